@@ -6,17 +6,15 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Round, RoundReport, SessionSettings, SessionStore } from '#src/executor/session-store.ts';
 import { createStoreMemory } from '#src/memory/store-memory.ts';
-import { createMemorySessionStore } from '#src/sessions/memory-session-store.ts';
 import { createRecordSessionStore } from '#src/sessions/record-session-store.ts';
 import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
-import { createRedisSessionStore } from '#src/sessions/redis-session-store.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 import type { RecordStore } from '#src/store/record-store.ts';
 import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
 import { createSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
 
-// Sessions by their own stores beside sessions as records: processor time of Redis and of this process, microseconds a batch
-// (admit and settle), in slices that alternate. Pinned to a core:
+// Sessions in memory, in SQLite and in Redis: processor time of Redis and of this process, microseconds a batch (admit and
+// settle), in slices that alternate. Pinned to a core:
 //   taskset -c 0 node bench/sessions/compare-stores.ts [slices [ms of a slice [way [shape]]]]
 // REDIS_SERVER names the program of Redis, `way` and `shape` are parts of names of the rows and tables that are wanted.
 const [SLICES = 12, SLICE_MS = 200] = process.argv.slice(2, 4).map(Number);
@@ -117,7 +115,6 @@ const clients = await Promise.all([connect(), connect(), connect()]);
 const roomy = () => createStoreMemory({ totalBytes: 300_000_000 });
 const onRecords = (mode: 'memory' | 'redis', store: RecordStore): SessionStore =>
   createRecordSessionStore({ mode, settings, unpackRound, store });
-const scripts = (client: RedisClient): SessionStore => createRedisSessionStore({ client, settings, unpackRound });
 const swaps = (client: RedisClient): SessionStore =>
   onRecords(
     'redis',
@@ -135,14 +132,11 @@ const sqlite = (durable: 'process' | 'power'): SessionStore => {
 // Made for each shape anew: those with three stores are three replicas that take the rounds of a session in turn.
 const WAYS: Readonly<Record<string, () => readonly SessionStore[]>> = {
   'nothing but rounds': () => [],
-  'memory, own store': () => [createMemorySessionStore({ mode: 'memory', settings, memory: roomy(), now })],
-  'memory, records': () => [onRecords('memory', createMemoryRecordStore({ memory: roomy(), now }))],
+  memory: () => [onRecords('memory', createMemoryRecordStore({ memory: roomy(), now }))],
   'sqlite, process': () => [sqlite('process')],
   'sqlite, power': () => [sqlite('power')],
-  'scripts, 1 replica': () => clients.slice(0, 1).map(scripts),
-  'swap, 1 replica': () => clients.slice(0, 1).map(swaps),
-  'scripts, 3 in turn': () => clients.map(scripts),
-  'swap, 3 in turn': () => clients.map(swaps),
+  'Redis, 1 replica': () => clients.slice(0, 1).map(swaps),
+  'Redis, 3 in turn': () => clients.map(swaps),
 };
 
 type Shape = {

@@ -197,6 +197,14 @@ export const SESSIONS_ROW: Row = {
       },
       {
         kind: 'graph',
+        title: 'Updates decided again',
+        description:
+          'Updates of a record in Redis that another replica had changed meanwhile, per second. Each costs a round trip: send a session to one replica.',
+        unit: 'ops',
+        queries: only(`sum(${rate('recourse_session_store_conflicts_total')})`, 'conflicts'),
+      },
+      {
+        kind: 'graph',
         title: 'Not kept in Redis',
         description:
           'Journals, results, pending calls and webhook messages that were not stored because Redis was nearly full, per second.',

@@ -58,6 +58,8 @@ export const toRequestBytes = (heapLimitBytes: number, settingMb: number | undef
 
 /** Opens the stores of this process, each with its part of the memory. */
 export type StoreMemory = {
+  /** What all stores may take together. */
+  readonly totalBytes: number;
   readonly open: <Value>(
     name: StoreName,
     options: Omit<BoundedStoreOptions<Value>, 'limitBytes'>,
@@ -72,6 +74,7 @@ export const createStoreMemory = ({
   readonly totalBytes: number;
   readonly watch?: (name: StoreName, use: StoreUse) => void;
 }): StoreMemory => ({
+  totalBytes,
   open: (name, options) => {
     const store = new BoundedStore({ ...options, limitBytes: (totalBytes * (PERCENT.get(name) ?? 0)) / 100 });
     watch(name, store);

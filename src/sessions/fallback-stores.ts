@@ -36,7 +36,12 @@ export const createFallbackSessionStore = (options: {
     closed: (round: Round) => admitUncounted(round, { decision: 'unavailable' }),
   }[policy];
   const settleWhileUp = (admission: Admission): Admission => ({
-    ...admission,
+    mode: admission.mode,
+    scope: admission.scope,
+    step: admission.step,
+    permits: admission.permits,
+    verdicts: admission.verdicts,
+    ticketOf: (tool) => admission.ticketOf(tool),
     settle: async (report) => {
       const settled = await availability.attemptWhileUp('settle', () => admission.settle(report));
       return settled.kind === 'answered' ? settled.answer : estimateBudgets(admission, report.outcomes);

@@ -9,10 +9,10 @@ import type {
   SessionSettings,
   SessionStore,
 } from '../executor/session-store.ts';
+import type { MayKeep } from '../executor/store-observer.ts';
 import type { RecordStore, Records } from '../store/record-store.ts';
 import { toMaxLines } from './journal-lines.ts';
 import { readTicket, toLateRound, toLateTools, toTicket } from './late-rounds.ts';
-import { readBudgets } from './memory-session-store.ts';
 import {
   admitClean,
   endedCleanly,
@@ -22,7 +22,7 @@ import {
   toCleanTools,
 } from './rules/clean-round.ts';
 import { type AdmittedTool, toPermits } from './rules/retry-budgets.ts';
-import { admitRound, type Settlement, settleRound, toGuardStep, toSettlement } from './rules/rounds.ts';
+import { admitRound, readBudgets, type Settlement, settleRound, toGuardStep, toSettlement } from './rules/rounds.ts';
 import { createSessionState, resetSession, toEmptyRecord, toSessionRecord } from './rules/session-state.ts';
 import { addLate, addRound, readJournal } from './session-journal.ts';
 import { createSessionKind, type StoredSession } from './session-kind.ts';
@@ -44,15 +44,20 @@ type Options = {
   readonly settings: SessionSettings;
   readonly sessions: Records<StoredSession>;
   readonly unpackRound: UnpackRound;
+  /** Whether there is room for journals. */
+  readonly mayKeep: MayKeep;
 };
 
 /** Sessions as records of a store: each step is one decision. The embedded stores answer at once. */
 export const createRecordSessionStore = ({
   store,
   ...rest
-}: Omit<Options, 'sessions'> & { readonly store: RecordStore }): SessionStore => {
-  const { mode, settings, unpackRound } = rest;
-  const options: Options = { ...rest, sessions: store.open(createSessionKind(settings.ttlMs)) };
+}: Omit<Options, 'sessions' | 'mayKeep'> & {
+  readonly store: RecordStore;
+  readonly mayKeep?: MayKeep;
+}): SessionStore => {
+  const { mode, settings, unpackRound, mayKeep = () => true } = rest;
+  const options: Options = { ...rest, mayKeep, sessions: store.open(createSessionKind(settings.ttlMs)) };
   const { sessions } = options;
   const maxLines = toMaxLines(settings);
   return {
@@ -77,7 +82,8 @@ export const createRecordSessionStore = ({
       }));
       if (found === null) return toEmptyRecord(mode);
       const elements = await sessions.list(sessionKey, found.journal.counts.length);
-      return { mode, ...found.record, journal: readJournal(found.journal, elements, { maxLines, unpackRound }) };
+      const journal = readJournal(found.journal, elements, { maxLines, unpackRound });
+      return { mode, ...found.record, ...(found.journal.isTruncated ? { truncated: true } : {}), journal };
     },
     end: async (sessionKey) => sessions.delete(sessionKey),
     reset: async (sessionKey, tool) =>
@@ -123,10 +129,12 @@ class SessionAdmission implements Admission {
   }
 
   settle(report: RoundReport): Budgets | Promise<Budgets> {
-    const { sessions, settings } = this.#options;
+    const { sessions, settings, mayKeep } = this.#options;
     // Of a clean round it is made only where another one, or a failure, was in its way.
     const settlement = this.#admitted.tools === null ? undefined : this.#toSettlement(report);
     if (settlement === null) return UNCHANGED;
+    const lines = settings.journal === 0 ? null : report.journal;
+    const hasRoom = lines === null || lines.lines === 0 || mayKeep('journals');
     return sessions.update(
       this.#round.sessionKey,
       (stored, now) => {
@@ -135,13 +143,13 @@ class SessionAdmission implements Admission {
         const budgets = isClean
           ? this.#settleCleanly(stored, report)
           : this.#settleAny(stored, settlement ?? this.#toSettlement(report), now);
-        const { journal } = report;
-        if (journal !== null && settings.journal > 0)
+        if (lines !== null && hasRoom)
           addRound(
             stored.journal,
-            { journal, most: settings.journal, tools: this.#round.tools, budgets },
+            { journal: lines, most: settings.journal, tools: this.#round.tools, budgets },
             toMaxLines(settings),
           );
+        stored.journal.isTruncated ||= !hasRoom;
         return budgets;
       },
       'long',
@@ -153,8 +161,8 @@ class SessionAdmission implements Admission {
   }
 
   async addLate(json: string): Promise<void> {
-    const { sessions, settings } = this.#options;
-    if (settings.journal === 0) return;
+    const { sessions, settings, mayKeep } = this.#options;
+    if (settings.journal === 0 || !mayKeep('journals')) return;
     await sessions.update(
       this.#round.sessionKey,
       ({ session, journal }) => {

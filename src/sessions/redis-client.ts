@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
-import { CommandTimeout, LONG_TIMEOUT_MS } from '../store/command-timeout.ts';
+import { CommandTimeout, LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from '../store/command-timeout.ts';
 import { createPreload } from './preload-scripts.ts';
 import { toSentinelOptions } from './redis-sentinel.ts';
 import { isSentinelUrl, splitRedisUrl } from './redis-url.ts';
@@ -38,7 +38,6 @@ export type RedisClient = {
   readonly disconnect: () => void;
 };
 
-const COMMAND_TIMEOUT_MS = 50;
 const MAX_RECONNECT_DELAY_MS = 1000;
 
 // ioredis 6 by default waits 73 s until a command fails, runs a script again whose reply was lost, and keeps timed-out
@@ -61,7 +60,7 @@ const retryDelay = (attempt: number): number =>
  * A client for one server (`redis://`, `rediss://`), for the master that Sentinels name (`redis+sentinel://`) or, for a
  * comma-separated list of URLs, a cluster. Gives up an answer after `answerWithinMs` milliseconds, at most 1 000.
  */
-export const createRedisClient = (address: RedisAddress, answerWithinMs = COMMAND_TIMEOUT_MS): RedisClient => {
+export const createRedisClient = (address: RedisAddress, answerWithinMs = SHORT_TIMEOUT_MS): RedisClient => {
   const nodes = toNodes(address);
   const client = nodes.length > 1 ? createCluster(nodes) : createStandalone(address);
   const hurried = new CommandTimeout(answerWithinMs);

@@ -17,11 +17,19 @@ export type SessionJournal = {
   tail: readonly string[];
   /** Elements that are not in the list yet. */
   added: readonly ListElement[];
+  /** Lines were left out, for the store had no room for them. */
+  isTruncated: boolean;
 };
 
 const NONE: readonly ListElement[] = [];
 
-export const createSessionJournal = (): SessionJournal => ({ counts: [], lines: 0, tail: [], added: NONE });
+export const createSessionJournal = (): SessionJournal => ({
+  counts: [],
+  lines: 0,
+  tail: [],
+  added: NONE,
+  isTruncated: false,
+});
 
 /** A round that is to be kept: the last `most` lines of its journal, and what its tools have left after it. */
 export type JournalRound = {

@@ -23,7 +23,7 @@ type SavedSession = {
 /**
  * Sessions as records. A field a tool for its budget (`t:NAME`) and one for its streaks (`s:NAME`), for they grow apart: the rest
  * is small (`h`: format, life, counts; `n`: named rounds; `c`: calls of limited tools; `j`: lines of the list's elements; `q`: lines
- * of refused calls).
+ * of refused calls; `x`: lines were left out).
  */
 export const createSessionKind = (ttlMs: number): Kind<StoredSession, SavedSession> => ({
   name: 'session',
@@ -65,6 +65,7 @@ const findChanges = (
   put('c', session.callsOf.size === 0 ? '' : JSON.stringify([...session.callsOf]));
   put('j', encodeCounts(journal.counts));
   put('q', journal.tail.join('\n'));
+  put('x', journal.isTruncated ? '1' : '');
   for (const [name, tool] of session.tools) put(`t:${name}`, encodeTool(tool));
   for (const [name, ofTool] of session.streaks) {
     if (streaks.get(name) === ofTool) continue;
@@ -81,10 +82,10 @@ const findChanges = (
 
 const decode = (fields: Fields): StoredSession => {
   const session = decodeHead(fields.get('h') ?? '');
-  const [known, named] = Named.parse(JSON.parse(fields.get('n') ?? '["",[]]'));
+  const [known, named] = readJson(Named, fields.get('n')) ?? ['', []];
   session.knownRound = known;
   session.namedRounds = named.map(([id, step, joinUntil]) => ({ id, step, joinUntil }));
-  for (const [name, count] of Counted.parse(JSON.parse(fields.get('c') ?? '[]'))) session.callsOf.set(name, count);
+  for (const [name, count] of readJson(Counted, fields.get('c')) ?? []) session.callsOf.set(name, count);
   decodeTools(session, fields);
   const counts = decodeCounts(fields.get('j') ?? '');
   return {
@@ -92,22 +93,36 @@ const decode = (fields: Fields): StoredSession => {
     journal: {
       counts,
       lines: counts.reduce((sum, count) => sum + count, 0),
-      tail: fields.get('q')?.split('\n') ?? [],
+      tail: (fields.get('q') ?? '').split('\n').filter((line) => line.startsWith('{')),
       added: [],
+      isTruncated: fields.has('x'),
     },
     bytes: 0,
   };
 };
 
+/** What a field says; null where it is not there or damaged: then it says nothing, and the other fields count. */
+const readJson = <Value>(schema: z.ZodType<Value>, text: string | undefined): Value | null => {
+  if (text === undefined) return null;
+  try {
+    return schema.safeParse(JSON.parse(text)).data ?? null;
+  } catch (_damaged) {
+    return null;
+  }
+};
+
 const decodeTools = ({ tools, streaks }: SessionState, fields: Fields): void => {
   for (const [field, text] of fields) {
-    if (field.startsWith('t:')) tools.set(field.slice(2), decodeTool(text));
+    const tool = field.startsWith('t:') ? decodeTool(text) : null;
+    if (tool !== null) tools.set(field.slice(2), tool);
     else if (field.startsWith('s:')) streaks.set(field.slice(2), decodeStreaks(text));
   }
 };
 
+const HEAD = /^1 (\d{1,15}) (\d{1,15}) (\d{1,15}) (.*)$/s;
+
 const decodeHead = (text: string): SessionState => {
-  const [, rounds = '', calls = '', lost = '', born = ''] = /^1 (\d+) (\d+) (\d+) (.*)$/s.exec(text) ?? [];
+  const [, rounds = '', calls = '', lost = '', born = ''] = HEAD.exec(text) ?? [];
   const session = createSessionState(born);
   session.rounds = Number(rounds);
   session.calls = Number(calls);
@@ -115,8 +130,9 @@ const decodeHead = (text: string): SessionState => {
   return session;
 };
 
-const Named = z.tuple([z.string(), z.array(z.tuple([z.string(), z.number(), z.number()]))]);
-const Counted = z.array(z.tuple([z.string(), z.number()]));
+const Count = z.int().nonnegative();
+const Named = z.tuple([z.string(), z.array(z.tuple([z.string(), Count, z.number()]))]);
+const Counted = z.array(z.tuple([z.string(), Count]));
 
 const encodeNamed = ({ knownRound, namedRounds }: SessionState): string =>
   knownRound === '' && namedRounds.length === 0
@@ -138,33 +154,37 @@ const encodeCounts = (counts: readonly number[]): string => {
 
 const decodeCounts = (text: string): number[] =>
   text.split(' ').flatMap((run) => {
-    const [count = 0, times = 0] = run.split('x').map(Number);
-    return Array.from({ length: times }, () => count);
+    const [, count = '', times = ''] = RUN.exec(run) ?? [];
+    return Array.from({ length: Number(times) }, () => Number(count));
   });
+
+const RUN = /^(\d{1,4})x(\d{1,4})$/;
 
 const Claim = z.object({
   id: z.string(),
   round: z.string(),
   retry: z.boolean(),
-  epoch: z.number(),
+  epoch: Count,
   joinUntil: z.number(),
   lease: z.number(),
-  running: z.number(),
+  running: Count,
   failed: z.boolean(),
   succeeded: z.boolean(),
   applied: z.enum(['none', 'failed', 'succeeded', 'void']),
   wipedBy: z.string(),
-  charged: z.number(),
-  wipedFailures: z.number(),
-  wipedUsed: z.number(),
+  charged: Count,
+  wipedFailures: Count,
+  wipedUsed: Count,
 });
-const Tool = z.tuple([z.number(), z.number(), z.number(), z.number(), z.string(), z.array(Claim)]);
+const Tool = z.tuple([Count, Count, Count, z.number(), z.string(), z.array(Claim)]);
 
 const encodeTool = ({ failures, used, epoch, failedAt, lastError, claims }: ToolState): string =>
   JSON.stringify([failures, used, epoch, failedAt, lastError, claims]);
 
-const decodeTool = (text: string): ToolState => {
-  const [failures, used, epoch, failedAt, lastError, claims] = Tool.parse(JSON.parse(text));
+const decodeTool = (text: string): ToolState | null => {
+  const parsed = readJson(Tool, text);
+  if (parsed === null) return null;
+  const [failures, used, epoch, failedAt, lastError, claims] = parsed;
   return { failures, used, epoch, failedAt, lastError, claims };
 };
 
@@ -198,7 +218,7 @@ const OpenStreaks = z.tuple([
 
 const decodeStreaks = (text: string): ToolStreaks => {
   if (!text.startsWith('@')) return new PackedStreaks(text);
-  const [step, before, endings] = OpenStreaks.parse(JSON.parse(text.slice(1)));
+  const [step, before, endings] = readJson(OpenStreaks, text.slice(1)) ?? [0, [], []];
   return { step, before: new Map(before), endings: new Map(endings) };
 };
 
@@ -228,7 +248,8 @@ const decodePrints = (text: string): ToolStreaks['before'] => {
     const answer = bytes.readDoubleLE(at + DOUBLE);
     const counts = bytes.readDoubleLE(at + 2 * DOUBLE);
     const failed = Math.floor(counts / HIGH);
-    before.set(bytes.readDoubleLE(at), { failed, same: counts - failed * HIGH, answer: answer === -1 ? '' : answer });
+    if (Number.isSafeInteger(counts) && counts >= 0)
+      before.set(bytes.readDoubleLE(at), { failed, same: counts - failed * HIGH, answer: answer === -1 ? '' : answer });
   }
   return before;
 };

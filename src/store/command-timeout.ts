@@ -1,3 +1,6 @@
+/** How long a batch waits for what it can do without, in milliseconds. */
+export const SHORT_TIMEOUT_MS = 50;
+
 /** How long what must be kept waits for its answer, in milliseconds: a caller who has a deadline of seconds need not send it again. */
 export const LONG_TIMEOUT_MS = 1000;
 

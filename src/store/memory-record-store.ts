@@ -8,9 +8,24 @@ type Options = { readonly memory: StoreMemory; readonly now: () => number };
  * Records in this process: a decision runs at once on the state itself, without a copy. Of the tenant that holds most the least
  * recently used record is forgotten first.
  */
-export const createMemoryRecordStore = (options: Options): RecordStore => ({
-  open: (kind) => new MemoryRecords(kind, options),
-});
+export const createMemoryRecordStore = (options: Options): MemoryRecordStore => {
+  const opened: { readonly clear: () => void }[] = [];
+  return {
+    open: (kind) => {
+      const records = new MemoryRecords(kind, options);
+      opened.push(records);
+      return records;
+    },
+    clear: () => {
+      for (const records of opened) records.clear();
+    },
+  };
+};
+
+export type MemoryRecordStore = RecordStore & {
+  /** Forgets all records. */
+  readonly clear: () => void;
+};
 
 // A list, its array with room to grow.
 const LIST_BYTES = 128;
@@ -92,6 +107,12 @@ class MemoryRecords<State, Saved> implements Records<State> {
   delete(key: string): void {
     this.#records.delete(key);
     this.#pinned?.delete(key);
+  }
+
+  clear(): void {
+    this.#records.clear();
+    this.#pinned?.clear();
+    this.#lists.clear();
   }
 
   #append(key: string, added: readonly ListElement[], keep: number): void {

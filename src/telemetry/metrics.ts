@@ -143,6 +143,10 @@ const createSessionMetrics = (define: Define) => {
       'operation',
       'reason',
     ]),
+    storeConflicts: define.count(
+      'session_store_conflicts_total',
+      'Updates that were decided again because another replica had changed the record.',
+    ),
     storeMemoryUsed: bytes('memory_used', 'Memory that Redis uses; of a cluster, on its fullest node.'),
     storeMemoryMax: bytes(
       'memory_max',

@@ -7,6 +7,7 @@ import type { CreateCallLog } from '../executor/call-context.ts';
 import { type FailureLog, SILENT_OBSERVER } from '../executor/call-observer.ts';
 import { createCircuitBreakers } from '../executor/circuit-breakers.ts';
 import type { RunHosted } from '../executor/deadline.ts';
+import { createUnpackRound } from '../executor/journal/round-journal.ts';
 import { NO_PENDING_CALLS } from '../executor/pending-calls.ts';
 import { createExecutor, type Executor } from '../executor/run-batch.ts';
 import { createStoreMemory } from '../memory/store-memory.ts';
@@ -16,7 +17,9 @@ import { createRedactor } from '../redaction/service-redactor.ts';
 import { createRunReducer } from '../session-view/create-run-reducer.ts';
 import { createSessionReader, type ReadSession } from '../session-view/session-reader.ts';
 import { createMemoryKeyedStore } from '../sessions/keyed/memory-keyed-store.ts';
-import { createMemorySessionStore, createRequestSessionStore } from '../sessions/memory-session-store.ts';
+import { createRecordSessionStore } from '../sessions/record-session-store.ts';
+import { createRequestSessionStore } from '../sessions/request-session-store.ts';
+import { createMemoryRecordStore } from '../store/memory-record-store.ts';
 import { isDefinedTool } from '../tools/define-tool.ts';
 import { createToolRegistry } from '../tools/registry.ts';
 import type { InlineTool, ToolProgress } from '../tools/tool.ts';
@@ -150,7 +153,12 @@ const createTestExecutor = (
   const redactor = createRedactor({ secrets: [] });
   // Run to their end, as for a caller that waits.
   const registry = createToolRegistry(tools.map((tool) => ({ ...tool, background: 'never' })));
-  const sessions = createMemorySessionStore({ mode: 'memory', settings: SESSION_SETTINGS, memory, now });
+  const sessions = createRecordSessionStore({
+    mode: 'memory',
+    settings: SESSION_SETTINGS,
+    unpackRound: createUnpackRound(redactor),
+    store: createMemoryRecordStore({ memory, now }),
+  });
   const executor = createExecutor({
     ...SERVICE_DEFAULTS,
     registry,

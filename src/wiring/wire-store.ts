@@ -14,8 +14,13 @@ import type { createMemoryDeliveries } from '../sessions/deliveries/memory-deliv
 import { createMemoryEndedSessions, createRedisEndedSessions } from '../sessions/ended-sessions.ts';
 import { createMemoryKeyedStore } from '../sessions/keyed/memory-keyed-store.ts';
 import { createMemoryPageTokens } from '../sessions/memory-page-tokens.ts';
-import { createMemorySessionStore, createRequestSessionStore } from '../sessions/memory-session-store.ts';
+import { createRecordSessionStore } from '../sessions/record-session-store.ts';
+import { createRequestSessionStore } from '../sessions/request-session-store.ts';
 import type { RateStore } from '../sessions/store-availability.ts';
+import { LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from '../store/command-timeout.ts';
+import { createMemoryRecordStore } from '../store/memory-record-store.ts';
+import type { RecordStore } from '../store/record-store.ts';
+import type { SwapClient } from '../store/swap-sender.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createSpaceObserver, createStoreObserver } from '../telemetry/store-observers.ts';
 import type { PageTokenStore, PageTokens } from '../tools/page-tokens.ts';
@@ -78,9 +83,12 @@ export const wireStore = async (config: Config, parts: StoreParts): Promise<Wire
   const observers = { observer: createStoreObserver(parts), spaceObserver: createSpaceObserver(parts) };
   if (REDIS_URL !== undefined) return { ...(await wireRedis(REDIS_URL, config, { ...parts, ...observers })), requests };
   const pageTokens = createMemoryPageTokens({ ttlMs: settings.ttlMs, memory, now });
+  const records = createMemoryRecordStore({ memory, now });
+  const unpackRound = createUnpackRound(parts.redactor);
+  const sessions = createRecordSessionStore({ mode: 'memory', settings, unpackRound, store: records });
   return {
     mode: 'memory',
-    sessions: withPages(createMemorySessionStore({ mode: 'memory', settings, memory, now }), pageTokens),
+    sessions: withPages(sessions, pageTokens),
     keys: createMemoryKeyedStore({ memory, now }),
     requests,
     isUp: () => true,
@@ -112,13 +120,13 @@ type RedisParts = StoreParts & { readonly observer: StoreObserver; readonly spac
 const wireRedis = async (
   url: string,
   config: Config,
-  { memory, redactor, now, observer, spaceObserver }: RedisParts,
+  { memory, metrics, redactor, now, observer, spaceObserver }: RedisParts,
 ): Promise<Omit<WiredStore, 'requests'>> => {
   // Only here: ioredis is 9 MB that the embedded store need not pay.
   const { createRedisClient, createRedisSubscription } = await import('../sessions/redis-client.ts');
   const { createRedisCallRecords } = await import('../sessions/calls/redis-call-records.ts');
   const { createFallbackCallRecords } = await import('../sessions/calls/fallback-call-records.ts');
-  const { createRedisSessionStore } = await import('../sessions/redis-session-store.ts');
+  const { createRedisCheck } = await import('../sessions/redis-check.ts');
   const { createRedisKeyedStore } = await import('../sessions/keyed/redis-keyed-store.ts');
   const { createRateStore, createStoreAvailability } = await import('../sessions/store-availability.ts');
   const { createFallbackKeyedStore, createFallbackSessionStore } = await import('../sessions/fallback-stores.ts');
@@ -137,14 +145,17 @@ const wireRedis = async (
     onFailed: (error) => observer.operationFailed('space', error),
   });
   const { mayKeep } = space;
-  const primary = createRedisSessionStore({ client, settings, unpackRound: createUnpackRound(redactor), mayKeep });
-  const local = createMemorySessionStore({ mode: 'local', settings, memory, now });
+  const records = await openRedisRecords(client, { memory, metrics });
+  const unpackRound = createUnpackRound(redactor);
+  const localRecords = createMemoryRecordStore({ memory, now });
+  const primary = createRecordSessionStore({ mode: 'redis', settings, unpackRound, store: records, mayKeep });
+  const local = createRecordSessionStore({ mode: 'local', settings, unpackRound, store: localRecords });
   // One for all that ask: an outage is one outage.
   const onRecovered = (): void => {
-    local.clear();
+    localRecords.clear();
     pageTokens.clear();
   };
-  const availability = createStoreAvailability({ observer, now, onRecovered, store: primary });
+  const availability = createStoreAvailability({ observer, now, onRecovered, store: createRedisCheck(client) });
   const policy = config.RETRY_BUDGET_ON_STORE_DOWN;
   const sessions = createFallbackSessionStore({ primary, local, policy, availability });
   const onRefused = (error: unknown): void => observer.operationFailed('page', error);
@@ -180,6 +191,24 @@ const wireRedis = async (
       client.disconnect();
     },
   };
+};
+
+// Of the memory of all stores: of each kind the last states that this process has seen in Redis.
+const KNOWN_STATES = 0.2;
+
+const openRedisRecords = async (
+  client: SwapClient,
+  { memory, metrics }: Pick<StoreParts, 'memory' | 'metrics'>,
+): Promise<RecordStore> => {
+  const { createRedisRecordStore } = await import('../store/redis-record-store.ts');
+  return createRedisRecordStore({
+    client,
+    cacheBytes: memory.totalBytes * KNOWN_STATES,
+    timeouts: { short: SHORT_TIMEOUT_MS, long: LONG_TIMEOUT_MS },
+    onConflict: () => {
+      metrics.storeConflicts.count += 1;
+    },
+  });
 };
 
 const MIB = 1024 * 1024;

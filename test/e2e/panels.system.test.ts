@@ -95,6 +95,7 @@ const STAYS_SILENT = [
   'recourse_connections_stalled_total',
   'recourse_stream_events_dropped_total',
   'recourse_session_store_not_kept_total',
+  'recourse_session_store_conflicts_total',
 ];
 
 test(

@@ -8,7 +8,7 @@ import type { SessionStore } from '#src/executor/session-store.ts';
 import type { StoreObserver } from '#src/executor/store-observer.ts';
 import { createFallbackSessionStore, type StoreDownPolicy } from '#src/sessions/fallback-stores.ts';
 import { createMemoryKeyedStore } from '#src/sessions/keyed/memory-keyed-store.ts';
-import { createMemorySessionStore } from '#src/sessions/memory-session-store.ts';
+import { createMemorySessionStore } from '#test/support/memory-sessions.ts';
 import { createStoreAvailability } from '#src/sessions/store-availability.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { timeLimit } from '#test/support/time-limit.ts';

@@ -7,7 +7,7 @@ import { createExecutor } from '#src/executor/run-batch.ts';
 import type { SessionStore } from '#src/executor/session-store.ts';
 import { createCallSlots } from '#src/queue/slot-queue.ts';
 import { createRedactor } from '#src/redaction/service-redactor.ts';
-import { createRequestSessionStore } from '#src/sessions/memory-session-store.ts';
+import { createRequestSessionStore } from '#src/sessions/request-session-store.ts';
 import { createCallObserver } from '#src/telemetry/call-metrics.ts';
 import { createCallLog, createFailureLog } from '#src/telemetry/log-lines.ts';
 import { createMetrics } from '#src/telemetry/metrics.ts';

@@ -3,7 +3,7 @@ import { createByteBudget } from '#src/memory/byte-budget.ts';
 import { handleOf } from '#src/pending/call-records.ts';
 import { createWorker } from '#src/pending/worker.ts';
 import { createMemoryKeyedStore } from '#src/sessions/keyed/memory-keyed-store.ts';
-import { createMemorySessionStore } from '#src/sessions/memory-session-store.ts';
+import { createMemorySessionStore } from '#test/support/memory-sessions.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
 import { createSubject, now, settings } from '#test/executor/executor-lab.ts';

@@ -32,7 +32,8 @@ test('cut with rounds under way: none rejects, each settles where it was admitte
   const admitting = Promise.all(sessions.map((session) => session.begin(['x'])));
   lab.proxy.cut();
   expect((await settling).map((budgetOf) => budgetOf('x').failures)).toEqual(sessions.map(() => 1));
-  for (const { admission } of await admitting) expect(admission.mode).toBe('local');
+  // A reservation whose answer was cut off is asked for again as long as its batch waits.
+  for (const { admission } of await admitting) expect(['redis', 'local']).toContain(admission.mode);
   lab.proxy.delay(0);
   await expect.poll(store.isUp, RECOVERY).toBe(true);
   expect(await modeNow()).toBe('redis');

@@ -3,10 +3,10 @@ import { expect, test } from 'vitest';
 import type { SessionStore } from '#src/executor/session-store.ts';
 import type { StoreUse } from '#src/memory/bounded-store.ts';
 import { createStoreMemory } from '#src/memory/store-memory.ts';
-import { createMemoryJournals } from '#src/sessions/memory-journals.ts';
-import { createMemorySessionStore, createRequestSessionStore } from '#src/sessions/memory-session-store.ts';
+import { createRequestSessionStore } from '#src/sessions/request-session-store.ts';
 import { createBudgetSession, ROOMY } from '#test/support/budget-session.ts';
 import { toRoundJournal } from '#test/support/marks.ts';
+import { createMemorySessionStore } from '#test/support/memory-sessions.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { createManualClock } from '#test/support/session-stores-under-test.ts';
 
@@ -113,38 +113,6 @@ test('a request is no session: it has no step, and nothing of it can be read', a
 });
 
 const LINE = '0123456789'.repeat(100);
-
-test('journals share their bytes: the one that was written least recently goes first', () => {
-  // Three tenths of it are for journals: some 3 700 bytes.
-  const memory = createStoreMemory({ totalBytes: 12_300 });
-  const journals = createMemoryJournals(10, { memory, now: () => 1 });
-  journals.append('a:1', [LINE]);
-  journals.append('a:2', [LINE]);
-  journals.append('a:1', ['01234']);
-  journals.append('a:3', [LINE]);
-  expect([journals.read('a:1'), journals.read('a:2'), journals.read('a:3')]).toEqual([[LINE, '01234'], [], [LINE]]);
-});
-
-test('a journal keeps its last lines, also where they begin within what was written at once', () => {
-  const journals = createMemoryJournals(3, { memory: roomyMemory(), now: () => 1 });
-  journals.append('a:1', ['1', '2']);
-  journals.append('a:1', ['3', '4']);
-  expect(journals.read('a:1')).toEqual(['2', '3', '4']);
-  journals.append('a:1', ['5']);
-  expect(journals.read('a:1')).toEqual(['3', '4', '5']);
-  journals.append('a:1', ['6', '7', '8', '9']);
-  expect(journals.read('a:1')).toEqual(['7', '8', '9']);
-});
-
-test('what was written at once and is more than a journal keeps stays when a refused call follows', () => {
-  const journals = createMemoryJournals(3, { memory: roomyMemory(), now: () => 1 });
-  journals.append('a:1', ['1', '2', '3', '4']);
-  for (let count = 0; count < 3; count += 1) {
-    const journal = toRoundJournal([{ tool: null, json: '{"outcome":"refused"}' }]) ?? expect.fail();
-    journals.appendRound('a:1', { journal, lines: 1, tools: [], budgets: new Map() });
-    expect(journals.read('a:1')).toEqual(['2', '3', '4']);
-  }
-});
 
 test('a tenant that fills journals and sessions many times over takes nothing from another', async () => {
   const clock = createManualClock();

@@ -1,8 +1,11 @@
 import type { Redis } from 'ioredis';
 import { expect } from 'vitest';
 import type { StoreDownPolicy } from '#src/sessions/fallback-stores.ts';
+import { createRecordSessionStore } from '#src/sessions/record-session-store.ts';
+import { createRedisCheck } from '#src/sessions/redis-check.ts';
 import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
-import { createRedisSessionStore } from '#src/sessions/redis-session-store.ts';
+import { LONG_TIMEOUT_MS } from '#src/store/command-timeout.ts';
+import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
 import { createBudgetSession, ROOMY } from '#test/support/budget-session.ts';
 import { unpackRound } from '#test/support/marks.ts';
 import { startRedisServer } from '#test/support/redis-server.ts';
@@ -19,9 +22,14 @@ export const PATIENCE_MS = 500;
 export const RECOVERY = { timeout: timeLimit(10_000), interval: 20 };
 
 /** The store as the service has it: the fall-back over Redis, with the service's own client, and a clock that stands. */
-const createSubject = (client: RedisClient, policy: StoreDownPolicy) => {
+const createSubject = (client: RedisClient, policy: StoreDownPolicy, patienceMs: number) => {
   const clock = createManualClock();
-  const primary = createRedisSessionStore({ client, settings: ROOMY, unpackRound });
+  const timeouts = { short: patienceMs, long: LONG_TIMEOUT_MS };
+  const records = createRedisRecordStore({ client, cacheBytes: 10_000_000, timeouts });
+  const primary = {
+    ...createRecordSessionStore({ mode: 'redis', settings: ROOMY, store: records, unpackRound }),
+    ...createRedisCheck(client),
+  };
   const { store, log } = createFallback(primary, ROOMY, { policy, now: clock.now });
   const open = () => createBudgetSession({ store, age: none, forget: none }, { x: 2, y: 0 });
   const modeNow = async () => (await open().begin(['x'])).admission.mode;
@@ -50,7 +58,7 @@ export const createOutageLab = async () => {
     clients.push(client);
     client.onError(() => undefined);
     client.connect();
-    return createSubject(client, policy);
+    return createSubject(client, policy, patienceMs);
   };
   return {
     server,

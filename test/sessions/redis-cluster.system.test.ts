@@ -3,11 +3,9 @@ import { Cluster } from 'ioredis';
 import { afterAll, beforeAll } from 'vitest';
 import type { SessionSettings } from '#src/executor/session-store.ts';
 import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
-import { createRedisSessionStore } from '#src/sessions/redis-session-store.ts';
 import { describeKeyedStore } from '#test/sessions/promises/describe-keyed-store.ts';
 import { describeSessionStore } from '#test/sessions/promises/describe-session-store.ts';
 import { createRedisKeyedUnderTest } from '#test/support/keyed-stores-under-test.ts';
-import { unpackRound } from '#test/support/marks.ts';
 import { type RedisCluster, startRedisCluster } from '#test/support/redis-cluster.ts';
 import { createRedisUnderTest, type StoreUnderTest } from '#test/support/session-stores-under-test.ts';
 import { timeLimit } from '#test/support/time-limit.ts';
@@ -46,10 +44,7 @@ const service = (): RedisClient => {
 describeSessionStore('a Redis Cluster of three nodes', (settings: SessionSettings): StoreUnderTest => {
   const client = service();
   if (tests === undefined) throw new Error('The cluster is there only while tests run.');
-  return {
-    ...createRedisUnderTest(tests, settings),
-    store: createRedisSessionStore({ client, settings, unpackRound }),
-  };
+  return createRedisUnderTest(tests, settings, { client });
 });
 
 describeKeyedStore('a Redis Cluster of three nodes', (terms) => createRedisKeyedUnderTest(service(), terms));

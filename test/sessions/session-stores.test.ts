@@ -1,4 +1,5 @@
 import { describeSessionStore } from '#test/sessions/promises/describe-session-store.ts';
+import { createSqliteRecordsUnderTest } from '#test/support/record-stores-under-test.ts';
 import {
   createFallback,
   createMemoryUnderTest,
@@ -9,6 +10,8 @@ import {
 const redis = useRedis();
 
 describeSessionStore('memory', createMemoryUnderTest);
+
+describeSessionStore('SQLite', createSqliteRecordsUnderTest);
 
 describeSessionStore('Redis', (settings) => createRedisUnderTest(redis(), settings));
 

@@ -100,7 +100,7 @@ export const createEndingsLab = async (redis: Redis, url: string): Promise<Endin
   };
   // The service packs rounds, and this store reads what it has packed.
   const unpack = createUnpackRound(createRedactor({ secrets: [] }));
-  const subject = createRedisUnderTest(redis, SETTINGS, unpack);
+  const subject = createRedisUnderTest(redis, SETTINGS, { unpack });
   const toKey = (session: string): string => `anonymous:${hash('sha256', session)}`;
   const read = (session: string): Promise<SessionRecord> => subject.store.read(toKey(session));
   let turns = 0;

@@ -10,11 +10,13 @@ import {
   type FallbackSessionStore,
   type StoreDownPolicy,
 } from '#src/sessions/fallback-stores.ts';
-import { createMemorySessionStore } from '#src/sessions/memory-session-store.ts';
+import { createRecordSessionStore } from '#src/sessions/record-session-store.ts';
+import { createRedisCheck } from '#src/sessions/redis-check.ts';
 import type { RedisClient } from '#src/sessions/redis-client.ts';
-import { createRedisSessionStore } from '#src/sessions/redis-session-store.ts';
 import { createStoreAvailability, type WatchableStore } from '#src/sessions/store-availability.ts';
+import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
 import { unpackRound } from './marks.ts';
+import { createMemorySessionStore } from './memory-sessions.ts';
 import { type RedisForTests, redisForTests } from './redis-server.ts';
 import { roomyMemory } from './roomy-memory.ts';
 
@@ -77,44 +79,40 @@ export const toRedisClient = (redis: Redis | Cluster): RedisClient => ({
   disconnect: () => redis.disconnect(),
 });
 
-export const toRedisKey = (sessionKey: string): string => `recourse:{${sessionKey}}`;
+export const toRedisKey = (sessionKey: string): string => `recourse2:{${sessionKey}}:session`;
 
 /** Where a session's journal is. */
-export const toJournalKey = (sessionKey: string): string => `${toRedisKey(sessionKey)}:journal`;
+export const toJournalKey = (sessionKey: string): string => `${toRedisKey(sessionKey)}:list`;
 
-type Timed = { readonly lease?: number; readonly join_until: number };
+// A busy machine is no outage.
+const TIMEOUTS = { short: 20_000, long: 20_000 } as const;
 
-const ageList = (json: string, ms: number): string => {
-  const items: readonly Timed[] = JSON.parse(json);
-  return JSON.stringify(
-    items.map(({ lease, ...item }) => ({
-      ...item,
-      join_until: item.join_until - ms,
-      ...(lease === undefined ? {} : { lease: lease - ms }),
-    })),
-  );
-};
-
-// The scripts go by the server's clock, which a test cannot move: the times in the hash are moved instead.
-const ageSession = async (redis: Redis | Cluster, sessionKey: string, ms: number): Promise<void> => {
-  const key = toRedisKey(sessionKey);
-  for (const [field, value] of Object.entries(await redis.hgetall(key))) {
-    if (field === 'claims' || field === 'named') await redis.call('HSET', key, field, ageList(value, ms));
-    if (field.startsWith('failed_at:')) await redis.call('HSET', key, field, String(Number(value) - ms));
-  }
-};
-
-/** A store in Redis, standalone or a cluster. Forgetting is an eviction of the hash: the journal stays behind. */
+/**
+ * A store in Redis, standalone or a cluster, over `client`, or the connection itself. Forgetting is an eviction of the hash: the
+ * journal stays behind. Its time goes by the server's clock, and what a test makes older moves that for this store.
+ */
 export const createRedisUnderTest = (
   redis: Redis | Cluster,
   settings: SessionSettings,
-  unpack: UnpackRound = unpackRound,
-): RedisUnderTest => ({
-  store: createRedisSessionStore({ client: toRedisClient(redis), settings, unpackRound: unpack }),
-  mode: 'redis',
-  age: (sessionKey, ms) => ageSession(redis, sessionKey, ms),
-  forget: async (sessionKey) => void (await redis.call('DEL', toRedisKey(sessionKey))),
-});
+  {
+    client = toRedisClient(redis),
+    unpack = unpackRound,
+  }: { readonly client?: RedisClient; readonly unpack?: UnpackRound } = {},
+): RedisUnderTest => {
+  let aged = 0;
+  const records = createRedisRecordStore({ client, cacheBytes: 10_000_000, timeouts: TIMEOUTS, skewMs: () => aged });
+  return {
+    store: {
+      ...createRecordSessionStore({ mode: 'redis', settings, store: records, unpackRound: unpack }),
+      ...createRedisCheck(client),
+    },
+    mode: 'redis',
+    age: async (_sessionKey, ms) => {
+      aged += ms;
+    },
+    forget: async (sessionKey) => void (await redis.call('DEL', toRedisKey(sessionKey))),
+  };
+};
 
 /** Writes down what a store's observer is told. */
 export const createStoreLog = () => {

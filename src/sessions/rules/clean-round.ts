@@ -15,8 +15,7 @@ import { createSessionState, findTool, type SessionState } from './session-state
 
 /*
  * All but every round: nothing has failed in its session, nothing is limited, it has no name, and the loop guard refuses
- * none of its calls. What admitRound and settleRound come to then is told here in loops that make next to nothing, as
- * admit_clean of admit.lua does. Whatever else is the case, these functions say so and change nothing.
+ * none of its calls. What admitRound and settleRound come to then is told here in loops that make next to nothing. Whatever else is the case, these functions say so and change nothing.
  */
 
 /** Verdicts of a clean round: empty where no call has a streak. */

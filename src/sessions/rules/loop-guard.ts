@@ -29,7 +29,7 @@ const NOTHING: Streak = { failed: 0, same: 0, answer: '' };
 // One fingerprint twice in a round counts once: the higher ending counts.
 const RANK = { not_run: 0, other: 1, looped: 2, failed: 3, answered: 4 } as const satisfies Record<CallEnding, number>;
 
-/** What the guard says of a call that has this streak; null where it may run. loop-guard.lua is the twin of this file. */
+/** What the guard says of a call that has this streak; null where it may run. */
 export const toLoopVerdict = (streak: Streak, { effects, polling }: AskedTool): CallVerdict | null => {
   if (streak.failed >= MAX_FAILED) return { kind: 'loop', cause: 'failed', times: streak.failed + 1 };
   if (streak.same < MAX_SAME || effects === 'read' || polling) return null;

@@ -26,7 +26,7 @@ import {
 } from './session-state.ts';
 
 // The retry budgets of a session: 1 a round asks for its tools, 2 it settles, 4 unknown names share one bucket (3, the limits
-// of calls, is in rounds.ts). retry-budgets.lua is the twin of this file.
+// of calls, is in rounds.ts).
 
 /** A permit and what settling will need of it: the claim (if one was made) and the epoch at admission. */
 export type AdmittedTool = {

@@ -2,6 +2,7 @@ import type { RoundJournal } from '../../executor/journal/round-lines.ts';
 import type {
   AskedCall,
   AskedTool,
+  Budget,
   CallVerdict,
   Round,
   RoundReport,
@@ -20,6 +21,7 @@ import {
   takeNothing,
   takeRetry,
   toAdmittedTool,
+  toBudget,
 } from './retry-budgets.ts';
 import { countRound, expireClaims, findTool, type SessionState, spentRetries } from './session-state.ts';
 
@@ -35,8 +37,7 @@ const RUN: CallVerdict = { kind: 'run', streak: null };
 
 /**
  * Lets a round in: 1 counts it  2 loop guard and the tools' limits  3 asks the budgets  4 the session's limit
- * 5 reserves for those that have a call to run. Changes `session`. admit.lua is its twin, call-limits.lua that of what it
- * uses here.
+ * 5 reserves for those that have a call to run. Changes `session`.
  */
 export const admitRound = (
   session: SessionState,
@@ -226,7 +227,7 @@ const toChangers = ({ tools }: Round, { calls }: RoundReport): ReadonlySet<strin
 
 /**
  * Settles a round: its budgets, its streaks, and the calls that did not run. `guardStep` is the round as the loop guard
- * knows it. Changes `session`. settle.lua is its twin.
+ * knows it. Changes `session`.
  */
 export const settleRound = (
   session: SessionState,
@@ -237,4 +238,16 @@ export const settleRound = (
   settleBudgets(session, outcomes, tools, now);
   settleStreaks(session.streaks, endings, changers, guardStep);
   countCalls(session, unused, -1);
+};
+
+/** What the tools of a round have left now. Drops reservations whose lease is over. */
+export const readBudgets = (
+  session: SessionState,
+  { tools }: Round,
+  { sessionRetries }: SessionSettings,
+  now: number,
+): ReadonlyMap<string, Budget> => {
+  expireClaims(session, now);
+  const left = sessionRetries - spentRetries(session);
+  return new Map(tools.map(({ name, retries }) => [name, toBudget(findTool(session, name), retries, left)]));
 };

@@ -2,7 +2,7 @@ import type { Round, SessionRecord, SessionSettings, ToolRecord } from '../../ex
 import { textBytes } from '../../memory/bounded-store.ts';
 import { keepStreaks, streaksAfter, type ToolStreaks, withoutFailures } from './loop-guard.ts';
 
-/** All that counts in a session; its journal is kept apart. session-state.lua and retry-budgets.lua are the twins of this file. */
+/** All that counts in a session; its journal is kept apart. */
 export type SessionState = {
   /** Names this life of the session. */
   readonly born: string;
@@ -174,7 +174,7 @@ const MAX_NAMED_ROUNDS = 16;
 
 /**
  * Counts a round, a named one once: its name is good for one lease from its first batch. `refused`: one round too many,
- * which is not counted. Changes `session`. count_round of admit.lua is the twin.
+ * which is not counted. Changes `session`.
  */
 export const countRound = (
   session: SessionState,
@@ -197,7 +197,7 @@ export const countRound = (
 
 /**
  * Makes one tool fresh, or all of them and the session's lost retries with them (null). What runs goes on, and counts
- * when it ends. Changes `session`. reset.lua is the twin.
+ * when it ends. Changes `session`.
  */
 export const resetSession = (session: SessionState, tool: string | null, now: number): void => {
   const isMeant = (name: string): boolean => tool === null || tool === name;
@@ -218,7 +218,7 @@ export const toEmptyRecord = (mode: SessionRecord['mode']): SessionRecord => ({
   journal: [],
 });
 
-/** What a session remembers, without its journal. read.lua is the twin. */
+/** What a session remembers, without its journal. */
 export const toSessionRecord = (session: SessionState, now: number): Omit<SessionRecord, 'mode' | 'journal'> => {
   expireClaims(session, now);
   const names = new Set([...session.tools.keys(), ...session.callsOf.keys(), ...session.streaks.keys()]);

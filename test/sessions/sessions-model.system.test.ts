@@ -3,12 +3,13 @@ import type { SessionSettings } from '#src/executor/session-store.ts';
 import { runRetryRaces } from '#test/sessions/model/retry-races.ts';
 import { runSessionModel } from '#test/sessions/model/run-session-model.ts';
 import { runSessionBursts } from '#test/sessions/model/session-bursts.ts';
+import { createRedisRecordsUnderTest, createSqliteRecordsUnderTest } from '#test/support/record-stores-under-test.ts';
 import {
-  createMemoryRecordsUnderTest,
-  createRedisRecordsUnderTest,
-  createSqliteRecordsUnderTest,
-} from '#test/support/record-stores-under-test.ts';
-import { useConnections } from '#test/support/session-stores-under-test.ts';
+  createFallback,
+  createMemoryUnderTest,
+  createRedisUnderTest,
+  useConnections,
+} from '#test/support/session-stores-under-test.ts';
 import { timeLimit } from '#test/support/time-limit.ts';
 
 const connections = useConnections(3);
@@ -20,12 +21,22 @@ const LONG = { timeout: timeLimit(240_000) + RUNS * 200 };
 const createReplicas = (settings: SessionSettings) => createRedisRecordsUnderTest(connections(), settings);
 
 test.each([
-  ['memory', createMemoryRecordsUnderTest],
+  ['memory', createMemoryUnderTest],
   ['SQLite', createSqliteRecordsUnderTest],
 ])('in random sessions records in %s decide and keep what the plain model does', LONG, async (_, create) => {
   const seen = await runSessionModel((settings) => {
     const subject = create(settings);
     return { ...subject, stores: [subject.store] };
+  }, RUNS);
+  expect(seen.size).toBeGreaterThanOrEqual(12);
+});
+
+test('in random sessions the fall-back over Redis decides and keeps what the plain model does', LONG, async () => {
+  const seen = await runSessionModel((settings) => {
+    const [connection] = connections();
+    if (connection === undefined) throw new Error('There is no connection.');
+    const subject = createRedisUnderTest(connection, settings);
+    return { ...subject, stores: [createFallback(subject.store, settings).store] };
   }, RUNS);
   expect(seen.size).toBeGreaterThanOrEqual(12);
 });
