@@ -4,8 +4,8 @@ import { ToolResult } from '#src/contract/tool-result.ts';
 import type { Executor } from '#src/executor/run-batch.ts';
 import { createRedactor } from '#src/redaction/service-redactor.ts';
 import { createMemoryKeyedStore } from '#src/sessions/keyed/memory-keyed-store.ts';
-import { createMemorySessionStore } from '#test/support/memory-sessions.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
+import { createMemorySessionStore } from '#test/support/memory-sessions.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { createSubject, now, settings } from './executor-lab.ts';
 

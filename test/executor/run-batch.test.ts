@@ -5,9 +5,9 @@ import type { KeyedStore } from '#src/executor/keyed-store.ts';
 import type { Executor } from '#src/executor/run-batch.ts';
 import type { Budget, SessionStore } from '#src/executor/session-store.ts';
 import { createMemoryKeyedStore } from '#src/sessions/keyed/memory-keyed-store.ts';
-import { createMemorySessionStore } from '#test/support/memory-sessions.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
+import { createMemorySessionStore } from '#test/support/memory-sessions.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { createSubject, now, settings } from './executor-lab.ts';
 

@@ -3,11 +3,11 @@ import { createByteBudget } from '#src/memory/byte-budget.ts';
 import { handleOf } from '#src/pending/call-records.ts';
 import { createWorker } from '#src/pending/worker.ts';
 import { createMemoryKeyedStore } from '#src/sessions/keyed/memory-keyed-store.ts';
-import { createMemorySessionStore } from '#test/support/memory-sessions.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
 import { createSubject, now, settings } from '#test/executor/executor-lab.ts';
 import { accept, createMemoryCallsUnderTest, look, take } from '#test/support/call-records-under-test.ts';
+import { createMemorySessionStore } from '#test/support/memory-sessions.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
 
 const tool = defineTool({
