@@ -66,6 +66,12 @@ export const toSessionSettings = (config: Config): SessionSettings => ({
   journal: config.SESSION_JOURNAL,
 });
 
+/** Sessions on records, as the settings want them. */
+const createToSessions =
+  (config: Config, redactor: StoreParts['redactor']) =>
+  (on: Pick<Parameters<typeof createRecordSessionStore>[0], 'mode' | 'store' | 'mayKeep'>): SessionStore =>
+    createRecordSessionStore({ ...on, settings: toSessionSettings(config), unpackRound: createUnpackRound(redactor) });
+
 /** How many calls may be pending at once. */
 export const toPendingLimits = (config: Config): PendingLimits => ({
   ofSession: config.SESSION_MAX_PENDING,
@@ -84,8 +90,7 @@ export const wireStore = async (config: Config, parts: StoreParts): Promise<Wire
   if (REDIS_URL !== undefined) return { ...(await wireRedis(REDIS_URL, config, { ...parts, ...observers })), requests };
   const pageTokens = createMemoryPageTokens({ ttlMs: settings.ttlMs, memory, now });
   const records = createMemoryRecordStore({ memory, now });
-  const unpackRound = createUnpackRound(parts.redactor);
-  const sessions = createRecordSessionStore({ mode: 'memory', settings, unpackRound, store: records });
+  const sessions = createToSessions(config, parts.redactor)({ mode: 'memory', store: records });
   return {
     mode: 'memory',
     sessions: withPages(sessions, pageTokens),
@@ -133,8 +138,7 @@ const wireRedis = async (
   const { createRedisSpace } = await import('../sessions/redis-space.ts');
   const { refuseFormerReplicas } = await import('../sessions/former-replicas.ts');
   const { createRedisPageTokens } = await import('../sessions/redis-page-tokens.ts');
-  const settings = toSessionSettings(config);
-  const { ttlMs } = settings;
+  const { ttlMs } = toSessionSettings(config);
   const address = { url, sentinelPassword: config.REDIS_SENTINEL_PASSWORD };
   const client = createRedisClient(address);
   client.onError((error) => observer.operationFailed('connect', error));
@@ -146,10 +150,10 @@ const wireRedis = async (
   });
   const { mayKeep } = space;
   const records = await openRedisRecords(client, { memory, metrics });
-  const unpackRound = createUnpackRound(redactor);
+  const toSessions = createToSessions(config, redactor);
   const localRecords = createMemoryRecordStore({ memory, now });
-  const primary = createRecordSessionStore({ mode: 'redis', settings, unpackRound, store: records, mayKeep });
-  const local = createRecordSessionStore({ mode: 'local', settings, unpackRound, store: localRecords });
+  const primary = toSessions({ mode: 'redis', store: records, mayKeep });
+  const local = toSessions({ mode: 'local', store: localRecords });
   // One for all that ask: an outage is one outage.
   const onRecovered = (): void => {
     localRecords.clear();
