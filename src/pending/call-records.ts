@@ -83,6 +83,8 @@ export type PartsWatch = { readonly ready: Promise<void>; readonly stop: () => v
 export type CallRecords = {
   /** `process`: gone when this process ends. */
   readonly durability: 'durable' | 'process';
+  /** Whether memory is held here for the arguments of all calls that have not ended: a worker need not hold it again. */
+  readonly holdsArguments: boolean;
   /** How long a worker that does not renew its lease holds a call, in milliseconds. It renews it four times as often. */
   readonly leaseMs: number;
   readonly create: (key: string, spec: CallSpec) => Promise<Creation>;

@@ -174,10 +174,10 @@ class HeldCall {
     return later(lack === 'memory' ? AGAIN_AFTER_MS : ELSEWHERE_AFTER_MS);
   }
 
-  /** What its arguments take here. A record of this process has taken that when it was made. */
+  /** What its arguments take here, unless that is held already. */
   #weighArguments(): number {
     const { spec } = this.#record;
-    return this.#options.records.durability === 'process' ? 0 : spec.arguments.length + weighArguments(spec);
+    return this.#options.records.holdsArguments ? 0 : spec.arguments.length + weighArguments(spec);
   }
 
   /** Whether its tool serves here. */

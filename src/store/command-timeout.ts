@@ -30,6 +30,7 @@ export class CommandTimeout {
   add(one: TimedWait): void {
     this.#waiting.add(one);
     if (one.since === UNSENT) this.#unsent.push(one);
+    else if (this.#timer === undefined) this.#watchOldest(one.since);
   }
 
   remove(one: TimedWait): void {

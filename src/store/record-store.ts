@@ -25,6 +25,8 @@ export type Kind<State, Saved> = {
    * none, for something else bounds them, or there are no lists.
    */
   readonly memory: { readonly records: StoreName | null; readonly lists: StoreName | null };
+  /** What its last known states take at most where the records are in Redis, in parts of what those of a kind may take. Left out: 1. */
+  readonly knownPart?: number;
   /** Whether memory keeps the record until its end, whatever room there is, for something else bounds it. Left out: never. */
   readonly isPinned?: (state: State) => boolean;
   /** Time from the last update to the record's end, in milliseconds, or what is left of it after an update. */

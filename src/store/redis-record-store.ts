@@ -6,7 +6,7 @@ import { RedisRecord, toFields } from './redis-record.ts';
 import { type Swap, type SwapOptions, SwapSender } from './swap-sender.ts';
 
 export type RedisRecordStoreOptions = SwapOptions & {
-  /** Bytes of the heap for the last known states. */
+  /** Bytes of the heap for the last known states of a kind. */
   readonly cacheBytes: number;
 };
 
@@ -33,7 +33,7 @@ class RedisRecords<State, Saved> implements Records<State> {
     this.#kind = kind;
     this.#sender = sender;
     this.#known = new BoundedStore<RedisRecord<State, Saved>>({
-      limitBytes: cacheBytes,
+      limitBytes: cacheBytes * (kind.knownPart ?? 1),
       tenantOf: tenantOfKey,
       ttl: null,
       now: Date.now,

@@ -10,19 +10,16 @@ import type { SessionStore } from '../executor/session-store.ts';
 import { createMemoryJobQueue } from '../jobs/memory-job-queue.ts';
 import { observeJobQueue } from '../jobs/observe-job-queue.ts';
 import type { ByteBudget } from '../memory/byte-budget.ts';
-import type { StoreMemory } from '../memory/store-memory.ts';
 import { type CallRecords, toCallKey } from '../pending/call-records.ts';
 import type { Job, JobEnd, JobQueue, Taking } from '../pending/job-queue.ts';
 import { createPendingLists, type PendingLists } from '../pending/pending-lists.ts';
 import { createPendingService, endHere, type PendingService } from '../pending/pending-service.ts';
 import { createWorker, type Worker } from '../pending/worker.ts';
-import { createMemoryCallRecords } from '../sessions/calls/memory-call-records.ts';
 import { describeCauses } from '../telemetry/describe-error.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createQuietLine } from '../telemetry/repeated-lines.ts';
 import type { Webhooks } from '../webhooks/webhooks.ts';
 import { createNotifications } from './pending-notifications.ts';
-import { toPendingLimits } from './wire-store.ts';
 
 export type WiredPending = {
   readonly service: PendingService;
@@ -37,15 +34,13 @@ export type WiredPending = {
 type PendingParts = {
   readonly log: Logger;
   readonly metrics: Metrics;
-  readonly memory: StoreMemory;
   readonly budget: ByteBudget;
   readonly sessions: SessionStore;
   readonly keys: Pick<KeyedStore, 'find'>;
   readonly webhooks: Pick<Webhooks, 'emit'>;
   /** Of the configuration file; left out: the default alone. */
   readonly lanes?: readonly Lane[] | undefined;
-  /** The records that all replicas share; null: they are kept in this process. */
-  readonly callRecords: CallRecords | null;
+  readonly records: CallRecords;
   readonly now: () => number;
   /** The keys by which calls of keys may start; null: no setting names any. */
   readonly apiKeys: ApiKeys | null;
@@ -59,12 +54,11 @@ const LAST_WORDS_MS = 500;
 
 /** Calls that outlive their requests: their records, their queue, and the worker of this process. */
 export const wirePending = async (config: Config, parts: PendingParts): Promise<WiredPending> => {
-  const { log, metrics, lanes = [DEFAULT_LANE] } = parts;
+  const { log, metrics, records, lanes = [DEFAULT_LANE] } = parts;
   const onFailed = (error: unknown): void => {
     metrics.pendingErrors.count += 1;
     log.warn({ causes: describeCauses(error) }, 'pending call step failed');
   };
-  const records = createRecords(config, parts);
   if (config.ROLE === 'worker' && parts.apiKeys === null) await refuseCallsOfKeys(records, onFailed);
   const notifications = createNotifications({ ...parts, isEnded: isEndedBy(records), onFailed });
   const queue = observeJobQueue(await createQueue(config, lanes, onFailed), metrics.jobs);
@@ -94,7 +88,7 @@ export const wirePending = async (config: Config, parts: PendingParts): Promise<
       closed: closing.signal,
     }),
     start: (executeBatch) => {
-      worker = createPendingWorker({ ...parts, records, executeBatch, onFailed, onEnded });
+      worker = createPendingWorker({ ...parts, executeBatch, onFailed, onEnded });
       stops.push(repeat(SWEEP_EVERY_MS, () => void service.sweep()));
       if (config.ROLE === 'api') return;
       const served = toServedLanes(config, lanes);
@@ -132,7 +126,6 @@ const repeat = (everyMs: number, act: () => void): (() => void) => {
 };
 
 type WorkerParts = PendingParts & {
-  readonly records: CallRecords;
   readonly executeBatch: ExecuteBatch;
   readonly onFailed: (error: unknown) => void;
   readonly onEnded: (spec: CallSpec, result: string) => void;
@@ -173,9 +166,6 @@ const refuseCallsOfKeys = async (records: CallRecords, onFailed: (error: unknown
   };
   if ((await namesKey().catch(onFailed)) === true) throw new Error(`ROLE=worker: ${NO_KEYS}.`);
 };
-
-const createRecords = (config: Config, { memory, budget, callRecords, now }: PendingParts): CallRecords =>
-  callRecords ?? createMemoryCallRecords({ memory, now, budget, limits: toPendingLimits(config) });
 
 // Only where there is Redis is what talks to it loaded.
 const createQueue = async (

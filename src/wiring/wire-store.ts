@@ -9,7 +9,6 @@ import type { SpaceObserver, StoreObserver } from '../executor/store-observer.ts
 import { type ByteBudget, createByteBudget } from '../memory/byte-budget.ts';
 import { createStoreMemory, type StoreMemory, toRequestBytes, toStoreBytes } from '../memory/store-memory.ts';
 import type { CallRecords } from '../pending/call-records.ts';
-import type { PendingLimits } from '../sessions/calls/memory-call-records.ts';
 import type { createMemoryDeliveries } from '../sessions/deliveries/memory-deliveries.ts';
 import { createMemoryEndedSessions, createRedisEndedSessions } from '../sessions/ended-sessions.ts';
 import { createMemoryKeyedStore } from '../sessions/keyed/memory-keyed-store.ts';
@@ -25,6 +24,7 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import { createSpaceObserver, createStoreObserver } from '../telemetry/store-observers.ts';
 import type { PageTokenStore, PageTokens } from '../tools/page-tokens.ts';
 import type { Delivery, DeliveryStore } from '../webhooks/delivery-store.ts';
+import { openEmbeddedCalls, openSharedCalls } from './wire-calls.ts';
 
 /** What is kept between batches. */
 export type Stores = { readonly sessions: SessionStore; readonly keys: KeyedStore };
@@ -42,8 +42,8 @@ export type WiredStore = Stores & {
   readonly endedSessions: EndedSessions;
   /** Opens what keeps messages for webhook endpoints: not before there are any. */
   readonly openDeliveries: (onEvicted: (delivery: Delivery) => void) => Promise<DeliveryStore>;
-  /** The records of pending calls that all replicas share; null where there is no Redis. */
-  readonly callRecords: CallRecords | null;
+  /** Opens the records of pending calls. `budget`: of what those take that only this process knows. */
+  readonly openCallRecords: (budget: ByteBudget) => Promise<CallRecords>;
   readonly close: () => void;
 };
 
@@ -72,13 +72,6 @@ const createToSessions =
   (on: Pick<Parameters<typeof createRecordSessionStore>[0], 'mode' | 'store' | 'mayKeep'>): SessionStore =>
     createRecordSessionStore({ ...on, settings: toSessionSettings(config), unpackRound: createUnpackRound(redactor) });
 
-/** How many calls may be pending at once. */
-export const toPendingLimits = (config: Config): PendingLimits => ({
-  ofSession: config.SESSION_MAX_PENDING,
-  ofKey: config.KEY_MAX_PENDING,
-  ofService: config.MAX_PENDING,
-});
-
 /** The stores the settings ask for: Redis behind its fall-back, or this process's memory. */
 export const wireStore = async (config: Config, parts: StoreParts): Promise<WiredStore> => {
   const { REDIS_URL } = config;
@@ -101,7 +94,7 @@ export const wireStore = async (config: Config, parts: StoreParts): Promise<Wire
     pageTokens,
     endedSessions: createMemoryEndedSessions({ ttlMs: settings.ttlMs, memory, now }),
     openDeliveries: (onEvicted) => openMemoryDeliveries({ memory, now, onEvicted }),
-    callRecords: null,
+    openCallRecords: (budget) => openEmbeddedCalls(config, { store: records, budget, now }),
     close: () => undefined,
   };
 };
@@ -129,7 +122,6 @@ const wireRedis = async (
 ): Promise<Omit<WiredStore, 'requests'>> => {
   // Only here: ioredis is 9 MB that the embedded store need not pay.
   const { createRedisClient, createRedisSubscription } = await import('../sessions/redis-client.ts');
-  const { createRedisCallRecords } = await import('../sessions/calls/redis-call-records.ts');
   const { createFallbackCallRecords } = await import('../sessions/calls/fallback-call-records.ts');
   const { createRedisCheck } = await import('../sessions/redis-check.ts');
   const { createRedisKeyedStore } = await import('../sessions/keyed/redis-keyed-store.ts');
@@ -165,8 +157,7 @@ const wireRedis = async (
   const onRefused = (error: unknown): void => observer.operationFailed('page', error);
   const pageTokens = createRedisPageTokens({ client, availability, ttlMs, memory, now, onRefused });
   const subscription = createRedisSubscription(address);
-  const limits = toPendingLimits(config);
-  const calls = createRedisCallRecords({ client, subscription, mayKeep, limits, leaseMs: config.WORKER_STALL_MS });
+  const calls = await openSharedCalls(config, { client, subscription, store: records, mayKeep });
   client.connect();
   await refuseFormerReplicas(client);
   space.start();
@@ -188,7 +179,7 @@ const wireRedis = async (
         onRefused: (error) => observer.operationFailed('webhook', error),
       });
     },
-    callRecords: createFallbackCallRecords({ primary: calls, availability }),
+    openCallRecords: async () => createFallbackCallRecords({ primary: calls, availability }),
     close: () => {
       space.stop();
       subscription.close();

@@ -118,8 +118,8 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
   const { registry, runHosted, ...tools } = await wireTools(config, { ...options, ...shared, ...offered });
   const apiKeys = openApiKeys(config, { log, metrics, guard, keyFile });
   const pending = await wirePending(config, {
-    ...{ ...shared, memory, budget, sessions, keys, webhooks, apiKeys },
-    callRecords: store.callRecords,
+    ...{ ...shared, budget, sessions, keys, webhooks, apiKeys },
+    records: await store.openCallRecords(budget),
     hasTool: (name) => registry.find(name) !== undefined,
     lanes: configFile?.content.lanes,
   });

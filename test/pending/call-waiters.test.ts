@@ -54,6 +54,7 @@ const watchQuestions = (records: CallRecords) => {
   const asked = { versions: 0, found: [] as string[] };
   const watched: CallRecords = {
     durability: 'durable',
+    holdsArguments: false,
     leaseMs: records.leaseMs,
     withdraw: (key) => records.withdraw(key),
     describe: (key) => records.describe(key),

@@ -97,7 +97,7 @@ export const startLab = async () => {
     /** A service that runs no calls. */
     startApi: (by: 'node' | typeof HOLDING = 'node', more: Readonly<Record<string, string>> = {}) =>
       startProcess({ by, environment: { ...environment, ...more, ROLE: 'api' } }),
-    recordKeysOf: (handle: string) => client.keys(`recourse:{*:${handle}}:call`),
+    recordKeysOf: (handle: string) => client.keys(`recourse2:{*:${handle}}:call`),
     hasJob: async (handle: string) => (await client.keys(`recourse2:{jobs:*}:jobs:${handle}`)).length > 0,
     /** The next sweep of any process looks at all calls; by itself 15 s after it has looked last. */
     passLook: async () => {
@@ -105,7 +105,11 @@ export const startLab = async () => {
     },
     /** The lease of a dead worker is over; by itself 3 s after its last renewal. */
     passLease: async (handle: string) => {
-      for (const key of await client.keys(`recourse:{*:${handle}}:call`)) await client.hset(key, 'lease', '1');
+      for (const key of await client.keys(`recourse2:{*:${handle}}:call`)) {
+        const head: object = JSON.parse((await client.hget(key, 'h')) ?? '{}');
+        // Another version: what a process knows of the record is not true any more.
+        await client.hset(key, 'h', JSON.stringify({ ...head, leaseEndsAt: 1 }), 'v', `lapsed-${performance.now()}`);
+      }
     },
   };
 };

@@ -59,6 +59,7 @@ const loseAnswers = (records: CallRecords, lost: { confirm: number; withdraw: nu
   };
   return {
     durability: records.durability,
+    holdsArguments: records.holdsArguments,
     leaseMs: records.leaseMs,
     create: (key, spec) => records.create(key, spec),
     versions: (keys) => records.versions(keys),
@@ -101,7 +102,7 @@ test('a record that is gone before it is confirmed is no accepted call', async (
     ...loseAnswers(records, { confirm: 0, withdraw: 0 }),
     create: async (...words) => {
       const created = await records.create(...words);
-      await redis().del(`recourse:{${key}}:call`);
+      await redis().del(`recourse2:{${key}}:call`);
       return created;
     },
   };

@@ -6,8 +6,8 @@ import { startRedisServer } from '#test/support/redis-server.ts';
 import { connectToRedis } from '#test/support/session-stores-under-test.ts';
 import { timeLimit } from '#test/support/time-limit.ts';
 
-const LUA = new URL('../../src/sessions/lua/', import.meta.url);
-const FILES = ['fields.lua', 'pending-session.lua'];
+const LUA = new URL('../../src/jobs/lua/', import.meta.url);
+const FILES = ['pending-index.lua'];
 const WAIT = { timeout: timeLimit(20_000), interval: 20 };
 
 const startLab = async (settings: readonly string[] = []) => {
@@ -35,7 +35,7 @@ test('a server knows a script before it is first run, also one that was made lat
     return known;
   };
   await expect.poll(() => isKnown(FILES), WAIT).toEqual([1]);
-  const later = ['fields.lua', 'pending-index.lua'];
+  const later = ['turns.lua', 'pending-index.lua'];
   expect(await isKnown(later)).toEqual([0]);
   createRedisScript(client, LUA, later);
   await expect.poll(() => isKnown(later), WAIT).toEqual([1]);
@@ -53,5 +53,6 @@ test('a user that may load no script runs it all the same', async () => {
   const ready = new Promise<void>((resolve) => client.onReady(resolve));
   client.connect();
   await ready;
-  expect(await run(['recourse:{session}:pending'], ['enter', 'tenant:call', 'f', '16', '60000'])).toBe('entered');
+  const words = ['enter', '60000', '["tenant:call","holder"]', 'holder', '15000', '', ''];
+  expect(await run(['{pending}:calls', '{pending}:holders'], words)).toBe('entered');
 });

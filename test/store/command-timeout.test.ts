@@ -43,3 +43,12 @@ test('an error of the answer is that of the wait', async () => {
   timeout.begin(performance.now());
   await expect(waiting).rejects.toThrow('WRONGTYPE');
 });
+
+test('what waits for a command that is on its way has its own time, also when nothing else waits any more', async () => {
+  const timeout = new CommandTimeout(20);
+  const sent = timeout.wait(new Promise(() => undefined)).catch(String);
+  timeout.begin(performance.now());
+  expect(await sent).toBe('Error: Command timed out');
+  const gaveUp = new Promise((giveUp) => timeout.add({ since: performance.now(), giveUp }));
+  expect(String(await gaveUp)).toBe('Error: Command timed out');
+});

@@ -1,12 +1,22 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { CallSpec } from '#src/executor/pending-calls.ts';
-import { createByteBudget } from '#src/memory/byte-budget.ts';
+import { createRedisLiveCalls } from '#src/jobs/redis-live-calls.ts';
+import { type ByteBudget, createByteBudget } from '#src/memory/byte-budget.ts';
 import type { CallRecord, CallRecords, Claim } from '#src/pending/call-records.ts';
+import { createLocalSignals, createRedisSignals } from '#src/sessions/calls/call-signals.ts';
 import { createFallbackCallRecords } from '#src/sessions/calls/fallback-call-records.ts';
-import { createMemoryCallRecords, type PendingLimits } from '#src/sessions/calls/memory-call-records.ts';
-import { createRedisCallRecords, type RedisCallRecordsOptions } from '#src/sessions/calls/redis-call-records.ts';
+import { createLiveCalls, type PendingLimits } from '#src/sessions/calls/live-calls.ts';
+import {
+  type CallRecordsOptions,
+  createCallRecords,
+  openEmbeddedCallRecords,
+} from '#src/sessions/calls/record-call-records.ts';
 import type { RedisClient, RedisSubscription } from '#src/sessions/redis-client.ts';
 import { createStoreAvailability } from '#src/sessions/store-availability.ts';
+import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
+import type { RecordStore } from '#src/store/record-store.ts';
+import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
+import { createSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
 import { roomyMemory } from './roomy-memory.ts';
 import { createManualClock, createStoreLog, toRedisClient } from './session-stores-under-test.ts';
 
@@ -28,15 +38,34 @@ export type CreateCallRecordsUnderTest = (terms?: CallRecordsTerms) => Promise<C
 
 export const ROOMY_LIMITS: PendingLimits = { ofSession: 100, ofKey: 1000, ofService: 10_000 };
 
-export const createMemoryCallsUnderTest: CreateCallRecordsUnderTest = async ({ limits } = {}) => {
+/** Records of a store that a process has alone. `keys`: of calls that are in it. */
+export const openEmbeddedCalls = (
+  store: RecordStore,
+  now: () => number,
+  {
+    limits: some = {},
+    keys = [],
+    budget = createByteBudget({ limitBytes: 64_000_000 }),
+  }: CallRecordsTerms & {
+    readonly keys?: readonly string[];
+    readonly budget?: ByteBudget;
+  } = {},
+): Promise<CallRecords> => {
+  const limits = { ...ROOMY_LIMITS, ...some };
+  const options = {
+    ...({ store, durability: 'process', holdsArguments: true, makingPauseMs: 1 } as const),
+    ...{ signals: createLocalSignals(), live: createLiveCalls({ limits, budget, now }), ofSession: limits.ofSession },
+  };
+  return openEmbeddedCallRecords(options, keys);
+};
+
+const createEmbeddedUnderTest = async (
+  toStore: (now: () => number) => RecordStore,
+  terms?: CallRecordsTerms,
+): Promise<CallRecordsUnderTest> => {
   const clock = createManualClock();
   return {
-    records: createMemoryCallRecords({
-      memory: roomyMemory(),
-      now: clock.now,
-      budget: createByteBudget({ limitBytes: 64_000_000 }),
-      limits: { ...ROOMY_LIMITS, ...limits },
-    }),
+    records: await openEmbeddedCalls(toStore(clock.now), clock.now, terms),
     lapse: async () => clock.advance(10_001),
     passLook: async () => clock.advance(15_001),
     passMinute: async () => clock.advance(60_001),
@@ -44,9 +73,21 @@ export const createMemoryCallsUnderTest: CreateCallRecordsUnderTest = async ({ l
   };
 };
 
-export const toCallRedisKey = (key: string): string => `recourse:{${key}}:call`;
-export const ALL_CALLS = 'recourse:{pending}:calls';
-export const ALL_CALLERS = 'recourse:{pending}:callers';
+export const createMemoryCallsUnderTest: CreateCallRecordsUnderTest = (terms) =>
+  createEmbeddedUnderTest((now) => createMemoryRecordStore({ memory: roomyMemory(), now }), terms);
+
+export const createSqliteCallsUnderTest: CreateCallRecordsUnderTest = (terms) => {
+  const onFailed = (error: unknown): void => {
+    throw error;
+  };
+  const options = { path: ':memory:', durable: 'process', cacheBytes: 10_000_000, onFailed } as const;
+  return createEmbeddedUnderTest((now) => createSqliteRecordStore({ ...options, now }), terms);
+};
+
+export const toCallRedisKey = (key: string): string => `recourse2:{${key}}:call`;
+export const toSessionCallsKey = (sessionKey: string | null): string => `recourse2:{${sessionKey}}:calls`;
+export const ALL_CALLS = 'recourse2:{pending}:calls';
+export const ALL_CALLERS = 'recourse2:{pending}:callers';
 
 /** Subscribes to nothing. */
 export const DEAF: Pick<RedisSubscription, 'subscribe'> = {
@@ -56,7 +97,7 @@ export const DEAF: Pick<RedisSubscription, 'subscribe'> = {
 /** Messages on a connection for tests, ready when this resolves. */
 export const subscribeTo = async (redis: Redis | Cluster): Promise<Pick<RedisSubscription, 'subscribe'>> => {
   const listeners = new Map<string, (message: string) => void>();
-  await redis.subscribe('recourse:pending');
+  await redis.subscribe('recourse2:pending');
   redis.on('message', (channel: string, message: string) => listeners.get(channel)?.(message));
   return {
     subscribe: (channel, listener) => {
@@ -68,39 +109,51 @@ export const subscribeTo = async (redis: Redis | Cluster): Promise<Pick<RedisSub
   };
 };
 
+type RedisRecordsOptions = CallRecordsTerms &
+  Partial<Pick<CallRecordsOptions, 'leaseMs' | 'maxResultBytes' | 'mayKeep'>> & {
+    readonly subscription?: Pick<RedisSubscription, 'subscribe'>;
+    /** How far the time of the records is ahead of the server's. */
+    readonly skewMs?: () => number;
+    /** How long an update waits; left out: a busy machine is no outage. */
+    readonly timeoutMs?: number;
+  };
+
 export const createRedisRecords = (
   client: RedisClient,
-  options: Partial<Omit<RedisCallRecordsOptions, 'limits'>> & CallRecordsTerms = {},
-): CallRecords =>
-  createRedisCallRecords({
-    subscription: DEAF,
-    ...options,
-    client,
-    limits: { ...ROOMY_LIMITS, ...options.limits },
+  { subscription = DEAF, skewMs = () => 0, timeoutMs = 20_000, limits: some, ...rest }: RedisRecordsOptions = {},
+): CallRecords => {
+  const limits = { ...ROOMY_LIMITS, ...some };
+  const timeouts = { short: timeoutMs, long: timeoutMs };
+  return createCallRecords({
+    ...rest,
+    ...({ durability: 'durable', holdsArguments: false, makingPauseMs: 50, ofSession: limits.ofSession } as const),
+    store: createRedisRecordStore({ client, cacheBytes: 10_000_000, timeouts, skewMs }),
+    signals: createRedisSignals({ client, subscription }),
+    live: createRedisLiveCalls({ client, limits }),
   });
+};
 
-/** The scripts go by the server's clock, which a test cannot move: times in Redis are moved instead. */
+/** Time passes for records; for the list of all calls and for what Redis expires, times in Redis are moved. */
 export const createRedisCallsUnderTest = async (
   redis: Redis | Cluster,
   subscription: Pick<RedisSubscription, 'subscribe'>,
   { limits = {} }: CallRecordsTerms = {},
 ): Promise<CallRecordsUnderTest> => {
   await redis.del(ALL_CALLS, ALL_CALLERS);
+  let aged = 0;
+  const pass = async (ms: number, key: string): Promise<void> => {
+    if ((await redis.pttl(toCallRedisKey(key))) <= ms) await redis.del(toCallRedisKey(key));
+  };
   return {
-    records: createRedisRecords(toRedisClient(redis), { subscription, limits: { ...ROOMY_LIMITS, ...limits } }),
-    lapse: async (key) => {
-      if ((await redis.hexists(toCallRedisKey(key), 'lease')) === 1)
-        await redis.hset(toCallRedisKey(key), 'lease', '1');
+    records: createRedisRecords(toRedisClient(redis), { subscription, limits, skewMs: () => aged }),
+    lapse: async () => {
+      aged += 10_001;
     },
     passLook: async () => {
       for (const entry of await redis.zrange(ALL_CALLS, '0', '-1')) await redis.call('ZADD', ALL_CALLS, '1', entry);
     },
-    passMinute: async (key) => {
-      if ((await redis.pttl(toCallRedisKey(key))) <= 60_000) await redis.del(toCallRedisKey(key));
-    },
-    passDay: async (key) => {
-      if ((await redis.pttl(toCallRedisKey(key))) <= 86_400_000) await redis.del(toCallRedisKey(key));
-    },
+    passMinute: (key) => pass(60_000, key),
+    passDay: (key) => pass(86_400_000, key),
   };
 };
 

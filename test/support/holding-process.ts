@@ -2,7 +2,12 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Job } from 'bullmq';
-import { createRedisCallRecords } from '#src/sessions/calls/redis-call-records.ts';
+import { createByteBudget } from '#src/memory/byte-budget.ts';
+import { createStoreMemory } from '#src/memory/store-memory.ts';
+import { createLocalSignals } from '#src/sessions/calls/call-signals.ts';
+import { createLiveCalls } from '#src/sessions/calls/live-calls.ts';
+import { createCallRecords } from '#src/sessions/calls/record-call-records.ts';
+import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 
 // A service that stops before or after a step of a pending call and waits there, so that a test can end or freeze its
 // process exactly then. DEATHS_HOLDS names a directory: the file `hold-<handle>` (or `hold-any`) holds the name of the point
@@ -50,25 +55,16 @@ const toHandleOfLease = (self: unknown, [lease]: readonly unknown[]): string =>
 const toHandleOfJob = (self: unknown): string => memberOf(self, 'id');
 
 // Nothing is asked of it: only its prototype is wanted, which all records of this process share.
-const refuse = (): Promise<never> => Promise.reject(new Error('unused'));
-const ignore = (): void => undefined;
 const records: unknown = Object.getPrototypeOf(
-  createRedisCallRecords({
-    client: {
-      call: refuse,
-      callPatiently: refuse,
-      send: refuse,
-      memory: refuse,
-      topology: 'server',
-      connect: ignore,
-      onReady: ignore,
-      isReady: () => false,
-      onLost: ignore,
-      onError: ignore,
-      disconnect: ignore,
-    },
-    subscription: { subscribe: () => ({ ready: Promise.resolve(), stop: ignore }) },
-    limits: { ofSession: 1, ofKey: 1, ofService: 1 },
+  createCallRecords({
+    ...({ durability: 'durable', holdsArguments: false, ofSession: 1, makingPauseMs: 1 } as const),
+    store: createMemoryRecordStore({ memory: createStoreMemory({ totalBytes: 0 }), now: Date.now }),
+    signals: createLocalSignals(),
+    live: createLiveCalls({
+      limits: { ofKey: 1, ofService: 1 },
+      budget: createByteBudget({ limitBytes: 0 }),
+      now: Date.now,
+    }),
   }),
 );
 if (typeof records !== 'object' || records === null) throw new Error('The records have no prototype.');

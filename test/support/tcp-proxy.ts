@@ -24,14 +24,20 @@ export type TcpProxy = {
   readonly delay: (ms: number) => void;
   /**
    * Before Redis: the server gets each command at once, and what it answers arrives late. Of the next `times` commands that
-   * have this word, which is their name, a step of a script or an argument; with `ms` for each. What else the same
+   * have this word, which is their name, a step of a script or an argument, or have this part of one; with `ms` for each. What else the same
    * connection is answered waits as well, for answers come in order. Tells how many have been held.
    */
   readonly holdAnswers: (hold: AnswerHold) => () => number;
   readonly close: () => void;
 };
 
-export type AnswerHold = { readonly word: string; readonly times: number; readonly ms: number };
+export type AnswerHold = {
+  readonly word: string | { readonly part: string };
+  readonly times: number;
+  readonly ms: number;
+};
+
+const toBytes = (word: AnswerHold['word']): string => (typeof word === 'string' ? `\r\n${word}\r\n` : word.part);
 
 /** What all connections of one proxy obey. */
 type Conditions = { frozen: boolean; dropping: boolean; delayMs: number; holds: (AnswerHold & { held: number })[] };
@@ -117,7 +123,7 @@ const createPair = (client: Socket, targetPort: number, conditions: Conditions):
   // The clients of these tests write a small command in one piece.
   const noteCommand = (chunk: Buffer | string): void => {
     for (const hold of conditions.holds) {
-      if (hold.held >= hold.times || !chunk.includes(`\r\n${hold.word}\r\n`)) continue;
+      if (hold.held >= hold.times || !chunk.includes(toBytes(hold.word))) continue;
       hold.held += 1;
       answers.hold(hold.ms);
     }

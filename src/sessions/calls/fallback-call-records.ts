@@ -27,6 +27,7 @@ export const createFallbackCallRecords = (options: {
   ): Promise<Answer> => (isReachable() ? ask() : toAnswer(await attempt('pending', ask, hasWritten)));
   return {
     durability: primary.durability,
+    holdsArguments: primary.holdsArguments,
     leaseMs: primary.leaseMs,
     create: async (key, spec) =>
       toAnswer(

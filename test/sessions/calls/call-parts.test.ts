@@ -15,7 +15,7 @@ const start = async () => {
   onTestFinished(() => redis.disconnect());
   const subscription = createRedisSubscription(server.url);
   onTestFinished(subscription.close);
-  const channels = async (): Promise<unknown> => redis.call('PUBSUB', 'CHANNELS', 'recourse:parts:*');
+  const channels = async (): Promise<unknown> => redis.call('PUBSUB', 'CHANNELS', 'recourse2:parts:*');
   return { server, redis, records: createRedisRecords(toRedisClient(redis), { subscription }), channels };
 };
 
@@ -25,13 +25,13 @@ test('only calls that somebody watches have a channel, however many watch one', 
   const [first, again] = [1, 2].map(() => records.watchParts(keys[0] ?? '', () => undefined));
   if (first === undefined || again === undefined) throw new Error('There are two watches.');
   await Promise.all([first.ready, again.ready]);
-  expect(await channels()).toEqual([`recourse:parts:${keys[0]}`]);
+  expect(await channels()).toEqual([`recourse2:parts:${keys[0]}`]);
   first.stop();
   again.stop();
   await expect.poll(channels, WAIT).toEqual([]);
   const other = records.watchParts(keys[1] ?? '', () => undefined);
   await other.ready;
-  expect(await channels()).toEqual([`recourse:parts:${keys[1]}`]);
+  expect(await channels()).toEqual([`recourse2:parts:${keys[1]}`]);
   other.stop();
   await expect.poll(channels, WAIT).toEqual([]);
 });

@@ -7,6 +7,7 @@ import {
   type CreateCallRecordsUnderTest,
   createMemoryCallsUnderTest,
   createRedisCallsUnderTest,
+  createSqliteCallsUnderTest,
   DEAF,
   LATE,
   look,
@@ -170,5 +171,7 @@ const runModel = async (createRecords: CreateCallRecordsUnderTest, numRuns: numb
 
 test('in random schedules records in memory end once, and no write begins under two workers', () =>
   runModel(createMemoryCallsUnderTest, 500));
+
+test('the same in SQLite', () => runModel(createSqliteCallsUnderTest, 100));
 
 test('the same in Redis', () => runModel((terms) => createRedisCallsUnderTest(redis(), DEAF, terms), 100));

@@ -5,6 +5,7 @@ import {
   createCallFallback,
   createMemoryCallsUnderTest,
   createRedisCallsUnderTest,
+  createSqliteCallsUnderTest,
   subscribeTo,
 } from '#test/support/call-records-under-test.ts';
 import { connectToRedis, useRedis } from '#test/support/session-stores-under-test.ts';
@@ -26,6 +27,8 @@ const subscription = async (): Promise<Pick<RedisSubscription, 'subscribe'>> => 
 };
 
 describeCallRecords('memory', createMemoryCallsUnderTest);
+
+describeCallRecords('SQLite', createSqliteCallsUnderTest);
 
 describeCallRecords('Redis', async (terms) => createRedisCallsUnderTest(redis(), await subscription(), terms));
 

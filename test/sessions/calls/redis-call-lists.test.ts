@@ -10,6 +10,7 @@ import {
   SURE,
   take,
   toCallRedisKey,
+  toSessionCallsKey,
 } from '#test/support/call-records-under-test.ts';
 import { startRedisServer } from '#test/support/redis-server.ts';
 import { connectToRedis, toRedisClient, useRedis } from '#test/support/session-stores-under-test.ts';
@@ -22,6 +23,11 @@ const redis = useRedis();
 const createRecords = async (options: Parameters<typeof createRedisRecords>[1] = {}): Promise<CallRecords> => {
   await redis().del(ALL_CALLS, ALL_CALLERS);
   return createRedisRecords(toRedisClient(redis()), options);
+};
+
+const listedIn = async (list: string): Promise<readonly string[]> => {
+  const names = await redis().hkeys(list);
+  return names.flatMap((name) => (name.startsWith('1:') ? [name.slice(2)] : [])).toSorted();
 };
 
 /** A replica with connections of its own, as the service makes them. */
@@ -38,28 +44,32 @@ const createReplica = async (url: string): Promise<CallRecords> => {
 };
 
 test('the lists of a session drop calls whose record is gone, and such calls count towards no limit', async () => {
-  const records = await createRecords({ limits: { ofSession: 2 } });
+  let aged = 0;
+  const records = await createRecords({ limits: { ofSession: 2 }, skewMs: () => aged });
   const { spec } = createCallSpec();
   const sessionKey = spec.sessionKey ?? '';
   const [lost, other] = [await accept(records, { sessionKey }), await accept(records, { sessionKey })];
-  const list = `recourse:{${sessionKey}}:pending`;
+  const list = toSessionCallsKey(sessionKey);
   await redis().del(toCallRedisKey(lost));
   // It was entered long ago: its record is not being made.
-  await redis().hset(list, lost, `1 ${spec.fingerprint}`);
+  aged = 10_000;
   expect(await records.findSame(sessionKey, spec.fingerprint)).toBeNull();
   const third = await accept(records, { sessionKey });
-  expect((await redis().hkeys(list)).toSorted()).toEqual([other, third].toSorted());
+  expect(await listedIn(list)).toEqual([other, third].toSorted());
   await redis().del(toCallRedisKey(other));
-  await redis().hset(list, other, '1 x');
+  aged = 20_000;
   expect(await records.ofSession(sessionKey)).toEqual([third]);
-  expect(await redis().hkeys(list)).toEqual([third]);
+  expect(await listedIn(list)).toEqual([third]);
 });
 
 test('an entry whose record is being made is not taken for one that is gone', async () => {
   const records = await createRecords({ limits: { ofSession: 1 } });
   const { key, spec } = createCallSpec();
   const sessionKey = spec.sessionKey ?? '';
-  await redis().hset(`recourse:{${sessionKey}}:pending`, key, `${Date.now()} ${spec.fingerprint}`);
+  // As one that died between the two has left it.
+  const list = toSessionCallsKey(sessionKey);
+  await redis().hset(list, 'v', 'of another', `1:${key}`, `${Date.now()} ${spec.fingerprint}`);
+  await redis().pexpire(list, 60_000);
   const other = createCallSpec({ sessionKey });
   expect(await records.create(other.key, other.spec)).toEqual({ kind: 'full', of: 'session', limit: 1 });
   const same = records.findSame(sessionKey, spec.fingerprint);
@@ -102,7 +112,7 @@ test('a call that Redis lost from its lists is in them again once a worker has t
   const { spec } = createCallSpec();
   const sessionKey = spec.sessionKey ?? '';
   const key = await accept(records, { sessionKey });
-  await redis().del(ALL_CALLS, ALL_CALLERS, `recourse:{${sessionKey}}:pending`);
+  await redis().del(ALL_CALLS, ALL_CALLERS, toSessionCallsKey(sessionKey));
   expect(await records.ofSession(sessionKey)).toEqual([]);
   await take(records, key);
   await expect.poll(() => records.ofSession(sessionKey), WAIT).toEqual([key]);

@@ -13,6 +13,7 @@ import {
   SURE,
   take,
   toCallRedisKey,
+  toSessionCallsKey,
   UNKNOWN,
 } from '#test/support/call-records-under-test.ts';
 import { startRedisServer } from '#test/support/redis-server.ts';
@@ -69,7 +70,7 @@ test('every key has an end, at each step of a call', async () => {
   expect(await redis().pttl(toCallRedisKey(key))).toBeLessThanOrEqual(DAY_MS);
   await expectEnds();
   // Of what is pending nothing is left.
-  await expect.poll(() => redis().keys('recourse:*pending*'), WAIT).toEqual([]);
+  await expect.poll(() => redis().keys('recourse2:*:call*s'), WAIT).toEqual([]);
 });
 
 test('a call that is claimed is known, whether it was confirmed or not', async () => {
@@ -139,27 +140,29 @@ test('half characters in arguments, progress and results end nothing, and what i
   expect(JSON.parse((await look(records, key)).result ?? '')).toEqual({ value: '\ud83d' });
 });
 
-test('a record that another hand has spoiled is unknown, and one of a wrong kind makes room for a new one', async () => {
+test('a record that another hand has spoiled is unknown, and its call may be made anew', async () => {
   const records = await createRecords();
   const key = await accept(records);
-  await redis().hset(toCallRedisKey(key), 'spec', '{"no":"spec"}');
+  await redis().hset(toCallRedisKey(key), 's', '{"no":"spec"}', 'v', 'of another');
   expect(await records.find(key)).toBeNull();
   expect(await records.claim(key)).toEqual({ kind: 'gone' });
   const { key: other, spec } = createCallSpec();
-  await redis().set(toCallRedisKey(other), 'text');
+  await redis().hset(toCallRedisKey(other), 'v', 'of another', 'h', '{"no":"head"}');
   expect(await records.find(other)).toBeNull();
   expect(await records.create(other, spec)).toEqual({ kind: 'created' });
-  await redis().set(`recourse:{${spec.sessionKey}}:pending`, 'text');
+  expect(await records.confirm(other)).toBe('confirmed');
+  await redis().hset(toSessionCallsKey(spec.sessionKey), 'v', 'of another', `1:${other}`, 'no time');
   expect(await records.ofSession(spec.sessionKey ?? '')).toEqual([]);
   await redis().set(ALL_CALLS, 'text');
   expect(await records.due(10)).toEqual([]);
 });
 
 test('a lease of a clock that was set back is over, and so is a look that is too far off', async () => {
-  const records = await createRecords();
+  let skewMs = DAY_MS;
+  const records = await createRecords({ skewMs: () => skewMs });
   const key = await accept(records);
   await take(records, key);
-  await redis().hset(toCallRedisKey(key), 'lease', String(Date.now() + DAY_MS));
+  skewMs = 0;
   expect((await records.claim(key)).kind).toBe('held');
   const far = await accept(records);
   for (const entry of await redis().zrange(ALL_CALLS, '0', '-1'))
@@ -197,7 +200,7 @@ test('nothing subscribes before somebody watches', async () => {
   await accept(records);
   expect(asked).toEqual([]);
   const stops = [records.watch(() => undefined), records.watch(() => undefined)];
-  expect(asked).toEqual(['recourse:pending']);
+  expect(asked).toEqual(['recourse2:pending']);
   for (const stop of stops) stop();
 });
 

@@ -4,11 +4,13 @@ import {
   createCallSpec,
   createMemoryCallsUnderTest,
   createRedisCallsUnderTest,
+  createSqliteCallsUnderTest,
   DEAF,
   LATE,
   look,
   SURE,
   take,
+  toSessionCallsKey,
 } from '#test/support/call-records-under-test.ts';
 import { useRedis } from '#test/support/session-stores-under-test.ts';
 
@@ -16,10 +18,11 @@ const redis = useRedis();
 
 const STORES = {
   memory: createMemoryCallsUnderTest,
+  SQLite: createSqliteCallsUnderTest,
   redis: () => createRedisCallsUnderTest(redis(), DEAF),
 };
 
-describe.each(['memory', 'redis'] as const)('calls that are taken back, in %s', (store) => {
+describe.each(['memory', 'SQLite', 'redis'] as const)('calls that are taken back, in %s', (store) => {
   const createRecords = async () => (await STORES[store]()).records;
 
   test('nothing is left of one, and another try of its batch creates it anew', async () => {
@@ -74,7 +77,7 @@ test('a try that another one joins is no end of a record that has ended: its lis
   const { key, spec } = createCallSpec();
   await records.create(key, spec);
   await records.commit((await take(records, key)).lease, '{}', SURE);
-  const list = `recourse:{${spec.sessionKey}}:pending`;
+  const list = toSessionCallsKey(spec.sessionKey);
   await expect.poll(() => redis().exists(list)).toBe(0);
   expect(await records.create(key, spec)).toEqual({ kind: 'exists' });
   await expect.poll(() => redis().exists(list)).toBe(0);

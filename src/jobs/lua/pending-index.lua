@@ -1,5 +1,5 @@
 -- The calls of all sessions and keys that have not ended: how many there are, and which of them nobody has looked at
--- for a while. Goes after fields.lua. An entry may outlive its call by one look: who looks takes it out.
+-- for a while. An entry may outlive its call by one look: who looks takes it out.
 --
 -- KEYS[1]  sorted set: entry → when it is looked at next, in ms of the server's clock. An entry is the JSON of [key of the
 --          call, its holder]: `key:` and the hash of its API key, or its caller where it came without one
@@ -7,6 +7,11 @@
 -- ARGV     the step, ms that an index lives which nobody uses, and what the step says of itself below
 
 local calls, holders, steps = KEYS[1], KEYS[2], {}
+
+local function server_now()
+  local time = redis.call('TIME')
+  return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+end
 
 for _, key in ipairs(KEYS) do
   local kind, wanted = redis.call('TYPE', key).ok, key == calls and 'zset' or 'hash'
@@ -26,7 +31,7 @@ function steps.enter()
   local entry, holder = ARGV[3], ARGV[4]
   if redis.call('ZSCORE', calls, entry) then return 'known' end
   if ARGV[7] ~= '' and redis.call('ZCARD', calls) >= tonumber(ARGV[7]) then return 'service' end
-  if ARGV[6] ~= '' and digits(redis.call('HGET', holders, holder)) >= tonumber(ARGV[6]) then return 'key' end
+  if ARGV[6] ~= '' and (tonumber(redis.call('HGET', holders, holder)) or 0) >= tonumber(ARGV[6]) then return 'key' end
   redis.call('ZADD', calls, string.format('%d', server_now() + tonumber(ARGV[5])), entry)
   redis.call('HINCRBY', holders, holder, 1)
   keep()

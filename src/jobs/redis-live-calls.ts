@@ -1,0 +1,77 @@
+import * as z from 'zod';
+import { holderOf, RESULT_TTL_MS } from '../pending/call-records.ts';
+import {
+  type LiveCall,
+  type LiveCalls,
+  LOOK_AFTER_MS,
+  type PendingLimits,
+  toListedCall,
+} from '../sessions/calls/live-calls.ts';
+import { createRedisScript, type RedisClient, toPatient } from '../sessions/redis-client.ts';
+import { KEY_PREFIX } from '../store/key-prefix.ts';
+
+// Longer than any call is pending: it takes a day at most.
+const INDEX_TTL_MS = String(2 * RESULT_TTL_MS);
+const CALLS = `${KEY_PREFIX}:{pending}:calls`;
+const HOLDERS = `${KEY_PREFIX}:{pending}:callers`;
+// Redis goes through so many in some 0.1 ms.
+const SCANNED_AT_ONCE = '500';
+
+const Entered = z.enum(['known', 'entered', 'key', 'service']);
+const LIMIT_OF = { key: 'ofKey', service: 'ofService' } as const;
+const Entries = z.array(z.string());
+const Entry = z.tuple([z.string(), z.string()]);
+const Scanned = z.tuple([z.string(), Entries]);
+
+const toEntry = ({ key, holder }: LiveCall): string => JSON.stringify([key, holder]);
+const readEntry = (entry: string): LiveCall => {
+  const [key, holder] = Entry.parse(JSON.parse(entry));
+  return { key, holder };
+};
+
+const ignore = (): void => undefined;
+
+type Options = {
+  readonly client: RedisClient;
+  readonly limits: Omit<PendingLimits, 'ofSession'>;
+};
+
+/** The live calls of all processes, in Redis. What waits for an answer rejects when Redis does. */
+export const createRedisLiveCalls = ({ client, limits }: Options): LiveCalls => {
+  const script = createRedisScript(toPatient(client), new URL('lua/', import.meta.url), ['pending-index.lua']);
+  const run = (step: string, ...words: readonly string[]): Promise<unknown> =>
+    script([CALLS, HOLDERS], [step, INDEX_TTL_MS, ...words]);
+  const wait = String(LOOK_AFTER_MS);
+  const toWords = (key: string, spec: Parameters<typeof holderOf>[0]): readonly string[] => {
+    const holder = holderOf(spec);
+    return [toEntry({ key, holder }), holder, wait];
+  };
+  return {
+    enter: async (key, spec) => {
+      const words = [...toWords(key, spec), String(limits.ofKey), String(limits.ofService)];
+      const entered = Entered.parse(await run('enter', ...words));
+      return entered === 'known' || entered === 'entered'
+        ? entered
+        : { kind: 'full', of: entered, limit: limits[LIMIT_OF[entered]] };
+    },
+    enterAgain: (key, spec) => void run('enter', ...toWords(key, spec), '', '').then(ignore, ignore),
+    leave: (call) => void run('leave', toEntry(call), call.holder).then(ignore, ignore),
+    popDue: async (most) => Entries.parse(await run('due', String(most), wait)).map(readEntry),
+    list: () => listAll(client),
+  };
+};
+
+/** All entries, each once, however many there are; a scan may tell one twice. */
+async function* listAll(client: RedisClient): ReturnType<LiveCalls['list']> {
+  const seen = new Set<string>();
+  let cursor = '0';
+  do {
+    const scanned = await client.callPatiently('ZSCAN', CALLS, cursor, 'COUNT', SCANNED_AT_ONCE);
+    const [next, words] = Scanned.parse(scanned);
+    cursor = next;
+    // Each entry is followed by its score.
+    const fresh = words.filter((word, place) => place % 2 === 0 && !seen.has(word));
+    for (const entry of fresh) seen.add(entry);
+    yield fresh.map(readEntry).map(toListedCall);
+  } while (cursor !== '0');
+}

@@ -1,0 +1,134 @@
+import type { CallSpec } from '../../executor/pending-calls.ts';
+import { textBytes } from '../../memory/bounded-store.ts';
+import type { ByteBudget, ByteHold } from '../../memory/byte-budget.ts';
+import { type Creation, holderOf, type ListedCall, weighArguments } from '../../pending/call-records.ts';
+
+/** How many calls may be pending at once. */
+export type PendingLimits = {
+  readonly ofSession: number;
+  readonly ofKey: number;
+  readonly ofService: number;
+};
+
+/** A call of all, and under whom it counts. */
+export type LiveCall = { readonly key: string; readonly holder: string };
+
+/**
+ * All calls that have not ended: how many there are, in all and of each holder, and which of them nobody has looked at for a while.
+ * The records are the truth: an entry is made before its record, and one whose record is gone or ended is taken out by who
+ * finds it.
+ */
+export type LiveCalls = {
+  /** Enters a call before its record is made; `full`: it is not entered. */
+  readonly enter: (
+    key: string,
+    spec: CallSpec,
+  ) => Promise<'known' | 'entered' | Extract<Creation, { readonly kind: 'full' }>>;
+  /** Enters a call that a worker has taken, or that is in the store at the start. Best effort, and waits for nothing. */
+  readonly enterAgain: (key: string, spec: CallSpec) => void;
+  /** Takes out a call that has ended, or was never made. Best effort, and waits for nothing. */
+  readonly leave: (call: LiveCall) => void;
+  /** Calls whose time to be looked at has come, each to one asker; it is put off. */
+  readonly popDue: (most: number) => Promise<readonly LiveCall[]>;
+  /** All of them, a part at a time. */
+  readonly list: () => AsyncIterable<readonly ListedCall[]>;
+};
+
+/** How a list names a call. */
+export const toListedCall = ({ key, holder }: LiveCall): ListedCall => ({
+  key,
+  keyHash: holder.startsWith('key:') ? holder.slice('key:'.length) : null,
+});
+
+/** A call that nobody has looked at for so long is looked at by the sweep. */
+export const LOOK_AFTER_MS = 15_000;
+const LISTED_AT_ONCE = 500;
+// Measured: a record with its collections' places, without texts.
+const RECORD_BYTES = 900;
+
+type Options = {
+  readonly limits: Omit<PendingLimits, 'ofSession'>;
+  /** Where the memory of these calls is taken from. */
+  readonly budget: Pick<ByteBudget, 'open' | 'openBeyond' | 'limitBytes'>;
+  readonly now: () => number;
+};
+
+/** The live calls of a store that this process has alone. They hold memory for what each takes while it is pending. */
+export const createLiveCalls = (options: Options): LiveCalls => new EmbeddedLiveCalls(options);
+
+type Entry = LiveCall & { lookAt: number; readonly hold: ByteHold };
+
+class EmbeddedLiveCalls implements LiveCalls {
+  readonly #options: Options;
+  readonly #calls = new Map<string, Entry>();
+  readonly #holders = new Map<string, number>();
+
+  constructor(options: Options) {
+    this.#options = options;
+  }
+
+  async enter(key: string, spec: CallSpec): ReturnType<LiveCalls['enter']> {
+    if (this.#calls.has(key)) return 'known';
+    const { limits, budget, now } = this.#options;
+    const ofKey = this.#holders.get(holderOf(spec)) ?? 0;
+    if (ofKey >= limits.ofKey) return { kind: 'full', of: 'key', limit: limits.ofKey };
+    if (this.#calls.size >= limits.ofService) return { kind: 'full', of: 'service', limit: limits.ofService };
+    const hold = budget.open(spec.caller, weigh(spec));
+    if (hold === null) return { kind: 'full', of: 'memory', limit: budget.limitBytes };
+    this.#add({ key, holder: holderOf(spec), lookAt: now() + LOOK_AFTER_MS, hold });
+    return 'entered';
+  }
+
+  // It is in memory, or will be: whatever room there is. And nobody has looked at it.
+  enterAgain(key: string, spec: CallSpec): void {
+    if (this.#calls.has(key)) return;
+    const hold = this.#options.budget.openBeyond(spec.caller, weigh(spec));
+    this.#add({ key, holder: holderOf(spec), lookAt: 0, hold });
+  }
+
+  leave({ key }: LiveCall): void {
+    const entry = this.#calls.get(key);
+    if (entry === undefined) return;
+    this.#calls.delete(key);
+    entry.hold.release();
+    const left = (this.#holders.get(entry.holder) ?? 0) - 1;
+    if (left > 0) this.#holders.set(entry.holder, left);
+    else this.#holders.delete(entry.holder);
+  }
+
+  async popDue(most: number): Promise<readonly LiveCall[]> {
+    const now = this.#options.now();
+    const due: Entry[] = [];
+    for (const entry of this.#calls.values()) {
+      if (due.length >= most) break;
+      if (entry.lookAt > now) continue;
+      entry.lookAt = now + LOOK_AFTER_MS;
+      due.push(entry);
+    }
+    return due;
+  }
+
+  // The event loop has other turns between two parts.
+  async *list(): AsyncIterable<readonly ListedCall[]> {
+    const calls = [...this.#calls.values()];
+    for (let from = 0; from < calls.length; from += LISTED_AT_ONCE) {
+      yield calls
+        .slice(from, from + LISTED_AT_ONCE)
+        .filter(({ key }) => this.#calls.has(key))
+        .map(toListedCall);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  #add(entry: Entry): void {
+    this.#calls.set(entry.key, entry);
+    this.#holders.set(entry.holder, (this.#holders.get(entry.holder) ?? 0) + 1);
+  }
+}
+
+/** Whatever text of it the caller chose, an id of any length for one. */
+const weigh = (spec: CallSpec): number => {
+  let bytes = RECORD_BYTES + weighArguments(spec);
+  for (const member of Object.values(spec)) if (typeof member === 'string') bytes += textBytes(member);
+  return bytes;
+};

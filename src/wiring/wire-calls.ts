@@ -1,0 +1,59 @@
+import type { Config } from '../config/settings/config.ts';
+import type { MayKeep } from '../executor/store-observer.ts';
+import type { ByteBudget } from '../memory/byte-budget.ts';
+import type { CallRecords } from '../pending/call-records.ts';
+import { createLocalSignals, createRedisSignals } from '../sessions/calls/call-signals.ts';
+import { createLiveCalls, type PendingLimits } from '../sessions/calls/live-calls.ts';
+import { createCallRecords, openEmbeddedCallRecords } from '../sessions/calls/record-call-records.ts';
+import type { RedisClient, RedisSubscription } from '../sessions/redis-client.ts';
+import type { RecordStore } from '../store/record-store.ts';
+
+const toPendingLimits = (config: Config): PendingLimits => ({
+  ofSession: config.SESSION_MAX_PENDING,
+  ofKey: config.KEY_MAX_PENDING,
+  ofService: config.MAX_PENDING,
+});
+
+/** Pending calls of a store that this process has alone. */
+export const openEmbeddedCalls = (
+  config: Config,
+  { store, budget, now }: { readonly store: RecordStore; readonly budget: ByteBudget; readonly now: () => number },
+): Promise<CallRecords> => {
+  const limits = toPendingLimits(config);
+  return openEmbeddedCallRecords(
+    {
+      ...{ durability: 'process', holdsArguments: true, makingPauseMs: 1, store },
+      signals: createLocalSignals(),
+      live: createLiveCalls({ limits, budget, now }),
+      ofSession: limits.ofSession,
+      // As large as the store is.
+      maxResultBytes: Number.POSITIVE_INFINITY,
+    },
+    [],
+  );
+};
+
+/** Pending calls that all processes share. */
+export const openSharedCalls = async (
+  config: Config,
+  {
+    client,
+    subscription,
+    ...rest
+  }: {
+    readonly client: RedisClient;
+    readonly subscription: RedisSubscription;
+    readonly store: RecordStore;
+    readonly mayKeep: MayKeep;
+  },
+): Promise<CallRecords> => {
+  const { createRedisLiveCalls } = await import('../jobs/redis-live-calls.ts');
+  const limits = toPendingLimits(config);
+  return createCallRecords({
+    ...{ durability: 'durable', holdsArguments: false, makingPauseMs: 50, ...rest },
+    signals: createRedisSignals({ client, subscription }),
+    live: createRedisLiveCalls({ client, limits }),
+    ofSession: limits.ofSession,
+    leaseMs: config.WORKER_STALL_MS,
+  });
+};
