@@ -19,6 +19,10 @@ export const toFields = (words: readonly string[]): Fields => {
 
 const NO_FIELDS: Fields = new Map();
 
+// As ioredis says that there is no connection: nobody needs to wait to learn more.
+const isUnsent = (error: unknown): boolean =>
+  error instanceof Error && /isn't (?:writeable|ready) and enableOfflineQueue/.test(error.message);
+
 /** An update that waits for its answer. */
 type Waiter<State> = TimedWait & {
   readonly decide: (state: State, now: number) => void;
@@ -197,7 +201,7 @@ export class RedisRecord<State, Saved> implements Swap {
   }
 
   lost(error: unknown): void {
-    if (this.#decided.every(({ isOver }) => isOver)) {
+    if (this.#decided.every(({ isOver }) => isOver) || (this.#pauseMs === 0 && isUnsent(error))) {
       this.#fail(error);
       return;
     }

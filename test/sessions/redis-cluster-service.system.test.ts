@@ -18,7 +18,7 @@ afterAll(() => cluster.stop());
 const start = (): Promise<CountingService> => startCountingService({ REDIS_URL: cluster.urls });
 
 /** The keys of sessions that a node holds. */
-const keysAt = ({ direct }: RedisClusterNode): Promise<readonly string[]> => direct.keys('recourse:{anonymous:*');
+const keysAt = ({ direct }: RedisClusterNode): Promise<readonly string[]> => direct.keys('recourse2:{anonymous:*');
 
 /** A session that is kept at one of the nodes, and which one. */
 const place = async ({ served }: CountingService, session: string): Promise<RedisClusterNode> => {

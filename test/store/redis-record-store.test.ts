@@ -197,3 +197,13 @@ test('an update that changes nothing tells the last state, whoever wrote it', as
   await other?.update(key, countUp());
   expect(await one?.update(key, readCounts)).toEqual({ one: 2 });
 });
+
+test('an update that cannot be sent, for there is no connection, rejects at once', async () => {
+  const client = createRedisClient('redis://127.0.0.1:1');
+  onTestFinished(client.disconnect);
+  const error: unknown = await Promise.resolve(open(client).update(keyOf(), countUp())).catch(
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(Error);
+  expect(error).not.toBeInstanceOf(LateAnswerError);
+});
