@@ -20,9 +20,9 @@ export type RedisMemory = {
 const SAMPLE = 100;
 const LOOK_EVERY_MS = 10;
 const MOST_LOOKS = 1000;
-// The hash of a session; its journal's key goes on after the brace.
-const HASHES = 'recourse:{*}';
-const JOURNAL = ':journal';
+// The hash of a session; its journal's key goes on after it.
+const HASHES = 'recourse2:{*}:session';
+const JOURNAL = ':list';
 
 /** Connects to a Redis that holds the bench's sessions and nothing else. */
 export const openRedisMemory = (url: string): RedisMemory => {

@@ -23,7 +23,7 @@ type SavedSession = {
 /**
  * Sessions as records. A field a tool for its budget (`t:NAME`) and one for its streaks (`s:NAME`), for they grow apart: the rest
  * is small (`h`: format, life, counts; `n`: named rounds; `c`: calls of limited tools; `j`: lines of the list's elements; `q`: lines
- * of refused calls; `x`: lines were left out).
+ * of refused calls; `o`: lines were left out).
  */
 export const createSessionKind = (ttlMs: number): Kind<StoredSession, SavedSession> => ({
   name: 'session',
@@ -65,7 +65,7 @@ const findChanges = (
   put('c', session.callsOf.size === 0 ? '' : JSON.stringify([...session.callsOf]));
   put('j', encodeCounts(journal.counts));
   put('q', journal.tail.join('\n'));
-  put('x', journal.isTruncated ? '1' : '');
+  put('o', journal.isTruncated ? '1' : '');
   for (const [name, tool] of session.tools) put(`t:${name}`, encodeTool(tool));
   for (const [name, ofTool] of session.streaks) {
     if (streaks.get(name) === ofTool) continue;
@@ -95,7 +95,7 @@ const decode = (fields: Fields): StoredSession => {
       lines: counts.reduce((sum, count) => sum + count, 0),
       tail: (fields.get('q') ?? '').split('\n').filter((line) => line.startsWith('{')),
       added: [],
-      isTruncated: fields.has('x'),
+      isTruncated: fields.has('o'),
     },
     bytes: 0,
   };

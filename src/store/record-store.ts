@@ -14,8 +14,8 @@ export type ListElement = {
 };
 
 /**
- * A kind of record: how its state becomes fields and back. A field that a kind does not know stays as it is. `Saved` is what
- * `changes` compares the state with.
+ * A kind of record: how its state becomes fields and back. A field that a kind does not know stays as it is; `v`, `x` and names
+ * that begin with `w:` are the backend's own. `Saved` is what `changes` compares the state with.
  */
 export type Kind<State, Saved> = {
   /** Part of its keys. */

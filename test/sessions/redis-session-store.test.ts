@@ -45,6 +45,31 @@ test('a session is one hash and one list, and their keys have one hash tag of te
   expect([await redis.type(key), await redis.type(`${key}:list`)]).toEqual(['hash', 'list']);
 });
 
+test('a journal that finds no room is left out, and its session says so; one of which another replica is the only writer does not', async () => {
+  let hasRoom = false;
+  const subject = createRedisUnderTest(redis, JOURNAL, { mayKeep: () => hasRoom });
+  const session = createCallSession(subject);
+  await (await session.begin(['a 1'])).end(['fails'], [LINE]);
+  expect(await session.read()).toMatchObject({ rounds: 1, truncated: true, journal: [] });
+  hasRoom = true;
+  await (await session.begin(['a 2'])).end(['fails'], [LINE]);
+  expect(await session.read()).toMatchObject({ rounds: 2, truncated: true, journal: [expect.anything()] });
+  const other = createCallSession(subject);
+  await (await other.begin(['a 1'])).end(['fails'], [LINE]);
+  await redis.hset(toRedisKey(other.key), 'x', `${Date.now() + 20} w:another`);
+  expect(await other.read()).not.toHaveProperty('truncated');
+});
+
+test('a field of a later version stays, whatever happens to the session', async () => {
+  const subject = createRedisUnderTest(redis, JOURNAL);
+  const session = createCallSession(subject);
+  await (await session.begin(['a 1', 'b 1'])).end(['fails', '=1'], [LINE]);
+  await redis.hset(toRedisKey(session.key), 'later', 'x');
+  await (await session.begin(['a 2'], 'turn_1')).end(['=1'], [LINE]);
+  await subject.store.reset(session.key, null);
+  expect(await redis.hget(toRedisKey(session.key), 'later')).toBe('x');
+});
+
 test('a round of more lines than a lowered SESSION_JOURNAL keeps is in the journal once, and makes room for later calls', async () => {
   let { store } = createRedisUnderTest(redis, JOURNAL);
   const session = createCallSession({ store: { ...store, admit: (round) => store.admit(round) } });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll } from 'vitest';
 import type { BudgetMode } from '#src/contract/tool-result.ts';
 import type { UnpackRound } from '#src/executor/journal/round-lines.ts';
 import type { SessionSettings, SessionStore } from '#src/executor/session-store.ts';
-import type { StoreObserver, StoreOperation } from '#src/executor/store-observer.ts';
+import type { MayKeep, StoreObserver, StoreOperation } from '#src/executor/store-observer.ts';
 import {
   createFallbackSessionStore,
   type FallbackSessionStore,
@@ -97,13 +97,14 @@ export const createRedisUnderTest = (
   {
     client = toRedisClient(redis),
     unpack = unpackRound,
-  }: { readonly client?: RedisClient; readonly unpack?: UnpackRound } = {},
+    mayKeep = () => true,
+  }: { readonly client?: RedisClient; readonly unpack?: UnpackRound; readonly mayKeep?: MayKeep } = {},
 ): RedisUnderTest => {
   let aged = 0;
   const records = createRedisRecordStore({ client, cacheBytes: 10_000_000, timeouts: TIMEOUTS, skewMs: () => aged });
   return {
     store: {
-      ...createRecordSessionStore({ mode: 'redis', settings, store: records, unpackRound: unpack }),
+      ...createRecordSessionStore({ mode: 'redis', settings, store: records, unpackRound: unpack, mayKeep }),
       ...createRedisCheck(client),
     },
     mode: 'redis',
