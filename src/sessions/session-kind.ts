@@ -171,10 +171,7 @@ const Claim = z.object({
   failed: z.boolean(),
   succeeded: z.boolean(),
   applied: z.enum(['none', 'failed', 'succeeded', 'void']),
-  wipedBy: z.string(),
   charged: Count,
-  wipedFailures: Count,
-  wipedUsed: Count,
 });
 const Tool = z.tuple([Count, Count, Count, z.number(), z.string(), z.array(Claim)]);
 

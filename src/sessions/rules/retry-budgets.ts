@@ -111,7 +111,7 @@ const refuse = (
   const denial = toDenial(tool, requested);
   const hasCooled = settings.cooldownMs > 0 && now - tool.failedAt >= settings.cooldownMs;
   if (denial === 'running' || !hasCooled) return denial;
-  refresh(tool, '');
+  refresh(tool);
   tool.claims = tool.claims.filter((claim) => claim !== former);
   return null;
 };
@@ -247,7 +247,7 @@ const settleUnclaimed = (
     tool.used += 1;
     if (late !== true) session.lost = Math.max(0, session.lost - 1);
   }
-  if (succeeded && !failed && isRetry && tool.epoch === epoch) refresh(tool, '');
+  if (succeeded && !failed && isRetry && tool.epoch === epoch) refresh(tool);
 };
 
 type Verdict = 'none' | 'failed' | 'succeeded';
@@ -266,42 +266,20 @@ const countFailure = (tool: ToolState, error: string, now: number): void => {
 
 const apply = (tool: ToolState, claim: Claim, verdict: Verdict, error: string, now: number): void => {
   claim.applied = verdict;
-  claim.wipedBy = '';
   if (verdict === 'failed') {
     countFailure(tool, error, now);
     claim.charged = claim.retry ? 1 : 0;
     tool.used += claim.charged;
   }
   // A success that began before another round's failure must not wipe it.
-  if (verdict !== 'succeeded' || !claim.retry || claim.epoch !== tool.epoch) return;
-  const { failures, used } = tool;
-  refresh(tool, claim.id);
-  claim.wipedFailures = failures;
-  claim.wipedUsed = used;
+  if (verdict === 'succeeded' && claim.retry && claim.epoch === tool.epoch) refresh(tool);
 };
 
-// The round has turned out mixed: what its verdict did is taken back.
+// The round has turned out mixed: it gets back what it was charged. What its success has made clean stays so.
 const undo = (tool: ToolState, claim: Claim): void => {
-  if (claim.applied === 'failed') {
-    tool.failures = Math.max(0, tool.failures - 1);
-    tool.used = Math.max(0, tool.used - claim.charged);
-  }
-  if (claim.applied === 'succeeded') restore(tool, claim);
-  const wiper = tool.claims.find(({ id }) => claim.applied === 'void' && id === claim.wipedBy);
-  if (wiper === undefined) return;
-  wiper.wipedFailures = Math.max(0, wiper.wipedFailures - 1);
-  wiper.wipedUsed = Math.max(0, wiper.wipedUsed - claim.charged);
-};
-
-const restore = (tool: ToolState, claim: Claim): void => {
-  tool.failures += claim.wipedFailures;
-  tool.used += claim.wipedUsed;
-  claim.wipedFailures = 0;
-  claim.wipedUsed = 0;
-  for (const wiped of tool.claims.filter(({ wipedBy }) => wipedBy === claim.id)) {
-    wiped.applied = 'failed';
-    wiped.wipedBy = '';
-  }
+  if (claim.applied !== 'failed') return;
+  tool.failures = Math.max(0, tool.failures - 1);
+  tool.used = Math.max(0, tool.used - claim.charged);
 };
 
 // Not a tool: under this name stand, as claims that hold nothing, the named rounds that named an unknown tool.
@@ -319,7 +297,7 @@ export const forgiveUnknownNames = (session: SessionState, round: Round, now: nu
   session.knownRound = '';
   const unknown = session.tools.get(UNKNOWN_TOOL);
   if (unknown === undefined || unknown.failures === 0) return;
-  if ((knownRound !== '' && knownRound !== name) || (!namesUnknown(round) && name === '')) refresh(unknown, '');
+  if ((knownRound !== '' && knownRound !== name) || (!namesUnknown(round) && name === '')) refresh(unknown);
   if (!hasNamed) session.knownRound = name;
 };
 

@@ -57,13 +57,8 @@ export type Claim = {
   succeeded: boolean;
   /** Which verdict is in the tool's numbers now; `void` = it was `failed`, and the tool has been made clean since. */
   applied: 'none' | 'failed' | 'succeeded' | 'void';
-  /** While `void`: the claim whose success did that, for it may turn out mixed; "" where it stays so. */
-  wipedBy: string;
   /** Retries that its failure used: 1 or 0. */
   charged: number;
-  /** What a success of this round wiped, should the round turn out mixed. */
-  wipedFailures: number;
-  wipedUsed: number;
 };
 
 export const createSessionState = (born: string): SessionState => ({
@@ -123,10 +118,7 @@ export const addClaim = (tool: ToolState, round: Round, hold: Pick<Claim, 'retry
     failed: false,
     succeeded: false,
     applied: 'none',
-    wipedBy: '',
     charged: 0,
-    wipedFailures: 0,
-    wipedUsed: 0,
   });
 };
 
@@ -154,19 +146,11 @@ export const dropEndedClaims = (tool: ToolState, now: number): void => {
   });
 };
 
-/**
- * Makes the tool clean: its tokens go back to the session, and verdicts that were counted are gone. `by` is the claim
- * whose success does it and which may take it back; "" where nothing can.
- */
-export const refresh = (tool: ToolState, by: string): void => {
+/** Makes the tool clean: its tokens go back to the session, and verdicts that were counted are gone for good. */
+export const refresh = (tool: ToolState): void => {
   tool.failures = 0;
   tool.used = 0;
-  for (const claim of tool.claims) {
-    claim.wipedBy = claim.applied === 'failed' ? by : '';
-    if (claim.applied === 'failed') claim.applied = 'void';
-    claim.wipedFailures = 0;
-    claim.wipedUsed = 0;
-  }
+  for (const claim of tool.claims) if (claim.applied === 'failed') claim.applied = 'void';
 };
 
 // A session has not more named rounds under way at once.
@@ -202,7 +186,7 @@ export const countRound = (
 export const resetSession = (session: SessionState, tool: string | null, now: number): void => {
   const isMeant = (name: string): boolean => tool === null || tool === name;
   expireClaims(session, now);
-  for (const [name, state] of session.tools) if (isMeant(name)) refresh(state, '');
+  for (const [name, state] of session.tools) if (isMeant(name)) refresh(state);
   for (const [name, streaks] of session.streaks)
     if (isMeant(name)) keepStreaks(session.streaks, name, withoutFailures(streaks, 0));
   if (tool === null) session.lost = 0;
@@ -284,8 +268,7 @@ export const toSessionBytes = ({ tools, streaks, callsOf, namedRounds, knownRoun
 
 const toToolBytes = ({ lastError, claims }: ToolState): number => {
   let bytes = BYTES.tool + textBytes(lastError);
-  for (const { id, round, wipedBy } of claims)
-    bytes += BYTES.claim + textBytes(id) + textBytes(round) + textBytes(wipedBy);
+  for (const { id, round } of claims) bytes += BYTES.claim + textBytes(id) + textBytes(round);
   return bytes;
 };
 

@@ -28,8 +28,8 @@ export type PlainAdmission = {
  *
  * Where the rules are silent it decides:
  * - A named round takes further batches for one lease from its start; after that the name begins another round.
- * - It may settle in several steps. What its verdict did is taken back once it turns out mixed: a failure and its
- *   retry, or the forgiveness of its success. The epoch stays, and nothing that was forgiven once more comes back.
+ * - It may settle in several steps. Once it turns out mixed it gets back its failure and its retry. The epoch stays, and
+ *   what its success has forgiven stays forgiven.
  * - It holds its reservation until all its batches have settled. A batch that comes when the reservation is back must
  *   find a retry free, unless no failure stands any more.
  * - A first attempt's success forgives nothing: nothing stood when it began.

@@ -10,8 +10,6 @@ export type Attempt = {
   unsettled: number;
   failed: boolean;
   succeeded: boolean;
-  /** The failed rounds that its success forgave, as long as they may come back. */
-  forgave: readonly Standing[];
 };
 
 /** A failed round that counts; `by` is null where it came after its lease, or had nothing to be remembered by. */
@@ -77,7 +75,6 @@ export class PlainTool {
       unsettled: 1,
       failed: false,
       succeeded: false,
-      forgave: [],
     };
     this.attempts = [...this.attempts, attempt];
     return attempt;
@@ -93,7 +90,6 @@ export class PlainTool {
 
   makeFresh(): void {
     this.standing = [];
-    for (const attempt of this.attempts) attempt.forgave = [];
   }
 
   fail(by: Attempt | null, decision: 'free' | 'retry', error: string, now: number): void {
@@ -117,17 +113,11 @@ export class PlainTool {
     this.takeBack(attempt);
     const verdict = toVerdict(attempt);
     if (verdict === 'failed') this.fail(attempt, attempt.retry ? 'retry' : 'free', error, now);
-    if (verdict !== 'succeeded' || !attempt.retry || attempt.epoch !== this.epoch) return;
-    const { standing } = this;
-    this.makeFresh();
-    attempt.forgave = standing;
+    if (verdict === 'succeeded' && attempt.retry && attempt.epoch === this.epoch) this.makeFresh();
   }
 
   private takeBack(attempt: Attempt): void {
-    const isOther = (one: Standing): boolean => one.by !== attempt;
-    for (const other of this.attempts) other.forgave = other.forgave.filter(isOther);
-    this.standing = [...attempt.forgave, ...this.standing.filter(isOther)];
-    attempt.forgave = [];
+    this.standing = this.standing.filter(({ by }) => by !== attempt);
   }
 
   private hasFailed(attempt: Attempt): boolean {
