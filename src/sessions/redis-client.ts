@@ -20,6 +20,8 @@ export type RedisClient = {
   readonly callPatiently: RedisClient['call'];
   /** Sends one command at once. Rejects with Redis's error, or where the connection is lost: whoever asks knows how long to wait. */
   readonly send: RedisClient['call'];
+  /** Sends a message; as patient. Those of a channel stay in their order: in a cluster one node takes them all. */
+  readonly publish: (channel: string, message: string) => Promise<unknown>;
   /** Makes a script known to the servers before it is first run. Best effort. */
   readonly preload?: (lua: string) => void;
   /** What each server that takes writes says of its memory; as patient. */
@@ -94,6 +96,10 @@ export const createRedisClient = (address: RedisAddress, answerWithinMs = SHORT_
       return patient.wait(client.call(command, ...parameters));
     },
     send: (command, ...parameters) => client.call(command, ...parameters),
+    publish: (channel, message) => {
+      openTurn();
+      return patient.wait(toPublisher(client, channel).publish(channel, message));
+    },
     memory: () => {
       openTurn();
       const servers = client instanceof Cluster ? client.nodes('master') : [client];
@@ -117,6 +123,11 @@ export const createRedisClient = (address: RedisAddress, answerWithinMs = SHORT_
       client.disconnect();
     },
   };
+};
+
+const toPublisher = (client: Redis | Cluster, channel: string): Redis | Cluster => {
+  const masters = client instanceof Cluster ? client.nodes('master') : [];
+  return masters[channel.charCodeAt(channel.length - 1) % masters.length] ?? client;
 };
 
 const toUrl = (address: RedisAddress): string => (typeof address === 'string' ? address : address.url);

@@ -1,5 +1,6 @@
 import { Queue } from 'bullmq';
 import { expect, test } from 'vitest';
+import * as z from 'zod';
 import { createPendingClient } from '#test/support/pending-client.ts';
 import { type RunningProcess, startWorkerProcess } from '#test/support/start-process.ts';
 import { timeLimit } from '#test/support/time-limit.ts';
@@ -13,8 +14,13 @@ const DEATHS = 3;
 const messageOf = async (service: RunningProcess, { requestId }: Cell): Promise<string> =>
   (await createPendingClient(service.url).finish(requestId)).results[0]?.message ?? '';
 
-const beginsOf = async (lab: Lab, { handle }: Cell): Promise<readonly (string | null)[]> =>
-  Promise.all((await lab.recordKeysOf(handle)).map((key) => lab.client.hget(key, 'begins')));
+const Head = z.object({ begins: z.int() });
+
+const beginsOf = async (lab: Lab, { handle }: Cell): Promise<readonly number[]> => {
+  const keys = await lab.recordKeysOf(handle);
+  const heads = await Promise.all(keys.map((key) => lab.client.hget(key, 'h')));
+  return heads.map((head) => Head.parse(JSON.parse(head ?? '{}')).begins);
+};
 
 /** Deletes all jobs of a lane, also those that a worker has. */
 const obliterate = async (lab: Lab, lane: string): Promise<void> => {
@@ -40,7 +46,7 @@ test('a read whose workers die three times after it began is the fault of its to
   for (let death = 1; death <= DEATHS; death += 1) {
     const victim = await startWorkerProcess({ by: HOLDING, environment: { ...lab.environment, ...holds.environment } });
     await Promise.all(cells.map(({ handle }) => holds.whenHeld(handle)));
-    expect(await Promise.all(cells.map((cell) => beginsOf(lab, cell)))).toEqual([[String(death)], [String(death)]]);
+    expect(await Promise.all(cells.map((cell) => beginsOf(lab, cell)))).toEqual([[death], [death]]);
     victim.send('SIGKILL', 'service');
     await victim.exited;
     for (const { handle } of cells) holds.forgetHeld(handle);
@@ -52,7 +58,7 @@ test('a read whose workers die three times after it began is the fault of its to
     ended: 'tool_crashed retry maybe, begun 3 times',
   });
   for (const cell of cells) {
-    expect(await beginsOf(lab, cell)).toEqual(['3']);
+    expect(await beginsOf(lab, cell)).toEqual([3]);
     expect(await messageOf(service, cell)).toMatch(
       /^Tool 'killed_read' was started 3 times, and each time its worker died\./,
     );

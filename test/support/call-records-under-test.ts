@@ -187,7 +187,7 @@ export const createCallSpec = (parts: Partial<CallSpec> = {}): { readonly key: s
     effects: 'write',
     background: 'optional',
     arguments: '{"a":1}',
-    fingerprint: `f${calls}`.padEnd(64, '0'),
+    fingerprint: `f${calls}`.padEnd(64, 'x'),
     timeoutMs: 1000,
     idempotencyKey: null,
     ticket: null,

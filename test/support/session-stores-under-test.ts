@@ -69,6 +69,8 @@ export const toRedisClient = (redis: Redis | Cluster): RedisClient => ({
   call: (command, ...parameters) => redis.call(command, ...parameters),
   callPatiently: (command, ...parameters) => redis.call(command, ...parameters),
   send: (command, ...parameters) => redis.call(command, ...parameters),
+  publish: (channel, message) =>
+    (redis instanceof Redis ? redis : (redis.nodes('master')[0] ?? redis)).publish(channel, message),
   memory: async () => (redis instanceof Redis ? [await redis.info('memory')] : []),
   topology: redis instanceof Redis ? 'server' : 'cluster',
   connect: () => undefined,

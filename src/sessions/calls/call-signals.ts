@@ -73,7 +73,7 @@ const MOST_UNANSWERED_BYTES = 1_048_576;
 const MOST_WATCHED_CALLS = 5000;
 
 type RedisSignalsOptions = {
-  readonly client: Pick<RedisClient, 'callPatiently'>;
+  readonly client: Pick<RedisClient, 'publish'>;
   /** Asked for nothing before the first `watch`. */
   readonly subscription: Pick<RedisSubscription, 'subscribe'>;
 };
@@ -84,7 +84,7 @@ export const createRedisSignals = ({ client, subscription }: RedisSignalsOptions
   let isSubscribed = false;
   // A user of Redis may lack the right to publish.
   const publish = (channel: string, message: string): Promise<unknown> =>
-    client.callPatiently('PUBLISH', channel, message).then(ignore, ignore);
+    client.publish(channel, message).then(ignore, ignore);
   let unanswered = 0;
   return {
     publish: (key) => void publish(CHANNEL, key),

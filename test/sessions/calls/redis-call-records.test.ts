@@ -229,3 +229,28 @@ test('a lease lasts as long as it was told to', async () => {
   await expect.poll(async () => (await records.claim(key)).kind, WAIT).toBe('held');
   expect(await records.begin(first.lease)).toBe('lost');
 });
+
+test('long arguments go to Redis once and come back with a claim: no later step and no description moves them', async () => {
+  let moved = '';
+  const client = toRedisClient(redis());
+  const send: typeof client.send = async (...words) => {
+    const answer = await client.send(...words);
+    moved += JSON.stringify([words, answer]);
+    return answer;
+  };
+  const records = createRedisRecords({ ...client, send });
+  const long = 'x'.repeat(10_000);
+  const key = await accept(records, { arguments: JSON.stringify({ long }) });
+  expect(moved.split(long)).toHaveLength(2);
+  // As another process: what this one knows of the call is not known there.
+  const worker = createRedisRecords({ ...client, send });
+  const { lease, record } = await take(worker, key);
+  expect(record.spec.arguments).toContain(long);
+  moved = '';
+  await worker.begin(lease);
+  await worker.renew(lease, { done: 1, total: 2, message: null });
+  await worker.release(lease);
+  expect(await records.versions([key])).not.toEqual(['']);
+  expect((await records.describe(key))?.spec.arguments).toBe('');
+  expect(moved).not.toContain(long);
+});
