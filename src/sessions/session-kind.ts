@@ -2,7 +2,13 @@ import * as z from 'zod';
 import type { Streak } from '../executor/session-store.ts';
 import type { Fields, Kind } from '../store/record-store.ts';
 import type { ToolStreaks } from './rules/loop-guard.ts';
-import { createSessionState, type SessionState, type ToolState, toSessionBytes } from './rules/session-state.ts';
+import {
+  createSessionState,
+  type SessionState,
+  type ToolState,
+  toSessionBytes,
+  VERDICTS,
+} from './rules/session-state.ts';
 import { createSessionJournal, type SessionJournal, takeAdded } from './session-journal.ts';
 
 /** A session as it is stored. */
@@ -168,10 +174,7 @@ const Claim = z.object({
   joinUntil: z.number(),
   lease: z.number(),
   running: Count,
-  failed: z.boolean(),
-  succeeded: z.boolean(),
-  applied: z.enum(['none', 'failed', 'succeeded', 'void']),
-  charged: Count,
+  verdict: z.enum(VERDICTS),
 });
 const Tool = z.tuple([Count, Count, Count, z.number(), z.string(), z.array(Claim)]);
 

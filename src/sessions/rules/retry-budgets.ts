@@ -23,6 +23,7 @@ import {
   spentRetries,
   type ToolState,
   toolState,
+  type Verdict,
 } from './session-state.ts';
 
 // The retry budgets of a session: 1 a round asks for its tools, 2 it settles, 4 unknown names share one bucket (3, the limits
@@ -87,7 +88,7 @@ const assessTool = (tool: ToolState, requested: AskedTool, admitting: Admitting)
   return { requested, tool, denial: refuse(tool, requested, claim, admitting), claim: undefined };
 };
 
-const holdsRetry = (claim: Claim): boolean => isOpen(claim) || claim.applied === 'failed';
+const holdsRetry = (claim: Claim): boolean => isOpen(claim) || claim.verdict === 'failed';
 
 const retriesToJoin = (tool: ToolState, claim: Claim): number =>
   claim.retry && !holdsRetry(claim) && tool.failures > 0 ? 1 : 0;
@@ -220,14 +221,7 @@ const settleTool = (session: SessionState, outcome: ToolOutcome, admitted: Admit
   }
   // Of a call that outlives its batch, that one gives back the hold on a retry.
   if (admitted.late !== true || admitted.permit.decision !== 'retry') claim.running = Math.max(0, claim.running - 1);
-  claim.failed ||= outcome.failed;
-  claim.succeeded ||= outcome.succeeded;
-  const verdict = toVerdict(claim);
-  const isCounted = verdict === claim.applied || (verdict === 'failed' && claim.applied === 'void');
-  if (!isCounted) {
-    undo(tool, claim);
-    apply(tool, claim, verdict, outcome.error, now);
-  }
+  judge(tool, claim, outcome, now);
   dropEndedClaims(tool, now);
 };
 
@@ -250,11 +244,12 @@ const settleUnclaimed = (
   if (succeeded && !failed && isRetry && tool.epoch === epoch) refresh(tool);
 };
 
-type Verdict = 'none' | 'failed' | 'succeeded';
-
-const toVerdict = ({ failed, succeeded }: Claim): Verdict => {
-  if (failed === succeeded) return 'none';
-  return failed ? 'failed' : 'succeeded';
+// One more batch of the round has settled. Once charged it is not charged again, and a success makes it mixed.
+const toVerdict = (before: Verdict, { failed, succeeded }: ToolOutcome): Verdict => {
+  if (!failed && !succeeded) return before;
+  const now = failed === succeeded ? 'over' : failed ? 'failed' : 'succeeded';
+  if (before === 'none' || before === now) return now;
+  return 'over';
 };
 
 const countFailure = (tool: ToolState, error: string, now: number): void => {
@@ -264,22 +259,21 @@ const countFailure = (tool: ToolState, error: string, now: number): void => {
   tool.lastError = toErrorLine(error);
 };
 
-const apply = (tool: ToolState, claim: Claim, verdict: Verdict, error: string, now: number): void => {
-  claim.applied = verdict;
+const judge = (tool: ToolState, claim: Claim, outcome: ToolOutcome, now: number): void => {
+  const before = claim.verdict;
+  const verdict = toVerdict(before, outcome);
+  if (verdict === before) return;
+  claim.verdict = verdict;
+  const charge = claim.retry ? 1 : 0;
   if (verdict === 'failed') {
-    countFailure(tool, error, now);
-    claim.charged = claim.retry ? 1 : 0;
-    tool.used += claim.charged;
+    countFailure(tool, outcome.error, now);
+    tool.used += charge;
+  } else if (before === 'failed') {
+    tool.failures = Math.max(0, tool.failures - 1);
+    tool.used = Math.max(0, tool.used - charge);
   }
   // A success that began before another round's failure must not wipe it.
   if (verdict === 'succeeded' && claim.retry && claim.epoch === tool.epoch) refresh(tool);
-};
-
-// The round has turned out mixed: it gets back what it was charged. What its success has made clean stays so.
-const undo = (tool: ToolState, claim: Claim): void => {
-  if (claim.applied !== 'failed') return;
-  tool.failures = Math.max(0, tool.failures - 1);
-  tool.used = Math.max(0, tool.used - claim.charged);
 };
 
 // Not a tool: under this name stand, as claims that hold nothing, the named rounds that named an unknown tool.

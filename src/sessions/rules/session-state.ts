@@ -53,13 +53,15 @@ export type Claim = {
   lease: number;
   /** Batches of the round that have not settled. */
   running: number;
-  failed: boolean;
-  succeeded: boolean;
-  /** Which verdict is in the tool's numbers now; `void` = it was `failed`, and the tool has been made clean since. */
-  applied: 'none' | 'failed' | 'succeeded' | 'void';
-  /** Retries that its failure used: 1 or 0. */
-  charged: number;
+  verdict: Verdict;
 };
+
+/**
+ * What a round has come to so far. `failed`: charged, and in the tool's numbers. `over`: it counts neither way any more, for it has
+ * turned out mixed, or the tool has been made clean since it was charged.
+ */
+export const VERDICTS = ['none', 'failed', 'succeeded', 'over'] as const;
+export type Verdict = (typeof VERDICTS)[number];
 
 export const createSessionState = (born: string): SessionState => ({
   born,
@@ -74,7 +76,7 @@ export const createSessionState = (born: string): SessionState => ({
 });
 
 /** Whether the claim holds a retry that has neither failed nor come back. */
-export const isOpen = (claim: Claim): boolean => claim.retry && claim.running > 0 && claim.applied !== 'failed';
+export const isOpen = (claim: Claim): boolean => claim.retry && claim.running > 0 && claim.verdict !== 'failed';
 
 /** The tool's state, kept from now on. */
 export const toolState = (session: SessionState, name: string): ToolState => {
@@ -115,10 +117,7 @@ export const addClaim = (tool: ToolState, round: Round, hold: Pick<Claim, 'retry
     round: round.roundId ?? '',
     joinUntil: round.roundId === null ? 0 : lease,
     lease,
-    failed: false,
-    succeeded: false,
-    applied: 'none',
-    charged: 0,
+    verdict: 'none',
   });
 };
 
@@ -146,11 +145,11 @@ export const dropEndedClaims = (tool: ToolState, now: number): void => {
   });
 };
 
-/** Makes the tool clean: its tokens go back to the session, and verdicts that were counted are gone for good. */
+/** Makes the tool clean: its tokens go back to the session, and failures that were counted are gone. */
 export const refresh = (tool: ToolState): void => {
   tool.failures = 0;
   tool.used = 0;
-  for (const claim of tool.claims) if (claim.applied === 'failed') claim.applied = 'void';
+  for (const claim of tool.claims) if (claim.verdict === 'failed') claim.verdict = 'over';
 };
 
 // A session has not more named rounds under way at once.
@@ -247,7 +246,7 @@ const toToolRecord = (session: SessionState, name: string, now: number): ToolRec
 const BYTES = {
   session: 620,
   tool: 330,
-  claim: 200,
+  claim: 150,
   calls: 130,
   tools: 400,
   streak: 140,

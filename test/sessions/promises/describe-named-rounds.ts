@@ -20,6 +20,7 @@ export const describeNamedRounds = (createStore: CreateStoreUnderTest): void => 
     test.each([
       ['F', 'S'],
       ['M', 'F'],
+      ['M', 'S'],
     ] as const)(
       '%s and %s in one round is mixed: the retry is back and nothing else has changed',
       async (first, second) => {
@@ -74,6 +75,18 @@ export const describeNamedRounds = (createStore: CreateStoreUnderTest): void => 
       await session.run({ x: 'F' });
       expect((await inRound(session, 'turn_2', 'S')).budgetOf('x')).toMatchObject({ failures: 1, used: 0 });
     });
+
+    test.each(['F', 'S'] as const)(
+      'a round is charged once: after the success of another one its next %s changes nothing',
+      async (next) => {
+        const session = createBudgetSession(createStore(ROOMY), { x: 4 });
+        await session.run({ x: 'F' });
+        await inRound(session, 'turn_2', 'F');
+        await inRound(session, 'turn_3', 'S');
+        await session.run({ x: 'F' });
+        expect((await inRound(session, 'turn_2', next)).budgetOf('x')).toMatchObject({ failures: 1, used: 0 });
+      },
+    );
 
     test('a batch that joins a running retry takes over its reservation', async () => {
       const session = createBudgetSession(createStore({ ...ROOMY, sessionRetries: 1 }), { x: 1 });
