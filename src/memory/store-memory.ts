@@ -60,6 +60,8 @@ export const toRequestBytes = (heapLimitBytes: number, settingMb: number | undef
 export type StoreMemory = {
   /** What all stores may take together. */
   readonly totalBytes: number;
+  /** What the store of this name may take, in bytes. */
+  readonly limitOf: (name: StoreName) => number;
   readonly open: <Value>(
     name: StoreName,
     options: Omit<BoundedStoreOptions<Value>, 'limitBytes'>,
@@ -73,11 +75,15 @@ export const createStoreMemory = ({
 }: {
   readonly totalBytes: number;
   readonly watch?: (name: StoreName, use: StoreUse) => void;
-}): StoreMemory => ({
-  totalBytes,
-  open: (name, options) => {
-    const store = new BoundedStore({ ...options, limitBytes: (totalBytes * (PERCENT.get(name) ?? 0)) / 100 });
-    watch(name, store);
-    return store;
-  },
-});
+}): StoreMemory => {
+  const limitOf = (name: StoreName): number => Math.floor((totalBytes * (PERCENT.get(name) ?? 0)) / 100);
+  return {
+    totalBytes,
+    limitOf,
+    open: (name, options) => {
+      const store = new BoundedStore({ ...options, limitBytes: limitOf(name) });
+      watch(name, store);
+      return store;
+    },
+  };
+};

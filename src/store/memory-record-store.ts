@@ -36,8 +36,10 @@ class MemoryRecords<State, Saved> implements Records<State> {
   readonly #kind: Kind<State, Saved>;
   readonly #now: () => number;
   readonly #records: BoundedStore<State>;
-  /** Records that stay, whatever room there is; null where the kind has none. */
+  /** Records that are kept apart from the others; null where the kind has none. */
   readonly #pinned: BoundedStore<State> | null;
+  /** The values of records; null where the kind has none. */
+  readonly #values: BoundedStore<State> | null;
   readonly #lists: BoundedStore<List>;
 
   constructor(kind: Kind<State, Saved>, { memory, now }: Options) {
@@ -47,18 +49,36 @@ class MemoryRecords<State, Saved> implements Records<State> {
       name === null
         ? new BoundedStore<Value>({ ...options, limitBytes: Number.POSITIVE_INFINITY })
         : memory.open<Value>(name, options);
-    const lists = open<List>(kind.memory.lists, { tenantOf: tenantOfKey, ttl: null, now });
-    this.#lists = lists;
     const options: Omit<BoundedStoreOptions<State>, 'limitBytes'> = {
       tenantOf: tenantOfKey,
       ttl: typeof kind.ttlMs === 'number' ? { ms: kind.ttlMs, renewed: 'by_get' } : null,
       now,
-      onGone: (key) => {
-        if (this.#peek(key) === undefined) lists.delete(key);
+      onGone: (key, _state, reason) => {
+        if (reason !== 'deleted') this.#forgetParts(key);
       },
     };
+    this.#lists = open<List>(kind.memory.lists, { tenantOf: tenantOfKey, ttl: null, now });
+    this.#values =
+      kind.values === undefined
+        ? null
+        : open(kind.values.memory, {
+            ...options,
+            onGone: (_key, state, reason) => {
+              if (reason !== 'deleted') kind.values?.drop(state);
+            },
+          });
     this.#records = open(kind.memory.records, options);
-    this.#pinned = kind.isPinned === undefined ? null : open(null, options);
+    this.#pinned =
+      kind.isPinned === undefined
+        ? null
+        : open(kind.memory.pinned ?? null, {
+            ...options,
+            onGone: (key, state, reason) => {
+              const isDisplaced = reason === 'full' || reason === 'share';
+              if (isDisplaced) this.#records.set(key, state, kind.bytes(state), toTtlMs(kind, state, now()));
+              else if (reason !== 'deleted') this.#forgetParts(key);
+            },
+          });
   }
 
   update<Result>(key: string, decide: Decide<State, Result>): Result {
@@ -69,7 +89,8 @@ class MemoryRecords<State, Saved> implements Records<State> {
     const now = this.#now();
     const result = decide(state, now);
     const bytes = kind.bytes(state);
-    const isSame = bytes === bytesBefore && this.#pinned === null && typeof kind.ttlMs === 'number';
+    const isPlain = kind.isPinned === undefined && kind.values === undefined && typeof kind.ttlMs === 'number';
+    const isSame = bytes === bytesBefore && isPlain;
     if (!isSame && !this.#keep(key, state, bytes, now)) return result;
     const added = kind.takeAdded(state);
     if (added.length > 0) this.#append(key, added, kind.toKeep(state));
@@ -86,9 +107,25 @@ class MemoryRecords<State, Saved> implements Records<State> {
     const isPinned = this.#kind.isPinned?.(state) === true;
     const [store, other] = isPinned ? [this.#pinned, this.#records] : [this.#records, this.#pinned];
     if (store?.peek(key) === state) store.weigh(key, bytes, lifeMs);
-    else store?.set(key, state, bytes, lifeMs);
-    other?.delete(key);
-    return store?.peek(key) === state;
+    else {
+      other?.delete(key);
+      store?.set(key, state, bytes, lifeMs);
+    }
+    const isKept = this.#peek(key) === state;
+    if (isKept) this.#keepValues(key, state, lifeMs);
+    return isKept;
+  }
+
+  #keepValues(key: string, state: State, lifeMs: number): void {
+    const bytes = this.#kind.values?.bytes(state) ?? 0;
+    if (bytes === 0) this.#values?.delete(key);
+    else if (this.#values?.get(key) === state) this.#values.weigh(key, bytes, lifeMs);
+    else this.#values?.set(key, state, bytes, lifeMs);
+  }
+
+  #forgetParts(key: string): void {
+    this.#lists.delete(key);
+    this.#values?.delete(key);
   }
 
   #peek(key: string): State | undefined {
@@ -107,11 +144,13 @@ class MemoryRecords<State, Saved> implements Records<State> {
   delete(key: string): void {
     this.#records.delete(key);
     this.#pinned?.delete(key);
+    this.#forgetParts(key);
   }
 
   clear(): void {
     this.#records.clear();
     this.#pinned?.clear();
+    this.#values?.clear();
     this.#lists.clear();
   }
 

@@ -22,13 +22,27 @@ export type Kind<State, Saved> = {
   readonly name: string;
   /**
    * The parts of this process's memory that its records and their lists are in, where they are in memory. null: they are in
-   * none, for something else bounds them, or there are no lists.
+   * none, for something else bounds them, or there are no lists. `pinned`: where pinned records are; one that is displaced there
+   * goes to the others.
    */
-  readonly memory: { readonly records: StoreName | null; readonly lists: StoreName | null };
+  readonly memory: {
+    readonly records: StoreName | null;
+    readonly lists: StoreName | null;
+    readonly pinned?: StoreName;
+  };
   /** What its last known states take at most where the records are in Redis, in parts of what those of a kind may take. Left out: 1. */
   readonly knownPart?: number;
-  /** Whether memory keeps the record until its end, whatever room there is, for something else bounds it. Left out: never. */
+  /**
+   * Whether memory keeps the record apart from the others: in `memory.pinned`, or until its end, whatever room there is, for
+   * something else bounds it. Left out: never.
+   */
   readonly isPinned?: (state: State) => boolean;
+  /** What of the state memory weighs apart, and drops where that has no room, while the rest of the record stays. */
+  readonly values?: {
+    readonly memory: StoreName;
+    readonly bytes: (state: State) => number;
+    readonly drop: (state: State) => void;
+  };
   /** Time from the last update to the record's end, in milliseconds, or what is left of it after an update. */
   readonly ttlMs: number | ((state: State, now: number) => number);
   /** The state where there is no record. */
@@ -44,7 +58,7 @@ export type Kind<State, Saved> = {
   readonly toKeep: (state: State) => number;
   /** Whether the state is that of no record: it is not kept, and one that was kept is deleted. */
   readonly isEmpty: (state: State) => boolean;
-  /** What the state takes of the heap, in bytes, without the list. */
+  /** What the state takes of the heap, in bytes, without the list and the values. */
   readonly bytes: (state: State) => number;
 };
 
@@ -94,6 +108,12 @@ export const toTtlMs = <State>(
   if (isEmpty(state)) return 0;
   return typeof ttlMs === 'number' ? ttlMs : Math.max(0, Math.ceil(ttlMs(state, now)));
 };
+
+/** What the state takes of the heap with its values, in bytes. */
+export const toHeapBytes = <State>(
+  { bytes, values }: Pick<Kind<State, unknown>, 'bytes' | 'values'>,
+  state: State,
+): number => bytes(state) + (values?.bytes(state) ?? 0);
 
 /** Records of all kinds, in one backend. */
 export type RecordStore = { readonly open: <State, Saved>(kind: Kind<State, Saved>) => Records<State> };

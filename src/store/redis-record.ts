@@ -1,5 +1,5 @@
 import { type CommandTimeout, type TimedWait, UNSENT } from './command-timeout.ts';
-import { type Decide, type Fields, type Kind, toTtlMs } from './record-store.ts';
+import { type Decide, type Fields, type Kind, toHeapBytes, toTtlMs } from './record-store.ts';
 import type { Conflict, Swap, SwapSender } from './swap-sender.ts';
 
 // Who has lost so often asks to be the only writer for so long; the others wait so long before they try again.
@@ -217,7 +217,7 @@ export class RedisRecord<State, Saved> implements Swap {
     this.#decided = [];
     this.#losses = 0;
     for (const waiter of decided) waiter.finish();
-    this.#weigh(this.#kind.bytes(this.#state), toTtlMs(this.#kind, this.#state, this.#sender.now()));
+    this.#weigh(toHeapBytes(this.#kind, this.#state), toTtlMs(this.#kind, this.#state, this.#sender.now()));
     if (this.#waiting.length > 0) this.#begin();
     else this.#isBusy = false;
   }

@@ -1,7 +1,16 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import * as z from 'zod';
 import { BoundedStore, tenantOfKey } from '../memory/bounded-store.ts';
-import type { Decide, Fields, Kind, ListElement, RecordStore, Records, UpdateTimeout } from './record-store.ts';
+import {
+  type Decide,
+  type Fields,
+  type Kind,
+  type ListElement,
+  type RecordStore,
+  type Records,
+  toHeapBytes,
+  type UpdateTimeout,
+} from './record-store.ts';
 import { type Dirty, SqliteRecord, type Write } from './sqlite-record.ts';
 
 export type SqliteOptions = {
@@ -288,7 +297,7 @@ class SqliteRecords<State, Saved> implements Records<State> {
     const now = this.#now();
     const result = record.decide(decide, now);
     if (record.ttlMs === 0) this.#cache.delete(key);
-    else this.#cache.weigh(key, this.#kind.bytes(record.state), record.ttlMs);
+    else this.#cache.weigh(key, toHeapBytes(this.#kind, record.state), record.ttlMs);
     this.#writer.touch(record.key, record);
     return timeout === 'short' ? result : this.#writer.committed().then(() => result);
   }
@@ -313,7 +322,7 @@ class SqliteRecords<State, Saved> implements Records<State> {
 
   #load(key: string): SqliteRecord<State, Saved> {
     const record = new SqliteRecord(this.#kind, this.#toKey(key), this.#writer.read(this.#toKey(key)));
-    this.#cache.set(key, record, this.#kind.bytes(record.state));
+    this.#cache.set(key, record, toHeapBytes(this.#kind, record.state));
     return record;
   }
 

@@ -16,7 +16,7 @@ import { createCallSlots } from '../queue/slot-queue.ts';
 import { createRedactor } from '../redaction/service-redactor.ts';
 import { createRunReducer } from '../session-view/create-run-reducer.ts';
 import { createSessionReader, type ReadSession } from '../session-view/session-reader.ts';
-import { createMemoryKeyedStore } from '../sessions/keyed/memory-keyed-store.ts';
+import { createRecordKeyedStore } from '../sessions/keyed/record-keyed-store.ts';
 import { createRecordSessionStore } from '../sessions/record-session-store.ts';
 import { createRequestSessionStore } from '../sessions/request-session-store.ts';
 import { createMemoryRecordStore } from '../store/memory-record-store.ts';
@@ -153,17 +153,18 @@ const createTestExecutor = (
   const redactor = createRedactor({ secrets: [] });
   // Run to their end, as for a caller that waits.
   const registry = createToolRegistry(tools.map((tool) => ({ ...tool, background: 'never' })));
+  const records = createMemoryRecordStore({ memory, now });
   const sessions = createRecordSessionStore({
     mode: 'memory',
     settings: SESSION_SETTINGS,
     unpackRound: createUnpackRound(redactor),
-    store: createMemoryRecordStore({ memory, now }),
+    store: records,
   });
   const executor = createExecutor({
     ...SERVICE_DEFAULTS,
     registry,
     sessions,
-    keys: createMemoryKeyedStore({ memory, now }),
+    keys: createRecordKeyedStore({ store: records, durability: 'process', memory }),
     requests: createRequestSessionStore({ settings: SESSION_SETTINGS, now }),
     pending: NO_PENDING_CALLS,
     slots: createCallSlots({

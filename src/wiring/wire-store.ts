@@ -11,7 +11,7 @@ import { createStoreMemory, type StoreMemory, toRequestBytes, toStoreBytes } fro
 import type { CallRecords } from '../pending/call-records.ts';
 import type { createMemoryDeliveries } from '../sessions/deliveries/memory-deliveries.ts';
 import { createMemoryEndedSessions, createRedisEndedSessions } from '../sessions/ended-sessions.ts';
-import { createMemoryKeyedStore } from '../sessions/keyed/memory-keyed-store.ts';
+import { createRecordKeyedStore } from '../sessions/keyed/record-keyed-store.ts';
 import { createMemoryPageTokens } from '../sessions/memory-page-tokens.ts';
 import { createRecordSessionStore } from '../sessions/record-session-store.ts';
 import { createRequestSessionStore } from '../sessions/request-session-store.ts';
@@ -87,7 +87,7 @@ export const wireStore = async (config: Config, parts: StoreParts): Promise<Wire
   return {
     mode: 'memory',
     sessions: withPages(sessions, pageTokens),
-    keys: createMemoryKeyedStore({ memory, now }),
+    keys: createRecordKeyedStore({ store: records, durability: 'process', memory }),
     requests,
     isUp: () => true,
     rates: null,
@@ -124,7 +124,6 @@ const wireRedis = async (
   const { createRedisClient, createRedisSubscription } = await import('../sessions/redis-client.ts');
   const { createFallbackCallRecords } = await import('../sessions/calls/fallback-call-records.ts');
   const { createRedisCheck } = await import('../sessions/redis-check.ts');
-  const { createRedisKeyedStore } = await import('../sessions/keyed/redis-keyed-store.ts');
   const { createRateStore, createStoreAvailability } = await import('../sessions/store-availability.ts');
   const { createFallbackKeyedStore, createFallbackSessionStore } = await import('../sessions/fallback-stores.ts');
   const { createRedisSpace } = await import('../sessions/redis-space.ts');
@@ -143,6 +142,7 @@ const wireRedis = async (
   const { mayKeep } = space;
   const records = await openRedisRecords(client, { memory, metrics });
   const toSessions = createToSessions(config, redactor);
+  const keys = createRecordKeyedStore({ store: records, durability: 'durable', mayKeep });
   const localRecords = createMemoryRecordStore({ memory, now });
   const primary = toSessions({ mode: 'redis', store: records, mayKeep });
   const local = toSessions({ mode: 'local', store: localRecords });
@@ -164,7 +164,7 @@ const wireRedis = async (
   return {
     mode: 'redis',
     sessions: withPages(sessions, pageTokens),
-    keys: createFallbackKeyedStore({ primary: createRedisKeyedStore({ client, mayKeep }), availability }),
+    keys: createFallbackKeyedStore({ primary: keys, availability }),
     isUp: availability.isUp,
     rates: createRateStore({ client, availability }),
     pageTokens,

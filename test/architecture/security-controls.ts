@@ -289,7 +289,7 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
       'test/contract/hostile-isolated-channel.system.test.ts: a code that is for the service to say is dropped',
     ],
     'Damaged records of Redis are read as unknown, break nothing and run nothing twice.': [
-      'test/sessions/keyed/damaged-keyed-records.test.ts: a record whose %s reads %j begins anew: every call in it is known to have begun',
+      'test/sessions/keyed/damaged-keyed-records.test.ts: a record whose head reads %j begins anew: every call in it is known to have begun',
       'test/contract/hostile-redis-data.system.test.ts: fields that hold no number read as 0, and no field at all ends a batch',
       'test/contract/idempotency-replicas.test.ts: a stored result that is %s is no bug of ours, and its call is unknown and does not run again',
     ],

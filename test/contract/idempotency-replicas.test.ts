@@ -89,8 +89,9 @@ test.each([
     const direct = await connectToRedis(redis.url);
     const found = await direct.keys('*:keyed');
     for (const record of found)
-      if ((await direct.hexists(record, 'result:1')) === 1)
-        await direct.hset(record, 'result:0', text, 'result:1', text);
+      if ((await direct.hexists(record, 'r:1')) === 1)
+        // Of a version that the service does not know.
+        await direct.hset(record, 'r:0', text, 'r:1', text, 'v', 'other');
     direct.disconnect();
     expect(codesOf(await post(calls, { key }))).toEqual(['outcome_unknown', 'outcome_unknown']);
     expect([look.asked.length, write.asked.length]).toEqual([1, 1]);
@@ -109,10 +110,13 @@ test('a write that was begun by a replica that died is unknown, also where its t
   await expect.poll(() => write.asked).toHaveLength(1);
   const direct = await connectToRedis(redis.url);
   const two = await startLab([createActor('other')], { REDIS_URL: redis.url });
-  // As if the first had died a lease ago: its fencing number is over.
+  // As if the first had died a lease ago: its lease is over.
   const records = await direct.keys('*:keyed');
-  for (const record of records)
-    if ((await direct.hexists(record, 'lease')) === 1) await direct.hset(record, 'lease', '1');
+  for (const record of records) {
+    const words = (await direct.hget(record, 'h'))?.split(' ') ?? [];
+    // The end of the lease.
+    if (words[4] !== '0') await direct.hset(record, 'h', words.with(4, '1').join(' '));
+  }
   direct.disconnect();
   const { results } = await two.post([{ name: 'write' }], { key });
   expect(results[0]).toMatchObject({ outcome: 'unknown', executed: 'maybe', error: { code: 'outcome_unknown' } });

@@ -24,6 +24,9 @@ const start = async (actors: readonly Actor[]) => {
 // In the record of a pending call, as it is written with these steps.
 const [CREATED, CONFIRMED, BEGUN] = ['"confirmed":false', '"confirmed":true', '"state":"running"'] as const;
 
+// In the commands of an idempotency record: the key of the record, a call that has begun, and the key of the answer.
+const [OPENED, MARKED, COMMITTED] = [':keyed\r\n', '\r\nr:0\r\n$0\r\n', ':answer\r\n'] as const;
+
 const createWrite = (name = 'write', rest: Parameters<typeof createActor>[1] = {}) =>
   createActor(name, { effects: 'write', ...rest }, () => 'written');
 
@@ -49,7 +52,7 @@ test.each([80, 200])('each answer of Redis comes %i ms late: keyed writes and pe
 test('the answer to the mark of a write comes 120 ms late: it runs', async () => {
   const write = createWrite();
   const { post, proxy } = await start([write]);
-  const held = proxy.holdAnswers({ word: 'start', times: 1, ms: 120 });
+  const held = proxy.holdAnswers({ word: { part: MARKED }, times: 1, ms: 120 });
   expect(codesOf(await post(callsOf('write'), { key: freshName() }))).toEqual(['ok']);
   expect([held(), write.asked.length]).toEqual([1, 1]);
 });
@@ -58,7 +61,7 @@ test('a mark of a write that did not run is taken back when Redis is no longer f
   const write = createWrite();
   const { post, proxy, direct } = await start([write]);
   const [calls, key] = [callsOf('write'), freshName()];
-  const held = proxy.holdAnswers({ word: 'start', times: 1, ms: 1500 });
+  const held = proxy.holdAnswers({ word: { part: MARKED }, times: 1, ms: 1500 });
   const first = post(calls, { key });
   await expect.poll(held, RECOVERY).toBe(1);
   await direct.config('SET', 'maxmemory', '1');
@@ -89,7 +92,7 @@ test('the answer to the beginning of a queued write comes too late: it is given 
 test('the answer to the record of a batch comes 120 ms late: its 202 names results that are found', async () => {
   const queued = createWrite('queued', { background: 'always' });
   const { pending, proxy } = await start([queued]);
-  const held = proxy.holdAnswers({ word: 'commit', times: 1, ms: 120 });
+  const held = proxy.holdAnswers({ word: { part: COMMITTED }, times: 1, ms: 120 });
   const { status, requestId, results } = await pending.begin({ calls: callsOf('queued') });
   expect([status, results[0]?.warnings ?? [], held()]).toEqual([202, [], 1]);
   expect(await pending.finish(requestId)).toMatchObject({ status: 200, results: [{ value: 'written' }] });
@@ -99,8 +102,8 @@ test('a batch whose deadline passes while Redis is late is answered then, and ru
   const [write, queued] = [createWrite(), createWrite('queued', { background: 'always' })];
   const { post, proxy } = await start([write, queued]);
   const steps = [
-    ['open', { calls: callsOf('write') }],
-    ['start', { calls: callsOf('write') }],
+    [{ part: OPENED }, { calls: callsOf('write') }],
+    [{ part: MARKED }, { calls: callsOf('write') }],
     [{ part: CREATED }, { calls: callsOf('queued'), wait_ms: 0 }],
     [{ part: CONFIRMED }, { calls: callsOf('queued'), wait_ms: 0 }],
   ] as const;

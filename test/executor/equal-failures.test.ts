@@ -3,8 +3,8 @@ import * as z from 'zod';
 import { ToolResult } from '#src/contract/tool-result.ts';
 import type { Executor } from '#src/executor/run-batch.ts';
 import { createRedactor } from '#src/redaction/service-redactor.ts';
-import { createMemoryKeyedStore } from '#src/sessions/keyed/memory-keyed-store.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
+import { createMemoryKeyedStore } from '#test/support/keyed-stores-under-test.ts';
 import { createMemorySessionStore } from '#test/support/memory-sessions.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { createSubject, now, settings } from './executor-lab.ts';
@@ -40,7 +40,7 @@ const torn = defineTool({
 const start = () => {
   const redactor = createRedactor({ secrets: [] });
   const memory = createMemorySessionStore({ mode: 'memory', settings, memory: roomyMemory(), now });
-  const keys = createMemoryKeyedStore({ memory: roomyMemory(), now });
+  const keys = createMemoryKeyedStore({ now });
   const { executor } = createSubject([book, reserve, cancel, torn], memory, keys, redactor);
   return { executor, register: redactor.register };
 };

@@ -7,8 +7,8 @@ import type { Executor } from '#src/executor/run-batch.ts';
 import type { SessionStore } from '#src/executor/session-store.ts';
 import type { StoreObserver } from '#src/executor/store-observer.ts';
 import { createFallbackSessionStore, type StoreDownPolicy } from '#src/sessions/fallback-stores.ts';
-import { createMemoryKeyedStore } from '#src/sessions/keyed/memory-keyed-store.ts';
 import { createStoreAvailability } from '#src/sessions/store-availability.ts';
+import { createMemoryKeyedStore } from '#test/support/keyed-stores-under-test.ts';
 import { createMemorySessionStore } from '#test/support/memory-sessions.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { timeLimit } from '#test/support/time-limit.ts';
@@ -47,7 +47,7 @@ const createStore = (state: StoreState, policy: StoreDownPolicy): SessionStore =
 
 /** Records of keyed batches, kept or away. */
 const createKeys = (state: StoreState): KeyedStore => {
-  const keys = createMemoryKeyedStore({ memory: roomyMemory(), now });
+  const keys = createMemoryKeyedStore({ now });
   return state === 'down' ? { ...keys, open: async () => ({ kind: 'unavailable' }) } : keys;
 };
 

@@ -4,9 +4,9 @@ import type { AcceptedCall, BatchAnswer, BatchRequest } from '#src/executor/batc
 import type { KeyedStore } from '#src/executor/keyed-store.ts';
 import type { Executor } from '#src/executor/run-batch.ts';
 import type { Budget, SessionStore } from '#src/executor/session-store.ts';
-import { createMemoryKeyedStore } from '#src/sessions/keyed/memory-keyed-store.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
+import { createMemoryKeyedStore } from '#test/support/keyed-stores-under-test.ts';
 import { createMemorySessionStore } from '#test/support/memory-sessions.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { createSubject, now, settings } from './executor-lab.ts';
@@ -81,7 +81,7 @@ const limits = defineTool({
 
 const start = (sessions: Partial<SessionStore> = {}, away: Partial<KeyedStore> = {}, more: readonly Tool[] = []) => {
   const memory = createMemorySessionStore({ mode: 'memory', settings, memory: roomyMemory(), now });
-  const keys = createMemoryKeyedStore({ memory: roomyMemory(), now });
+  const keys = createMemoryKeyedStore({ now });
   return {
     ...createSubject([waits, fails, writes, limits, ...more], { ...memory, ...sessions }, { ...keys, ...away }),
     memory,

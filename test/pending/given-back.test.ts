@@ -2,11 +2,11 @@ import { expect, test } from 'vitest';
 import { createByteBudget } from '#src/memory/byte-budget.ts';
 import { handleOf } from '#src/pending/call-records.ts';
 import { createWorker } from '#src/pending/worker.ts';
-import { createMemoryKeyedStore } from '#src/sessions/keyed/memory-keyed-store.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
 import { createSubject, now, settings } from '#test/executor/executor-lab.ts';
 import { accept, createMemoryCallsUnderTest, look, take } from '#test/support/call-records-under-test.ts';
+import { createMemoryKeyedStore } from '#test/support/keyed-stores-under-test.ts';
 import { createMemorySessionStore } from '#test/support/memory-sessions.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
 
@@ -43,7 +43,7 @@ const createDeafTool = () => {
 /** Executors and workers of two processes that share their stores. */
 const startLab = async (own: Tool = tool) => {
   const sessions = createMemorySessionStore({ mode: 'memory', settings, memory: roomyMemory(), now });
-  const keys = createMemoryKeyedStore({ memory: roomyMemory(), now });
+  const keys = createMemoryKeyedStore({ now });
   const { records, lapse } = await createMemoryCallsUnderTest();
   const ended: string[] = [];
   const startProcess = (tools: readonly Tool[] = [own]) => {

@@ -1,10 +1,14 @@
 import { expect } from 'vitest';
 import type { HeldRecord, KeyedBatch, KeyedStore } from '#src/executor/keyed-store.ts';
+import type { StoreMemory } from '#src/memory/store-memory.ts';
 import { createFallbackKeyedStore } from '#src/sessions/fallback-stores.ts';
-import { createMemoryKeyedStore } from '#src/sessions/keyed/memory-keyed-store.ts';
-import { createRedisKeyedStore } from '#src/sessions/keyed/redis-keyed-store.ts';
+import { createRecordKeyedStore } from '#src/sessions/keyed/record-keyed-store.ts';
 import type { RedisClient } from '#src/sessions/redis-client.ts';
 import { createStoreAvailability } from '#src/sessions/store-availability.ts';
+import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
+import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
+import { createSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
+import type { SwapClient } from '#src/store/swap-sender.ts';
 import { roomyMemory } from './roomy-memory.ts';
 import { createManualClock, createStoreLog } from './session-stores-under-test.ts';
 
@@ -20,7 +24,18 @@ export type KeyedStoreUnderTest = {
 export type KeyedStoreTerms = { readonly maxResultBytes?: number };
 export type CreateKeyedStoreUnderTest = (terms: KeyedStoreTerms) => KeyedStoreUnderTest;
 
+// A busy machine is no outage.
+const TIMEOUTS = { short: 20_000, long: 20_000 } as const;
+
 const DAY_MS = 86_400_000;
+
+/** As the embedded service has it. */
+export const createMemoryKeyedStore = ({
+  memory = roomyMemory(),
+  now,
+  ...terms
+}: KeyedStoreTerms & { readonly memory?: StoreMemory; readonly now: () => number }): KeyedStore =>
+  createRecordKeyedStore({ store: createMemoryRecordStore({ memory, now }), durability: 'process', memory, ...terms });
 
 export const createMemoryKeyedUnderTest: CreateKeyedStoreUnderTest = (terms) => {
   const clock = createManualClock();
@@ -31,17 +46,35 @@ export const createMemoryKeyedUnderTest: CreateKeyedStoreUnderTest = (terms) => 
   };
 };
 
-export const toKeyedKey = (recordKey: string): string => `recourse:{${recordKey}}:keyed`;
+/** In a database of its own that is in memory. `cacheBytes`: of the states that are not read again. */
+export const createSqliteKeyedUnderTest = (terms: KeyedStoreTerms, cacheBytes = 10_000_000): KeyedStoreUnderTest => {
+  const clock = createManualClock();
+  const onFailed = (error: unknown): void => {
+    throw error;
+  };
+  const store = createSqliteRecordStore({ path: ':memory:', durable: 'process', cacheBytes, now: clock.now, onFailed });
+  return {
+    store: createRecordKeyedStore({ store, durability: 'durable', ...terms }),
+    lapse: async () => clock.advance(5001),
+    forget: async () => clock.advance(DAY_MS + 1),
+  };
+};
 
-/** The scripts go by the server's clock, which a test cannot move: the time in the hash is moved instead. */
-export const createRedisKeyedUnderTest = (client: RedisClient, terms: KeyedStoreTerms): KeyedStoreUnderTest => ({
-  store: createRedisKeyedStore({ client, ...terms }),
-  lapse: async (recordKey) => {
-    const key = toKeyedKey(recordKey);
-    if ((await client.call('HEXISTS', key, 'lease')) === 1) await client.call('HSET', key, 'lease', '1');
-  },
-  forget: async (recordKey) => void (await client.call('DEL', toKeyedKey(recordKey))),
-});
+export const toKeyedKey = (recordKey: string): string => `recourse2:{${recordKey}}:keyed`;
+
+/** One replica. `clock`: how far the time of those that have it in common has advanced. */
+export const createRedisKeyedUnderTest = (
+  client: SwapClient & Pick<RedisClient, 'call'>,
+  terms: KeyedStoreTerms,
+  clock = createManualClock(0),
+): KeyedStoreUnderTest => {
+  const store = createRedisRecordStore({ client, cacheBytes: 10_000_000, timeouts: TIMEOUTS, skewMs: clock.now });
+  return {
+    store: createRecordKeyedStore({ store, durability: 'durable', ...terms }),
+    lapse: async () => clock.advance(5001),
+    forget: async (recordKey) => void (await client.call('DEL', toKeyedKey(recordKey))),
+  };
+};
 
 /** The wrapper before a store, with an observer that remembers. */
 export const createKeyedFallback = (primary: KeyedStore, now = (): number => performance.now()) => {

@@ -35,8 +35,8 @@ export type RedisUnderTest = StoreUnderTest & { readonly store: WatchableStore }
 export type CreateStoreUnderTest = (settings: SessionSettings) => StoreUnderTest;
 
 /** A clock that stands until it is moved. */
-export const createManualClock = () => {
-  let time = 1_000_000;
+export const createManualClock = (startsAt = 1_000_000) => {
+  let time = startsAt;
   return {
     now: (): number => time,
     advance: (ms: number): void => {

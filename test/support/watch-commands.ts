@@ -7,7 +7,7 @@ import { expect, onTestFinished } from 'vitest';
 export type WatchedCommands = {
   /** Forgets what was seen so far. */
   readonly clear: () => Promise<void>;
-  /** Command, end of its first key, and which script: `evalsha session a` by a letter, `evalsha keyed open` by its step. */
+  /** Command, end of its first key, and which script, by a letter: `evalsha session a`. */
   readonly seen: () => Promise<readonly string[]>;
 };
 
@@ -17,14 +17,12 @@ type Command = { readonly words: readonly string[]; readonly inScript: boolean }
 const OWN = new Set(['ping', 'info', 'client', 'hello', 'select', 'monitor']);
 
 const toKind = (key: string): string =>
-  /:(keyed|request)$/.exec(key)?.[1] ?? (key.endsWith(':pages') ? 'page' : 'session');
+  /:(keyed|answer)$/.exec(key)?.[1] ?? (key.endsWith(':pages') ? 'page' : 'session');
 
 const createNames = () => {
   const letters = new Map<string, string>();
-  return ([command = '', second = '', , fourth = '', fifth = '']: readonly string[]): string => {
+  return ([command = '', second = '', , fourth = '']: readonly string[]): string => {
     if (command !== 'evalsha') return `${command} ${toKind(second)}`;
-    // One script has all steps on a record, and is told which.
-    if (toKind(fourth) === 'keyed') return `evalsha keyed ${fifth}`;
     const letter = letters.get(second) ?? String.fromCharCode(97 + letters.size);
     letters.set(second, letter);
     return `evalsha ${toKind(fourth)} ${letter}`;

@@ -26,7 +26,7 @@ const resultTooLarge = (bytes: number): string => `The result was larger than ${
  */
 export const createResultCap = (
   earlier: Iterable<string>,
-  limits: { readonly maxResultBytes?: number | undefined; readonly maxRecordBytes?: number },
+  limits: { readonly maxResultBytes?: number | undefined; readonly maxRecordBytes?: number | undefined },
 ): ((result: string) => string) => {
   const { maxResultBytes = MAX_RESULT_BYTES } = limits;
   const maxRecordBytes = Math.min(MAX_RECORD_BYTES, limits.maxRecordBytes ?? MAX_RECORD_BYTES);

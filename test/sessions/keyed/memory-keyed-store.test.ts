@@ -1,8 +1,15 @@
 import { expect, test } from 'vitest';
 import type { KeyedBatch } from '#src/executor/keyed-store.ts';
 import { createStoreMemory } from '#src/memory/store-memory.ts';
-import { createMemoryKeyedStore } from '#src/sessions/keyed/memory-keyed-store.ts';
-import { createKeyedBatch, hold, repeat, replay, runWhole, toFinal } from '#test/support/keyed-stores-under-test.ts';
+import {
+  createKeyedBatch,
+  createMemoryKeyedStore,
+  hold,
+  repeat,
+  replay,
+  runWhole,
+  toFinal,
+} from '#test/support/keyed-stores-under-test.ts';
 import { createManualClock } from '#test/support/session-stores-under-test.ts';
 
 const DAY_MS = 86_400_000;

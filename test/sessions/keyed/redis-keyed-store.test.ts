@@ -1,6 +1,8 @@
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createRedisKeyedStore } from '#src/sessions/keyed/redis-keyed-store.ts';
+import type { KeyedBatch } from '#src/executor/keyed-store.ts';
+import { createRecordKeyedStore } from '#src/sessions/keyed/record-keyed-store.ts';
+import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 import {
   createKeyedBatch,
   createRedisKeyedUnderTest,
@@ -14,7 +16,8 @@ import {
   toResult,
 } from '#test/support/keyed-stores-under-test.ts';
 import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
-import { connectToRedis, toRedisClient } from '#test/support/session-stores-under-test.ts';
+import { roomyMemory } from '#test/support/roomy-memory.ts';
+import { connectToRedis, createManualClock, toRedisClient } from '#test/support/session-stores-under-test.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -37,7 +40,7 @@ afterAll(async () => {
 const createSubject = (terms = {}) => createRedisKeyedUnderTest(toRedisClient(redis), terms);
 
 test('two replicas race for one key two hundred times: each time exactly one holds it', async () => {
-  const replicas = [redis, second].map((client) => createRedisKeyedStore({ client: toRedisClient(client) }));
+  const replicas = [redis, second].map((client) => createRedisKeyedUnderTest(toRedisClient(client), {}).store);
   const winners: string[] = [];
   for (let round = 0; round < 200; round += 1) {
     const batch = createKeyedBatch();
@@ -78,13 +81,18 @@ test('a record lives for a day after it was opened and again after it was commit
   await expectDays(3);
 });
 
-test('a replay does not prolong the life of the record', async () => {
-  const { store } = createSubject();
-  const batch = createKeyedBatch();
-  await runWhole(store, batch);
-  await redis.pexpire(toKeyedKey(batch.recordKey), 60_000);
-  await replay(store, batch);
-  expect(await redis.pttl(toKeyedKey(batch.recordKey))).toBeLessThanOrEqual(60_000);
+test('a replay, a renewal and a mark do not prolong the life of the record', async () => {
+  const clock = createManualClock(0);
+  const { store } = createRedisKeyedUnderTest(toRedisClient(redis), {}, clock);
+  const [done, open] = [createKeyedBatch(), createKeyedBatch()];
+  await runWhole(store, done);
+  const record = await hold(store, open);
+  clock.advance(3_600_000);
+  await replay(store, done);
+  await record.renew();
+  await record.start(0);
+  for (const { recordKey } of [done, open])
+    expect(await redis.pttl(toKeyedKey(recordKey))).toBeLessThanOrEqual(DAY_MS - 3_600_000);
 });
 
 test('no step makes a record of a key that is gone', async () => {
@@ -118,80 +126,130 @@ test('scripts that the server has lost are sent again, between any two steps', a
   }
 });
 
-test('a step is one command, and noting the answer one more', async () => {
-  const sent: string[] = [];
+/** A store that writes down the commands that it sends, and how large they are. */
+const createCounting = () => {
   const client = toRedisClient(redis);
-  const store = createRedisKeyedStore({
-    client: {
-      ...client,
-      callPatiently: (command: string, ...parameters: string[]) => {
-        sent.push(command);
-        return client.callPatiently(command, ...parameters);
-      },
+  const sent: { readonly command: string; readonly size: number }[] = [];
+  const counting = {
+    ...client,
+    send: (command: string, ...words: string[]) => {
+      sent.push({ command, size: words.join('').length });
+      return client.send(command, ...words);
     },
-  });
-  const run = async (): Promise<void> => {
-    const record = await hold(store, createKeyedBatch());
+  };
+  return { ...createRedisKeyedUnderTest(counting, {}), sent };
+};
+
+test('a step is one command, a commit together with what is found under its request', async () => {
+  const { store, sent } = createCounting();
+  const batch = createKeyedBatch();
+  const run = async (of: KeyedBatch): Promise<void> => {
+    const record = await hold(store, of);
     await record.start(0);
     await record.renew();
     await record.commit([toFinal(0), toFinal(1)]);
   };
-  await run();
+  await run(createKeyedBatch());
   sent.length = 0;
-  await run();
-  expect(sent).toEqual(['EVALSHA', 'EVALSHA', 'EVALSHA', 'EVALSHA', 'SET']);
+  await run(batch);
+  expect(sent.map(({ command }) => command)).toEqual(['EVALSHA', 'EVALSHA', 'EVALSHA', 'EVALSHA']);
+  const other = createCounting();
+  expect(await other.store.open(batch)).toMatchObject({ kind: 'complete' });
+  // It asks for the record, and writes under which request it has answered.
+  expect(other.sent).toHaveLength(2);
+  other.sent.length = 0;
+  expect(await other.store.open({ ...batch, body: 'another' })).toMatchObject({ kind: 'other_body' });
+  expect(other.sent).toHaveLength(1);
 });
 
-test('what is large goes and comes in several commands of at most a megabyte', async () => {
-  const sizes: number[] = [];
-  const client = toRedisClient(redis);
-  const counting = {
-    ...client,
-    call: async (command: string, ...parameters: string[]) => {
-      const answer = await client.call(command, ...parameters);
-      sizes.push(parameters.join('').length, JSON.stringify(answer).length);
-      return answer;
-    },
-  };
-  const store = createRedisKeyedStore({ client: counting });
+test('a commit of large results goes in several commands of at most a megabyte, each result once', async () => {
+  const { store, sent } = createCounting();
   const batch = createKeyedBatch({ calls: 16 });
   const record = await hold(store, batch);
   await record.commit(Array.from({ length: 16 }, (_, index) => toFinal(index, 'v'.repeat(250_000))));
+  const bytes = sent.reduce((sum, { size }) => sum + size, 0);
   const results = await replay(store, batch);
   expect(results.map((result) => JSON.parse(result).value.length)).toEqual(Array.from({ length: 16 }, () => 250_000));
   expect(await store.find(batch.requestKey)).toEqual(results);
-  expect(Math.max(...sizes)).toBeLessThan(1_048_576);
+  expect(Math.max(...sent.map(({ size }) => size))).toBeLessThan(1_048_576);
+  expect(bytes).toBeLessThan(16 * 251_000);
 });
 
 test('a batch that dies between two commands of one commit has kept what it sent, and holds the record no longer', async () => {
-  const { lapse } = createSubject();
   const client = toRedisClient(redis);
-  let commits = 0;
+  const clock = createManualClock(0);
+  let isDying = false;
   const dying = {
     ...client,
-    callPatiently: async (command: string, ...parameters: string[]) => {
-      if (parameters.includes('more') || parameters.includes('last')) commits += 1;
-      if (commits > 1) throw new Error('gone');
-      return client.callPatiently(command, ...parameters);
+    send: async (command: string, ...words: string[]) => {
+      if (isDying) throw new ReplyError('gone');
+      isDying = words.some((word) => word.length > 200_000);
+      return client.send(command, ...words);
     },
   };
-  const store = createRedisKeyedStore({ client: dying });
+  const { store } = createRedisKeyedUnderTest(dying, {}, clock);
   const batch = createKeyedBatch({ calls: 4 });
   const record = await hold(store, batch);
   await record.start(3);
-  await lapse(batch.recordKey);
   const large = [0, 1, 2, 3].map((index) => toFinal(index, 'v'.repeat(250_000)));
   await expect(record.commit(large)).rejects.toThrow('gone');
-  const other = createSubject().store;
-  expect(await other.open(repeat(batch))).toMatchObject({ kind: 'in_flight' });
-  await lapse(batch.recordKey);
-  const { earlier } = await hold(other, repeat(batch));
-  expect([...earlier].map(([index, { state }]) => [index, state])).toEqual([
+  const other = createRedisKeyedUnderTest(client, {}, clock);
+  expect(await other.store.open(repeat(batch))).toMatchObject({ kind: 'in_flight' });
+  await other.lapse(batch.recordKey);
+  const { earlier } = await hold(other.store, repeat(batch));
+  expect([...earlier].map(([index, { state }]) => [index, state]).toSorted()).toEqual([
     [0, 'committed'],
     [1, 'committed'],
     [2, 'committed'],
     [3, 'started'],
   ]);
+});
+
+/** As ioredis names what Redis itself answered. */
+class ReplyError extends Error {
+  override readonly name = 'ReplyError';
+}
+
+test('a commit whose answer is lost is applied once, also where another batch has begun before it is tried again', async () => {
+  const client = toRedisClient(redis);
+  let isLost = false;
+  const losing = {
+    ...client,
+    send: async (command: string, ...words: string[]) => {
+      const answer = await client.send(command, ...words);
+      // It was applied, and its answer says something else.
+      return isLost ? 'lost' : answer;
+    },
+  };
+  const { store } = createRedisKeyedUnderTest(losing, {});
+  const other = createSubject().store;
+  const batch = createKeyedBatch();
+  const record = await hold(store, batch);
+  isLost = true;
+  await expect(record.commit([toFinal(0), toRepeatable(1)])).rejects.toThrow('something else');
+  isLost = false;
+  const again = await hold(other, repeat(batch));
+  expect(again.earlier.get(0)).toMatchObject({ state: 'committed' });
+  expect(await record.commit([toFinal(0), toRepeatable(1)])).toBe('held');
+  expect(await store.find(batch.requestKey)).toEqual([toResult(0, 0), toRepeatable(1).result]);
+  expect(await again.commit([toFinal(1)])).toBe('held');
+  expect(await record.commit([toFinal(0), toFinal(1)])).toBe('lost');
+});
+
+test('where results have no room the marks alone are kept, and nothing is found under the request', async () => {
+  const store = createRecordKeyedStore({
+    store: createMemoryRecordStore({ memory: roomyMemory(), now: Date.now }),
+    durability: 'process',
+    mayKeep: (what) => what !== 'results',
+  });
+  const batch = createKeyedBatch();
+  const record = await hold(store, batch);
+  await record.start(0);
+  expect(await record.commit([toFinal(0), toRepeatable(1)])).toBe('marked');
+  expect(await store.find(batch.requestKey)).toBeNull();
+  expect([...(await hold(store, repeat(batch))).earlier]).toEqual([[0, { state: 'started' }]]);
+  const promised = createKeyedBatch({ answer: 'promised' });
+  expect(await (await hold(store, promised)).commit([toFinal(0), toFinal(1)])).toBe('held');
 });
 
 test('what is repeatable is kept with the answer, not with the record', async () => {
@@ -201,5 +259,5 @@ test('what is repeatable is kept with the answer, not with the record', async ()
   await record.start(1);
   await record.commit([toFinal(0), toRepeatable(1)]);
   const fields = await redis.hkeys(toKeyedKey(batch.recordKey));
-  expect(fields.toSorted()).toEqual(['body', 'committed', 'fence', 'life', 'result:0']);
+  expect(fields.filter((name) => !/^(v|w:.*)$/.test(name)).toSorted()).toEqual(['h', 'r:0']);
 });

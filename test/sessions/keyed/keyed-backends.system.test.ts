@@ -5,12 +5,13 @@ import {
   createKeyedBatch,
   createMemoryKeyedUnderTest,
   createRedisKeyedUnderTest,
+  createSqliteKeyedUnderTest,
   type KeyedStoreUnderTest,
   toFinal,
   toRepeatable,
   toResult,
 } from '#test/support/keyed-stores-under-test.ts';
-import { toRedisClient, useRedis } from '#test/support/session-stores-under-test.ts';
+import { createManualClock, toRedisClient, useRedis } from '#test/support/session-stores-under-test.ts';
 
 const redis = useRedis();
 
@@ -29,7 +30,9 @@ const storeStep = fc.oneof(
     arbitrary: fc.record({
       name: fc.constant('open' as const),
       body: fc.constantFrom('a', 'a', 'a', 'b'),
+      key: fc.constantFrom('one', 'one', 'one', 'two'),
       request: index,
+      replica: fc.nat({ max: 1 }),
     }),
   },
   { weight: 3, arbitrary: fc.record({ name: fc.constant('lapse' as const) }) },
@@ -51,21 +54,31 @@ const describeOpening = (opening: Opening): unknown => {
   return opening.kind === 'held' ? [...opening.record.earlier].toSorted(([one], [other]) => one - other) : opening;
 };
 
-/** One key of a store, and those that have held its record, the last first. */
-type World = { readonly subject: KeyedStoreUnderTest; readonly batch: KeyedBatch; readonly tries: HeldRecord[] };
+/** What two replicas of a store keep of two keys, and the tries that have held a record, the last first. */
+type World = {
+  readonly replicas: readonly [KeyedStoreUnderTest, KeyedStoreUnderTest];
+  readonly batch: KeyedBatch;
+  readonly tries: HeldRecord[];
+  readonly forget: () => Promise<void>;
+};
 
-const takeStoreStep = async ({ subject, batch, tries }: World, step: StoreStep): Promise<unknown> => {
+const takeStoreStep = async ({ replicas, batch, tries, forget }: World, step: StoreStep): Promise<unknown> => {
+  const [first, second] = replicas;
   switch (step.name) {
     case 'open': {
       const requestKey = `${batch.requestKey}-${step.request}`;
-      const opening = await subject.store.open({ ...batch, requestKey, body: step.body });
+      const recordKey = `${batch.recordKey}-${step.key}`;
+      const { store } = step.replica === 0 ? first : second;
+      const opening = await store.open({ ...batch, recordKey, requestKey, body: step.body });
       if (opening.kind === 'held') tries.unshift(opening.record);
       return describeOpening(opening);
     }
     case 'find':
-      return subject.store.find(`${batch.requestKey}-${step.request}`);
+      return first.store.find(`${batch.requestKey}-${step.request}`);
+    case 'lapse':
+      return first.lapse('');
     default:
-      return subject[step.name](batch.recordKey);
+      return forget();
   }
 };
 
@@ -93,17 +106,33 @@ const take = async (world: World, steps: readonly (StoreStep | HeldStep)[]): Pro
   return told;
 };
 
-test('whatever is done to a key, memory and Redis tell the same', async () => {
-  const everyStep = fc.array(fc.oneof(storeStep, heldStep), { minLength: 4, maxLength: 30, size: 'max' });
+const toWorld = (subject: KeyedStoreUnderTest, batch: KeyedBatch): World => ({
+  replicas: [subject, subject],
+  batch,
+  tries: [],
+  forget: () => subject.forget(''),
+});
+
+const createRedisWorld = (batch: KeyedBatch): World => {
+  const clock = createManualClock(0);
+  const client = toRedisClient(redis());
+  const replicas = [
+    createRedisKeyedUnderTest(client, {}, clock),
+    createRedisKeyedUnderTest(client, {}, clock),
+  ] as const;
+  return { replicas, batch, tries: [], forget: async () => void (await redis().flushdb()) };
+};
+
+test('whatever is done to two keys, memory, SQLite and two replicas on Redis tell the same', async () => {
+  const everyStep = fc.array(fc.oneof(storeStep, heldStep), { minLength: 4, maxLength: 40, size: 'max' });
   await fc.assert(
     fc.asyncProperty(everyStep, async (steps) => {
       const batch = createKeyedBatch({ calls: CALLS });
-      const createWorld = (subject: KeyedStoreUnderTest): World => ({ subject, batch, tries: [] });
-      const inRedis = await take(createWorld(createRedisKeyedUnderTest(toRedisClient(redis()), {})), steps);
-      const inMemory = await take(createWorld(createMemoryKeyedUnderTest({})), steps);
-      expect(inRedis).toEqual(inMemory);
-      const leftMs = await redis().pttl(`recourse:{${batch.recordKey}}:keyed`);
-      expect(leftMs).not.toBe(-1);
+      const inMemory = await take(toWorld(createMemoryKeyedUnderTest({}), batch), steps);
+      expect(await take(toWorld(createSqliteKeyedUnderTest({}), batch), steps)).toEqual(inMemory);
+      expect(await take(createRedisWorld(batch), steps)).toEqual(inMemory);
+      for (const name of await redis().keys('*')) expect(await redis().pttl(name)).toBeGreaterThan(0);
+      await redis().flushdb();
     }),
     { numRuns: 500 },
   );

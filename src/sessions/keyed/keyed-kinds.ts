@@ -1,0 +1,177 @@
+import * as z from 'zod';
+import { textBytes } from '../../memory/bounded-store.ts';
+import type { Fields, Kind } from '../../store/record-store.ts';
+import { parseObject, RECORD_TTL_MS } from './keyed-results.ts';
+
+/** What stands for the result of a call that began, and of which nobody knows how it ended. */
+export const STARTED = '';
+
+/** The record of a keyed batch. Of each try the id is its own: nothing of an earlier life of the key has it. */
+export type KeyedRecord = {
+  body: string;
+  /** The id of the try that made the record; '': there is none. */
+  life: string;
+  /** The id of the try that holds it, or held it last. */
+  holder: string;
+  /** The id of the try that committed last; '': none has. */
+  committer: string;
+  /** When the hold lapses, in Unix milliseconds; 0: its try has committed. */
+  leaseEndsAt: number;
+  endsAt: number;
+  /** JSON texts, or STARTED, by the index of the call. */
+  readonly calls: Map<number, string>;
+  /** What the JSON texts take of the heap. */
+  resultBytes: number;
+};
+
+export const setCall = (record: KeyedRecord, index: number, text: string): void => {
+  removeCall(record, index);
+  record.calls.set(index, text);
+  record.resultBytes += toResultBytes(text);
+};
+
+export const removeCall = (record: KeyedRecord, index: number): void => {
+  record.resultBytes -= toResultBytes(record.calls.get(index) ?? STARTED);
+  record.calls.delete(index);
+};
+
+const toResultBytes = (text: string): number => (text === STARTED ? 0 : textBytes(text));
+
+// Measured: a record with its collection and ids, and an index in it.
+const RECORD_BYTES = 530;
+const MARK_BYTES = 60;
+
+type SavedRecord = { head: string; readonly calls: Map<number, string> };
+
+const createRecord = (): KeyedRecord => ({
+  body: '',
+  life: '',
+  holder: '',
+  committer: '',
+  leaseEndsAt: 0,
+  endsAt: 0,
+  calls: new Map(),
+  resultBytes: 0,
+});
+
+/**
+ * Records of keyed batches: `h` is the head, `r:INDEX` a call, so that a large result is written once. In memory results are
+ * weighed apart from marks, and a record that loses them says that its calls ran; held records are the last to go.
+ */
+export const keyedKind: Kind<KeyedRecord, SavedRecord> = {
+  name: 'keyed',
+  memory: { records: 'marks', lists: null, pinned: 'leases' },
+  knownPart: 0.25,
+  values: {
+    memory: 'results',
+    bytes: ({ resultBytes }) => resultBytes,
+    drop: (record) => {
+      for (const index of record.calls.keys()) record.calls.set(index, STARTED);
+      record.resultBytes = 0;
+    },
+  },
+  isPinned: ({ leaseEndsAt }) => leaseEndsAt !== 0,
+  // Marks under a head that cannot be read stay for as long as any.
+  ttlMs: ({ life, endsAt }, now) => (life === '' ? RECORD_TTL_MS : endsAt - now),
+  create: createRecord,
+  decode: (fields) => {
+    const record = decodeHead(fields.get('h') ?? '');
+    const isReadable = record.life !== '';
+    // A result that cannot be believed says at least that its call began.
+    for (const [index, text] of toCalls(fields))
+      setCall(record, index, isReadable && parseObject(text) !== null ? text : STARTED);
+    return record;
+  },
+  toSaved: (_record, fields) => ({ head: fields.get('h') ?? '', calls: toCalls(fields) }),
+  changes: (record, saved) => {
+    const set: string[] = [];
+    const head = encodeHead(record);
+    if (head !== saved.head && head !== '') set.push('h', head);
+    saved.head = head;
+    for (const [index, text] of record.calls) {
+      if (saved.calls.get(index) === text) continue;
+      set.push(`r:${index}`, text);
+      saved.calls.set(index, text);
+    }
+    return { set, gone: saved.calls.size === record.calls.size ? [] : takeGone(record, saved) };
+  },
+  takeAdded: () => [],
+  toKeep: () => 0,
+  isEmpty: ({ life, calls }) => life === '' && calls.size === 0,
+  bytes: ({ body, calls }) => RECORD_BYTES + textBytes(body) + calls.size * MARK_BYTES,
+};
+
+const takeGone = ({ calls }: KeyedRecord, saved: SavedRecord): readonly string[] => {
+  const gone = [...saved.calls.keys()].filter((index) => !calls.has(index));
+  for (const index of gone) saved.calls.delete(index);
+  return gone.map((index) => `r:${index}`);
+};
+
+const toCalls = (fields: Fields): Map<number, string> => {
+  const calls = new Map<number, string>();
+  for (const [name, text] of fields) if (name.startsWith('r:')) calls.set(Number(name.slice(2)), text);
+  return calls;
+};
+
+const FORMAT = '1';
+const HEAD = /^1 (\S+) (\S+) (\S+) (\d{1,15}) (\d{1,15}) (.*)$/s;
+
+const encodeHead = ({ life, holder, committer, leaseEndsAt, endsAt, body }: KeyedRecord): string =>
+  life === ''
+    ? ''
+    : `${FORMAT} ${life} ${holder} ${committer === '' ? '-' : committer} ${leaseEndsAt} ${endsAt} ${body}`;
+
+const decodeHead = (text: string): KeyedRecord => {
+  const [, life = '', holder = '', committer = '-', leaseEndsAt, endsAt, body = ''] = HEAD.exec(text) ?? [];
+  return {
+    ...createRecord(),
+    body,
+    life,
+    holder,
+    committer: committer === '-' ? '' : committer,
+    leaseEndsAt: Number(leaseEndsAt ?? 0),
+    endsAt: Number(endsAt ?? 0),
+  };
+};
+
+const Answer = z.object({
+  record: z.string(),
+  life: z.string(),
+  calls: z.int().nonnegative(),
+  own: z.array(z.tuple([z.int().nonnegative(), z.string()])),
+});
+/** What one request was answered: results of a record, and those that only this answer has. */
+export type Answer = Readonly<z.infer<typeof Answer>>;
+
+/** The answer that is found under a request id; null: there is none. */
+export type AnswerRecord = { answer: Answer | null };
+
+// Measured: an answer with the key of its record, and the place of a result of its own.
+const ANSWER_BYTES = 150;
+const OWN_BYTES = 100;
+
+/** Answers by request id, in one field: they are small, but for one whose record another try has taken over. */
+export const answerKind: Kind<AnswerRecord, { text: string }> = {
+  name: 'answer',
+  memory: { records: 'answers', lists: null },
+  // It is written once, and read as it is in the store.
+  knownPart: 0.01,
+  ttlMs: RECORD_TTL_MS,
+  create: () => ({ answer: null }),
+  decode: (fields) => ({ answer: Answer.safeParse(parseObject(fields.get('a') ?? '')).data ?? null }),
+  toSaved: (_state, fields) => ({ text: fields.get('a') ?? '' }),
+  changes: ({ answer }, saved) => {
+    const text = answer === null ? '' : JSON.stringify(answer);
+    if (text === '' || text === saved.text) return { set: [], gone: [] };
+    saved.text = text;
+    return { set: ['a', text], gone: [] };
+  },
+  takeAdded: () => [],
+  toKeep: () => 0,
+  isEmpty: ({ answer }) => answer === null,
+  bytes: ({ answer }) => {
+    let bytes = ANSWER_BYTES + textBytes(answer?.record ?? '');
+    for (const [, result] of answer?.own ?? []) bytes += OWN_BYTES + textBytes(result);
+    return bytes;
+  },
+};

@@ -1,0 +1,284 @@
+import { randomUUID } from 'node:crypto';
+import type { EarlierCall, HeldRecord, KeyedBatch, KeyedStore, ResultToKeep } from '../../executor/keyed-store.ts';
+import type { MayKeep } from '../../executor/store-observer.ts';
+import type { StoreMemory } from '../../memory/store-memory.ts';
+import type { Decide, RecordStore, Records } from '../../store/record-store.ts';
+import {
+  type AnswerRecord,
+  answerKind,
+  type KeyedRecord,
+  keyedKind,
+  removeCall,
+  STARTED,
+  setCall,
+} from './keyed-kinds.ts';
+import { createResultCap, LEASE_MS, RECORD_TTL_MS, readResults, toAllResults, toOwnResults } from './keyed-results.ts';
+
+// What is larger is committed in several updates, of which each makes sense alone: other commands of Redis have 50 ms.
+const PIECE_BYTES = 512 * 1024;
+
+type Options = {
+  readonly store: RecordStore;
+  readonly durability: KeyedStore['durability'];
+  /** Whether there is room for results. */
+  readonly mayKeep?: MayKeep;
+  readonly maxResultBytes?: number;
+  /** That of this process, where the records are in it. */
+  readonly memory?: Pick<StoreMemory, 'limitOf'>;
+};
+
+// A record that could fill the memory for results alone would leave no other its own.
+const RECORDS_AT_LEAST = 4;
+
+/** What a keyed batch and its answer are kept in. */
+type Kept = {
+  readonly records: Records<KeyedRecord>;
+  readonly answers: ReturnType<typeof createAnswers>;
+  readonly mayKeep: MayKeep;
+};
+
+/** Records of keyed batches in any store of records: each step is one decision on the record. */
+export const createRecordKeyedStore = ({
+  store,
+  durability,
+  mayKeep = () => true,
+  ...options
+}: Options): KeyedStore => {
+  const { maxResultBytes, memory } = options;
+  const maxRecordBytes = memory === undefined ? undefined : Math.floor(memory.limitOf('results') / RECORDS_AT_LEAST);
+  const records = store.open(keyedKind);
+  const answers = createAnswers(store.open(answerKind));
+  return {
+    durability,
+    open: async (batch) => {
+      const id = randomUUID();
+      const claim = await records.update(batch.recordKey, (record, now) => claimRecord(record, batch, id, now), 'long');
+      if (claim.kind === 'complete') {
+        await answers.remember(batch, claim.life, NOTHING);
+        return { kind: 'complete', results: claim.results };
+      }
+      if (claim.kind !== 'held') return claim;
+      const { life, earlier } = claim;
+      const cap = createResultCap(toResults(earlier), { maxResultBytes, maxRecordBytes });
+      return { kind: 'held', record: new Hold({ batch, life, id, earlier, cap, records, answers, mayKeep }) };
+    },
+    find: async (requestKey) => {
+      const answer = await answers.read(requestKey);
+      if (answer === null) return null;
+      const own = new Map(answer.own);
+      return records.read(answer.record, ({ life, calls }) =>
+        life === answer.life
+          ? readResults(answer.calls, (index) => own.get(index) ?? toResult(calls.get(index)))
+          : null,
+      );
+    },
+  };
+};
+
+const NOTHING: ReadonlyMap<number, string> = new Map();
+
+const toResult = (text: string | undefined): string | null => (text === undefined || text === STARTED ? null : text);
+
+const toEarlierCalls = ({ calls }: KeyedRecord): ReadonlyMap<number, EarlierCall> =>
+  new Map(
+    [...calls].map(([index, result]) => [
+      index,
+      result === STARTED ? { state: 'started' } : { state: 'committed', result },
+    ]),
+  );
+
+const toResults = (earlier: ReadonlyMap<number, EarlierCall>): readonly string[] =>
+  [...earlier.values()].flatMap((call) => (call.state === 'committed' ? [call.result] : []));
+
+/** What a batch that opens the record gets; `held` is a try of its own, with a lease. */
+const claimRecord = (record: KeyedRecord, { body, calls }: KeyedBatch, id: string, now: number) => {
+  const isNew = record.life === '';
+  if (!isNew && record.body !== body) return { kind: 'other_body' } as const;
+  const retryAfterMs = toLeaseLeft(record, now);
+  if (retryAfterMs > 0) return { kind: 'in_flight', retryAfterMs } as const;
+  const results = record.committer === '' ? null : readResults(calls, (index) => toResult(record.calls.get(index)));
+  if (results !== null) return { kind: 'complete', results, life: record.life } as const;
+  if (isNew) {
+    record.life = id;
+    record.body = body;
+  }
+  record.holder = id;
+  record.leaseEndsAt = now + LEASE_MS;
+  record.endsAt = now + RECORD_TTL_MS;
+  return { kind: 'held', life: record.life, earlier: toEarlierCalls(record) } as const;
+};
+
+// A lease that ends later than any can is of a clock that was set back by more than a lease: it is over.
+const toLeaseLeft = ({ leaseEndsAt }: KeyedRecord, now: number): number => {
+  const left = Math.ceil(leaseEndsAt - now);
+  return left > 2 * LEASE_MS ? 0 : Math.min(left, LEASE_MS);
+};
+
+/** Holds the record for another lease, unless another try has taken it over, or this one has committed. */
+const renewHold = (record: KeyedRecord, id: string, now: number): 'held' | 'lost' => {
+  if (record.holder !== id || record.leaseEndsAt === 0) return 'lost';
+  record.leaseEndsAt = now + LEASE_MS;
+  return 'held';
+};
+
+/** Results of a commit: with the last of them it ends the lease. */
+type Piece = { readonly results: readonly ResultToKeep[]; readonly isLast: boolean };
+
+const commitPiece = (record: KeyedRecord, id: string, { results, isLast }: Piece, now: number): void => {
+  for (const { index, result, kind } of results) {
+    if (kind === 'final') setCall(record, index, result);
+    // Its call never ran.
+    else if (record.calls.get(index) === STARTED) removeCall(record, index);
+  }
+  record.leaseEndsAt = isLast ? 0 : now + LEASE_MS;
+  if (isLast) record.committer = id;
+  record.endsAt = now + RECORD_TTL_MS;
+};
+
+/** A try that holds its record. */
+type Try = Kept & {
+  readonly batch: KeyedBatch;
+  readonly life: string;
+  readonly id: string;
+  readonly earlier: HeldRecord['earlier'];
+  readonly cap: (result: string) => string;
+};
+
+/** The record for the try that holds it. */
+class Hold implements HeldRecord {
+  readonly earlier: HeldRecord['earlier'];
+  readonly #try: Try;
+  /** Calls that this try has committed as final. */
+  readonly #finals = new Set<number>();
+  /** A commit was not answered: it may have ended the lease, and another try may have begun since. */
+  #isUnsure = false;
+
+  constructor(parts: Try) {
+    this.#try = parts;
+    this.earlier = parts.earlier;
+  }
+
+  readonly start = (index: number): Promise<'held' | 'lost'> =>
+    this.#update((record, now) => {
+      const state = renewHold(record, this.#try.id, now);
+      if (state === 'held' && !record.calls.has(index)) setCall(record, index, STARTED);
+      return state;
+    });
+
+  readonly renew = (): Promise<'held' | 'lost'> => this.#update((record, now) => renewHold(record, this.#try.id, now));
+
+  readonly commit = async (results: readonly ResultToKeep[]): ReturnType<HeldRecord['commit']> => {
+    const { batch, life, cap, answers } = this.#try;
+    const capped = results.map((one) => ({ ...one, result: cap(one.result) }));
+    const hasRoom = capped.length === 0 || this.#mayKeep();
+    // The marks of writes that began stay: none of them runs again.
+    const stored = hasRoom ? capped : capped.filter(({ kind }) => kind === 'repeatable');
+    const state = await this.#commitAll(stored, hasRoom ? toOwnResults(stored) : null);
+    this.#isUnsure = false;
+    if (state === 'lost') {
+      await answers.remember(batch, life, toAllResults(stored));
+      return 'lost';
+    }
+    if (!hasRoom) return 'marked';
+    for (const { index, kind } of stored) if (kind === 'final') this.#finals.add(index);
+    return 'held';
+  };
+
+  readonly amend = async (index: number, result: string): Promise<void> => {
+    const { life, cap } = this.#try;
+    if (!this.#finals.has(index) || !this.#mayKeep()) return;
+    const capped = cap(result);
+    await this.#update((record) => {
+      const isCommitted = record.life === life && toResult(record.calls.get(index)) !== null;
+      if (isCommitted) setCall(record, index, capped);
+    });
+  };
+
+  async #update<Result>(decide: Decide<KeyedRecord, Result>): Promise<Result> {
+    return this.#try.records.update(this.#try.batch.recordKey, decide, 'long');
+  }
+
+  #mayKeep(): boolean {
+    const { batch, mayKeep } = this.#try;
+    // A caller that was told to ask again finds its results by this record alone.
+    return mayKeep(batch.answer === 'promised' ? 'pending_results' : 'results');
+  }
+
+  /**
+   * `own`: what only this answer has; null: it is not to be found. The answer goes with the last piece, in one command where there is
+   * one server. Where a death leaves one of the two alone, `find` knows of nothing, or of what a later try commits.
+   */
+  async #commitAll(
+    results: readonly ResultToKeep[],
+    own: ReadonlyMap<number, string> | null,
+  ): Promise<'held' | 'lost'> {
+    const { batch, life, answers } = this.#try;
+    const wasUnsure = this.#isUnsure;
+    this.#isUnsure = true;
+    const pieces = toPieces(results);
+    const last = pieces.pop() ?? [];
+    for (const piece of pieces) {
+      const state = await this.#commitPiece({ results: piece, isLast: false }, wasUnsure);
+      if (state === 'lost') return state;
+    }
+    const committed = this.#commitPiece({ results: last, isLast: true }, wasUnsure);
+    const remembered = own === null ? 'kept' : answers.remember(batch, life, own);
+    const state = await committed;
+    const isMissed = (await remembered) === 'away' && batch.answer === 'promised';
+    if (isMissed && state === 'held') throw new Error('The answer could not be kept.');
+    return state;
+  }
+
+  #commitPiece(piece: Piece, wasUnsure: boolean): Promise<'held' | 'lost'> {
+    const { id } = this.#try;
+    return this.#update((record, now) => {
+      if (record.holder !== id) return wasUnsure && record.committer === id ? 'held' : 'lost';
+      commitPiece(record, id, piece, now);
+      return 'held';
+    });
+  }
+}
+
+// At least one, for it is the last that ends the lease.
+const toPieces = (results: readonly ResultToKeep[]): ResultToKeep[][] => {
+  let piece: ResultToKeep[] = [];
+  let bytes = 0;
+  const pieces = [piece];
+  for (const one of results) {
+    if (bytes >= PIECE_BYTES) {
+      piece = [];
+      bytes = 0;
+      pieces.push(piece);
+    }
+    piece.push(one);
+    bytes += one.kind === 'final' ? Buffer.byteLength(one.result) : 0;
+  }
+  return pieces;
+};
+
+const createAnswers = (answers: Records<AnswerRecord>) => ({
+  /**
+   * Notes what a request was answered; `own` are the results that only this answer has. That of another record stays.
+   * Never rejects: without it `find` knows of nothing, and a record that was kept stays kept.
+   */
+  remember: (
+    { recordKey, requestKey, calls }: KeyedBatch,
+    life: string,
+    own: ReadonlyMap<number, string>,
+  ): Promise<'kept' | 'away'> => {
+    const answer = { record: recordKey, life, calls, own: [...own] };
+    const update = async (): Promise<void> =>
+      answers.update(
+        requestKey,
+        (state) => {
+          if ((state.answer?.record ?? recordKey) === recordKey) state.answer = answer;
+        },
+        'long',
+      );
+    return update().then(
+      () => 'kept',
+      () => 'away',
+    );
+  },
+  read: async (requestKey: string) => answers.read(requestKey, ({ answer }) => answer),
+});
