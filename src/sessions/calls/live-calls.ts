@@ -103,6 +103,9 @@ class EmbeddedLiveCalls implements LiveCalls {
       if (due.length >= most) break;
       if (entry.lookAt > now) continue;
       entry.lookAt = now + LOOK_AFTER_MS;
+      // To the end: or the first ones would be due again before the last ones are reached.
+      this.#calls.delete(entry.key);
+      this.#calls.set(entry.key, entry);
       due.push(entry);
     }
     return due;

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
 import { createStoreMemory } from '#src/memory/store-memory.ts';
+import type { CallLease } from '#src/pending/call-records.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 import { accept, openEmbeddedCalls, SURE, take } from '#test/support/call-records-under-test.ts';
+import { roomyMemory } from '#test/support/roomy-memory.ts';
+import { createManualClock } from '#test/support/session-stores-under-test.ts';
 
 test('calls that have not ended stay in a memory that is full; of those that have ended the oldest give way', async () => {
   // Room for two or three results.
@@ -18,4 +21,20 @@ test('calls that have not ended stay in a memory that is full; of those that hav
   expect(left.length).toBeGreaterThan(0);
   expect(left.length).toBeLessThan(5);
   expect(await records.find(keys.at(-1) ?? '')).toMatchObject({ result: '{}' });
+});
+
+test('a call that waits is found by a sweep however many others are held', async () => {
+  const clock = createManualClock();
+  const store = createMemoryRecordStore({ memory: roomyMemory(), now: clock.now });
+  const records = await openEmbeddedCalls(store, clock.now);
+  const held: CallLease[] = [];
+  for (let count = 0; count < 60; count += 1) held.push((await take(records, await accept(records))).lease);
+  const waiting = await accept(records);
+  const found: string[] = [];
+  for (let looks = 0; looks < 3; looks += 1) {
+    clock.advance(15_001);
+    for (const lease of held) await records.renew(lease, null);
+    found.push(...(await records.due(5)));
+  }
+  expect(found).toContain(waiting);
 });
