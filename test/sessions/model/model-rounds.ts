@@ -147,7 +147,9 @@ export const toKept = (record: Omit<SessionRecord, 'mode'>) => ({
   journal: record.journal.map((line): unknown => JSON.parse(line)),
 });
 
-const toTens = (ms: number | null): number | null => (ms === null ? null : Math.floor(ms / 10_000));
+// A replica knows Redis's clock to some milliseconds, and steps are whole or half tens of seconds.
+const JITTER_MS = 2000;
+const toTens = (ms: number | null): number | null => (ms === null ? null : Math.floor((ms + JITTER_MS) / 10_000));
 
 const isKnown = ({ failures, used, open, calls, streak }: SessionRecord['tools'][number]): boolean =>
   [failures, used, open, calls, streak.failed, streak.same].some((count) => count > 0);
