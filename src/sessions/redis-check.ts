@@ -1,3 +1,4 @@
+import { KEY_PREFIX } from '../store/key-prefix.ts';
 import type { RedisClient } from './redis-client.ts';
 import type { WatchableStore } from './store-availability.ts';
 
@@ -10,7 +11,7 @@ const CHECK = "redis.call('HSET', KEYS[1], 'at', '1') return redis.call('DEL', K
  * longer than a batch gives, or each slow start would begin with a second without Redis.
  */
 export const createRedisCheck = (client: RedisClient): WatchableStore => {
-  const check = (): Promise<unknown> => client.callPatiently('EVAL', CHECK, '1', 'recourse2:{ready}');
+  const check = (): Promise<unknown> => client.callPatiently('EVAL', CHECK, '1', `${KEY_PREFIX}:{ready}`);
   return {
     watch: ({ lost, back, refused }) => {
       client.onLost(lost);

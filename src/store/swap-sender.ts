@@ -36,6 +36,11 @@ export type Conflict = readonly [words: readonly string[], isClosed: number];
 
 const Answers = z.tuple([z.number()], z.union([z.literal(1), z.string(), z.tuple([z.array(z.string()), z.number()])]));
 
+/** What Redis itself says of one swap of several, by the name that ioredis gives to such an answer. */
+class SwapRefusal extends Error {
+  override readonly name = 'ReplyError';
+}
+
 /** A swap of one record that is to be sent. */
 export type Swap = {
   readonly keys: readonly [hash: string, list: string];
@@ -139,7 +144,7 @@ export class SwapSender {
       const one = answers[at];
       if (one === 1) swap.written();
       else if (typeof one === 'object') swap.conflicted(one);
-      else swap.refused(new Error(one ?? 'Redis left out an answer.'));
+      else swap.refused(new SwapRefusal(one ?? 'Redis left out an answer.'));
     }
   }
 }

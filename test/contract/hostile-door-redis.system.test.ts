@@ -123,7 +123,7 @@ test('requests with a rate and without a session find out that Redis is silent, 
 });
 
 test('no right to the keys of rates: counted here, and sessions are in Redis as ever', async () => {
-  const rights = ['on', '>secret', '~recourse:{*', '&*', '+@all'];
+  const rights = ['on', '>secret', '~recourse2:{*', '&*', '+@all'];
   const lab = await startOutageService({
     environment: { API_KEYS: toKeyEntry('acme', KEY, 'rate=100000/h') },
     credentials: 'recourse:secret@',

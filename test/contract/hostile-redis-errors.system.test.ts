@@ -26,7 +26,7 @@ const directoryOf = async ({ direct }: OutageService): Promise<string> => {
 const SESSION = 'refused';
 /** What the session's key is. */
 const keyOf = async ({ direct }: OutageService): Promise<string> => {
-  const [key = ''] = await direct.keys('recourse:{anonymous:*}');
+  const [key = ''] = await direct.keys('recourse2:{anonymous:*}:session');
   return key;
 };
 

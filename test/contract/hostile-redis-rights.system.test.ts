@@ -35,7 +35,7 @@ test.each(RIGHTS)('%s: said at start-up before any batch, and the service serves
 test('the rights to its own keys and to scripts are enough', async () => {
   const lab = await startOutageService(
     withRights(
-      '~recourse:*',
+      '%R~recourse:{kept}:lease',
       '~recourse2:*',
       '-@all',
       '+@connection',
