@@ -85,7 +85,16 @@ test('a session id of 1 MB, or of one character too many, is refused before anyt
   expect(await keysOf(lab)).toEqual([]);
 });
 
-const NAMES = ['{}', '{a}{b}', 'a\u0000b', '😀'.repeat(64), '*', '\r\nFLUSHALL\r\n', '../..', 'recourse2:{anonymous:x}'];
+const NAMES = [
+  '{}',
+  '{a}{b}',
+  'a\u0000b',
+  '😀'.repeat(64),
+  '*',
+  '\r\nFLUSHALL\r\n',
+  '../..',
+  'recourse2:{anonymous:x}',
+];
 
 test.each(NAMES)('the session id %j is a session like any other, and stands in no key', async (session) => {
   const lab = await startOutageService();
