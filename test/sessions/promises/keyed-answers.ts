@@ -126,4 +126,14 @@ export const describeKeyedAnswers = (createStore: CreateKeyedStoreUnderTest): vo
     await record.amend(0, toResult(0, 'later'));
     expect(await replay(store, batch)).toEqual([toResult(0, 'later'), toResult(1, 1)]);
   });
+
+  test('a late result of a record that was forgotten changes nothing in what the key was used for after it', async () => {
+    const { store, forget } = createStore({});
+    const batch = createKeyedBatch();
+    const former = await runWhole(store, batch);
+    await forget(batch.recordKey);
+    await runWhole(store, repeat(batch));
+    await former.amend(0, toResult(0, 'late'));
+    expect(await replay(store, batch)).toEqual([toResult(0, 0), toResult(1, 1)]);
+  });
 };
