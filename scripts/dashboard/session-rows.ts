@@ -122,7 +122,7 @@ export const SESSIONS_ROW: Row = {
         kind: 'graph',
         title: 'Where budgets are kept',
         description:
-          'Budget decisions per second by mode: redis, memory (no REDIS_URL) or local (Redis is down, each replica counts for itself).',
+          'Budget decisions per second by mode: redis, sqlite, memory (by design) or local (the store is down, each replica counts for itself).',
         unit: 'cps',
         queries: only(sumBy('mode', rate(DECISIONS)), '{{mode}}'),
       },

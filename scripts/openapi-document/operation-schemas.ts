@@ -439,7 +439,7 @@ const LIVE_SCHEMA = {
 
 const READY_EXAMPLE: Ready = {
   status: 'ready',
-  store: { mode: 'memory', status: 'up' },
+  store: { kind: 'memory', status: 'up' },
   tools: 12,
   missing: [],
   files: [],

@@ -62,6 +62,7 @@ export const toSessionRequest = (
 
 const MODES = {
   redis: 'stored in Redis',
+  sqlite: 'stored in the file of the service',
   memory: 'stored in the memory of the service',
   local: 'stored in this replica only: Redis is unavailable',
 } as const satisfies Record<SessionView['session']['mode'], string>;

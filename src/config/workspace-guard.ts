@@ -11,6 +11,7 @@ import { configFileCandidates } from './file/read-config-file.ts';
 import { PACKAGE_ROOT } from './own-package.ts';
 import { createFindOverlap } from './path-overlap.ts';
 import type { Config } from './settings/config.ts';
+import { toStoreChoice } from './settings/store-choice.ts';
 
 const INSTALLATION = toInstallation(PACKAGE_ROOT).replace(/\/$/, '');
 const EXAMPLE_WORKSPACE = join(PACKAGE_ROOT, 'examples/workspace');
@@ -67,10 +68,12 @@ export const createWorkspaceGuard = async (config: Config, environment: Variable
     check,
     checkSettings: async (toolFiles) => {
       const { TOOLS_DIR, API_KEYS_FILE } = config;
+      const store = toStoreChoice(config);
       const checks = await Promise.all([
         checkConfigFile(),
         check('TOOLS_DIR', [...toPaths(TOOLS_DIR), ...toolFiles]),
         check('API_KEYS_FILE', toPaths(API_KEYS_FILE)),
+        check('STORE', store.kind === 'sqlite' ? [store.path] : []),
         ...SETTING_PURPOSES.map(async (purpose) =>
           check(purpose.setting, await toControlPaths(purpose, config, environment)),
         ),

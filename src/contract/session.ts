@@ -89,11 +89,11 @@ export const SessionView = z
     session: z.object({
       mode: z
         .enum(BUDGET_MODES)
-        .describe('Where the session is stored; `local` = in this replica, because Redis is unavailable.'),
+        .describe('Where the session is stored; `local` = in this replica, because the store is unavailable.'),
       since: z.iso
         .datetime()
         .optional()
-        .describe('Only with mode `local`: since when this replica has counted. The session itself is in Redis.'),
+        .describe('Only with mode `local`: since when this replica has counted. The session itself is in the store.'),
       rounds: z.int().nonnegative(),
       max_rounds: z.int().nonnegative().nullable(),
       calls: z.int().nonnegative().describe('Calls that ran, or may have run.'),

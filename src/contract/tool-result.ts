@@ -10,8 +10,8 @@ export type Issue = Readonly<z.infer<typeof Issue>>;
 export const Warning = z.object({ code: z.string(), message: z.string() }).meta({ id: 'Warning' });
 export type Warning = Readonly<z.infer<typeof Warning>>;
 
-/** Where a budget was kept: shared through Redis, in this process by design, or in this process because Redis is down. */
-export const BUDGET_MODES = ['redis', 'memory', 'local'] as const;
+/** Where a budget was kept: shared through Redis, in a file, in this process by design, or in this process because those are down. */
+export const BUDGET_MODES = ['redis', 'sqlite', 'memory', 'local'] as const;
 export type BudgetMode = (typeof BUDGET_MODES)[number];
 
 export const RetryState = z
@@ -97,9 +97,11 @@ export const PendingCall = z
     expires_at: z.iso.datetime().describe('At this time a call that has not ended ends as `timeout`.'),
     poll_after_ms: z.int().nonnegative(),
     mode: z
-      .literal('memory')
+      .enum(['memory', 'sqlite'])
       .optional()
-      .describe('Only without Redis: the call and its result are lost when this process ends.'),
+      .describe(
+        'Only without Redis. `memory`: the call and its result are lost when this process ends. `sqlite`: they are in a file, and the next process goes on with them.',
+      ),
     progress: z.object({ done: z.number(), total: z.number().nullable(), message: z.string().nullable() }).nullable(),
     approval: z.null(),
   })

@@ -81,8 +81,8 @@ export type PartsWatch = { readonly ready: Promise<void>; readonly stop: () => v
  * fails. A record that has not ended is never dropped for want of room: there `create` answers `full`.
  */
 export type CallRecords = {
-  /** `process`: gone when this process ends. */
-  readonly durability: 'durable' | 'process';
+  /** `process`: gone when this process ends. `file`: the next process on this machine goes on with them. `durable`: others do. */
+  readonly durability: 'durable' | 'file' | 'process';
   /** Whether memory is held here for the arguments of all calls that have not ended: a worker need not hold it again. */
   readonly holdsArguments: boolean;
   /** How long a worker that does not renew its lease holds a call, in milliseconds. It renews it four times as often. */

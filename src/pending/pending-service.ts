@@ -305,6 +305,8 @@ const createSweep = (options: PendingServiceOptions) => {
   };
 };
 
+const MODES = { process: { mode: 'memory' }, file: { mode: 'sqlite' }, durable: {} } as const;
+
 const toCallState = (
   { spec, state, progress, result }: CallRecord,
   handle: string,
@@ -319,7 +321,7 @@ const toCallState = (
       since: new Date(spec.acceptedAt).toISOString(),
       expires_at: new Date(spec.expiresAt).toISOString(),
       poll_after_ms: POLL_AFTER_MS,
-      ...(durability === 'process' ? { mode: 'memory' as const } : {}),
+      ...MODES[durability],
       progress,
       approval: null,
     },

@@ -9,7 +9,7 @@ export const Ready = z.object({
     .describe(
       '`degraded`: it serves without Redis, or some tools do not serve as they should. `tools_missing`: tools of TOOLS_REQUIRED have not loaded since the start.',
     ),
-  store: z.object({ mode: z.enum(['memory', 'redis']), status: z.enum(['up', 'down']) }),
+  store: z.object({ kind: z.enum(['memory', 'sqlite', 'redis']), status: z.enum(['up', 'down']) }),
   tools: z.int(),
   missing: z
     .array(z.string())

@@ -1,5 +1,6 @@
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import * as z from 'zod';
+import { closeSync, openSync, rmSync } from 'node:fs';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { BoundedStore, tenantOfKey } from '../memory/bounded-store.ts';
 import {
   type Decide,
@@ -11,12 +12,10 @@ import {
   toHeapBytes,
   type UpdateTimeout,
 } from './record-store.ts';
+import { closeSqlite, openSqlite, type SqliteFile, SqliteInUseError, writePage } from './sqlite-file.ts';
 import { type Dirty, SqliteRecord, type Write } from './sqlite-record.ts';
 
-export type SqliteOptions = {
-  readonly path: string;
-  /** `process`: what was answered survives the death of the process (synchronous=NORMAL). `power`: also a power cut (FULL). */
-  readonly durable: 'process' | 'power';
+export type SqliteOptions = SqliteFile & {
   /** Bytes of the heap for states that were read or written lately. */
   readonly cacheBytes: number;
   readonly now: () => number;
@@ -27,68 +26,12 @@ export type SqliteOptions = {
 export type SqliteRecordStore = RecordStore & {
   /** The keys of all records of a kind, by its name. */
   readonly keys: (kind: string) => readonly string[];
-  /** Copies the store, as it is now, into a new file. */
+  /** Copies the store, as it is now, into a new file that its owner alone may read. Nothing else runs meanwhile. */
   readonly backup: (path: string) => void;
+  /** Writes to the file; rejects where that fails. */
+  readonly check: () => Promise<void>;
   /** Commits what waits, and lets go of the file. */
   readonly close: () => void;
-};
-
-// "rcrs", so that a database of another program is not taken for one of ours; and the format of the tables.
-const [APPLICATION_ID, FORMAT] = [0x72637273, 1] as const;
-
-const TABLES = `
-CREATE TABLE record (key TEXT NOT NULL PRIMARY KEY, ends INTEGER NOT NULL) WITHOUT ROWID;
-CREATE INDEX record_ends ON record (ends);
-CREATE TABLE field (key TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (key, name)) WITHOUT ROWID;
-CREATE TABLE element (id INTEGER PRIMARY KEY, key TEXT NOT NULL, text TEXT NOT NULL);
-CREATE INDEX element_key ON element (key, id);
-PRAGMA application_id = ${APPLICATION_ID};
-PRAGMA user_version = ${FORMAT};`;
-
-/** The file cannot be used as a store; the message says why and what to do. */
-class SqliteStoreError extends Error {}
-
-const Pragma = z.record(z.string(), z.number());
-const readPragma = (db: DatabaseSync, name: string): number =>
-  Object.values(Pragma.parse(db.prepare(`PRAGMA ${name}`).get()))[0] ?? 0;
-
-const prepareFile = (db: DatabaseSync, path: string): void => {
-  const [id, format] = [readPragma(db, 'application_id'), readPragma(db, 'user_version')];
-  const isEmpty = db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined;
-  if (isEmpty && id === 0) db.exec(TABLES);
-  else if (id !== APPLICATION_ID)
-    throw new SqliteStoreError(`${path} is a database of another program. Name another file in STORE.`);
-  else if (format !== FORMAT)
-    throw new SqliteStoreError(
-      `${path} has format ${format}, this version reads ${FORMAT}. Start the version that made it, or name another file.`,
-    );
-};
-
-/** Opens the file, or makes it. Throws SqliteStoreError where it is not ours, damaged, or another process has it. */
-const openSqlite = ({ path, durable }: Pick<SqliteOptions, 'path' | 'durable'>): DatabaseSync => {
-  let db: DatabaseSync | undefined;
-  try {
-    db = new DatabaseSync(path);
-    // Before anything is read: the first lock is never given back, and a second process finds it.
-    db.exec(
-      `PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = ${durable === 'power' ? 'FULL' : 'NORMAL'};`,
-    );
-    db.exec('BEGIN IMMEDIATE');
-    prepareFile(db, path);
-    db.exec('COMMIT');
-    return db;
-  } catch (error) {
-    db?.close();
-    throw error instanceof SqliteStoreError ? error : new SqliteStoreError(explain(path, error), { cause: error });
-  }
-};
-
-const explain = (path: string, error: unknown): string => {
-  const reason = error instanceof Error ? error.message : String(error);
-  if (/is locked|busy/.test(reason)) return `${path} is in use by another process. One process uses a file at a time.`;
-  if (/not a database|malformed/.test(reason))
-    return `${path} is damaged or no database: ${reason}. Restore a copy, or name another file in STORE.`;
-  return `${path} cannot be opened: ${reason}.`;
 };
 
 /**
@@ -101,8 +44,32 @@ export const createSqliteRecordStore = (options: SqliteOptions): SqliteRecordSto
     open: (kind) => new SqliteRecords(kind, writer, options),
     keys: (kind) => writer.keys(kind),
     backup: (path) => writer.backup(path),
+    check: async () => writer.check(),
     close: () => writer.close(),
   };
+};
+
+// A restart may overlap: the process that ends has its grace, and then lets go of the file.
+const IN_USE_MS = 30_000;
+const TRY_AGAIN_MS = 100;
+
+/** The same, where another process may still have the file: waits for it, and calls `onInUse` once with the words for people. */
+export const waitForSqliteRecordStore = async (
+  options: SqliteOptions & { readonly onInUse: (problem: string) => void; readonly inUseMs?: number },
+): Promise<SqliteRecordStore> => {
+  const { onInUse, inUseMs = IN_USE_MS } = options;
+  const until = performance.now() + inUseMs;
+  let isSaid = false;
+  for (;;) {
+    try {
+      return createSqliteRecordStore(options);
+    } catch (error) {
+      if (!(error instanceof SqliteInUseError) || performance.now() >= until) throw error;
+      if (!isSaid) onInUse(error.message);
+      isSaid = true;
+      await sleep(TRY_AGAIN_MS);
+    }
+  }
 };
 
 /** An update that waits for its commit. */
@@ -232,12 +199,24 @@ class Writer {
 
   backup(path: string): void {
     this.flush();
-    this.#db.prepare('VACUUM INTO ?').run(path);
+    // SQLite writes into a file that is empty. Not over one that somebody needs.
+    closeSync(openSync(path, 'wx', 0o600));
+    try {
+      this.#db.prepare('VACUUM INTO ?').run(path);
+    } catch (error) {
+      rmSync(path);
+      throw error;
+    }
+  }
+
+  check(): void {
+    this.flush();
+    writePage(this.#db);
   }
 
   close(): void {
     this.flush();
-    if (this.#db.isOpen) this.#db.close();
+    if (this.#db.isOpen) closeSqlite(this.#db, this.#options.path);
   }
 
   #apply(write: Write | null): void {

@@ -14,22 +14,33 @@ const toPendingLimits = (config: Config): PendingLimits => ({
   ofService: config.MAX_PENDING,
 });
 
-/** Pending calls of a store that this process has alone. */
+/** Pending calls of a store that this process has alone. `keys`: of those that it has from an earlier process. */
 export const openEmbeddedCalls = (
   config: Config,
-  { store, budget, now }: { readonly store: RecordStore; readonly budget: ByteBudget; readonly now: () => number },
+  {
+    budget,
+    now,
+    keys,
+    ...kept
+  }: {
+    readonly durability: 'file' | 'process';
+    readonly store: RecordStore;
+    readonly keys: readonly string[];
+    readonly budget: ByteBudget;
+    readonly now: () => number;
+  },
 ): Promise<CallRecords> => {
   const limits = toPendingLimits(config);
   return openEmbeddedCallRecords(
     {
-      ...{ durability: 'process', holdsArguments: true, makingPauseMs: 1, store },
+      ...{ holdsArguments: true, makingPauseMs: 1, ...kept },
       signals: createLocalSignals(),
       live: createLiveCalls({ limits, budget, now }),
       ofSession: limits.ofSession,
       // As large as the store is.
       maxResultBytes: Number.POSITIVE_INFINITY,
     },
-    [],
+    keys,
   );
 };
 

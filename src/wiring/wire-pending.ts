@@ -97,8 +97,8 @@ export const wirePending = async (config: Config, parts: PendingParts): Promise<
     },
     drain: () => {
       taking?.stop();
-      // Without Redis nobody else would run them.
-      if (records.durability === 'durable') worker?.giveBack();
+      // In memory nobody else would run them.
+      if (records.durability !== 'process') worker?.giveBack();
     },
     close: async () => {
       for (const stop of stops) stop();

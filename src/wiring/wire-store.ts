@@ -1,6 +1,7 @@
 import { getHeapStatistics } from 'node:v8';
 import type { Logger } from 'pino';
 import type { Config } from '../config/settings/config.ts';
+import { type StoreChoice, toStoreChoice } from '../config/settings/store-choice.ts';
 import { createUnpackRound } from '../executor/journal/round-journal.ts';
 import type { KeyedStore } from '../executor/keyed-store.ts';
 import type { Redactor } from '../executor/redactor.ts';
@@ -15,10 +16,12 @@ import { createRecordKeyedStore } from '../sessions/keyed/record-keyed-store.ts'
 import { createMemoryPageTokens } from '../sessions/memory-page-tokens.ts';
 import { createRecordSessionStore } from '../sessions/record-session-store.ts';
 import { createRequestSessionStore } from '../sessions/request-session-store.ts';
-import type { RateStore } from '../sessions/store-availability.ts';
+import type { RateStore, WatchableStore } from '../sessions/store-availability.ts';
 import { LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from '../store/command-timeout.ts';
 import { createMemoryRecordStore } from '../store/memory-record-store.ts';
 import type { RecordStore } from '../store/record-store.ts';
+import type { SqliteRecordStore } from '../store/sqlite-record-store.ts';
+import { withoutSqliteWarning } from '../store/sqlite-warning.ts';
 import type { SwapClient } from '../store/swap-sender.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createSpaceObserver, createStoreObserver } from '../telemetry/store-observers.ts';
@@ -30,7 +33,7 @@ import { openEmbeddedCalls, openSharedCalls } from './wire-calls.ts';
 export type Stores = { readonly sessions: SessionStore; readonly keys: KeyedStore };
 
 export type WiredStore = Stores & {
-  readonly mode: 'memory' | 'redis';
+  readonly kind: StoreChoice['kind'];
   /** For batches without a session. */
   readonly requests: SessionStore;
   readonly isUp: () => boolean;
@@ -72,30 +75,40 @@ const createToSessions =
   (on: Pick<Parameters<typeof createRecordSessionStore>[0], 'mode' | 'store' | 'mayKeep'>): SessionStore =>
     createRecordSessionStore({ ...on, settings: toSessionSettings(config), unpackRound: createUnpackRound(redactor) });
 
-/** The stores the settings ask for: Redis behind its fall-back, or this process's memory. */
+/** The stores the settings ask for: Redis or a file behind its fall-back, or this process's memory. */
 export const wireStore = async (config: Config, parts: StoreParts): Promise<WiredStore> => {
   const { REDIS_URL } = config;
   const { memory, now } = parts;
-  const settings = toSessionSettings(config);
-  const requests = createRequestSessionStore({ settings, now });
+  const requests = createRequestSessionStore({ settings: toSessionSettings(config), now });
   // Also without Redis: the metrics of a store are there from the start.
   const observers = { observer: createStoreObserver(parts), spaceObserver: createSpaceObserver(parts) };
   if (REDIS_URL !== undefined) return { ...(await wireRedis(REDIS_URL, config, { ...parts, ...observers })), requests };
-  const pageTokens = createMemoryPageTokens({ ttlMs: settings.ttlMs, memory, now });
+  const choice = toStoreChoice(config);
+  if (choice.kind === 'sqlite') return { ...(await wireSqlite(choice, config, { ...parts, ...observers })), requests };
   const records = createMemoryRecordStore({ memory, now });
   const sessions = createToSessions(config, parts.redactor)({ mode: 'memory', store: records });
   return {
-    mode: 'memory',
-    sessions: withPages(sessions, pageTokens),
+    kind: 'memory',
+    ...wireEmbedded(config, parts, sessions),
     keys: createRecordKeyedStore({ store: records, durability: 'process', memory }),
     requests,
     isUp: () => true,
+    openCallRecords: (budget) =>
+      openEmbeddedCalls(config, { ...{ durability: 'process', store: records, budget, now }, keys: [] }),
+    close: () => undefined,
+  };
+};
+
+/** What no other process shares, whatever the records are in. */
+const wireEmbedded = (config: Config, { memory, now }: StoreParts, sessions: SessionStore) => {
+  const { ttlMs } = toSessionSettings(config);
+  const pageTokens = createMemoryPageTokens({ ttlMs, memory, now });
+  return {
+    sessions: withPages(sessions, pageTokens),
     rates: null,
     pageTokens,
-    endedSessions: createMemoryEndedSessions({ ttlMs: settings.ttlMs, memory, now }),
-    openDeliveries: (onEvicted) => openMemoryDeliveries({ memory, now, onEvicted }),
-    openCallRecords: (budget) => openEmbeddedCalls(config, { store: records, budget, now }),
-    close: () => undefined,
+    endedSessions: createMemoryEndedSessions({ ttlMs, memory, now }),
+    openDeliveries: (onEvicted: (delivery: Delivery) => void) => openMemoryDeliveries({ memory, now, onEvicted }),
   };
 };
 
@@ -113,12 +126,12 @@ const withPages = (sessions: SessionStore, pageTokens: PageTokenStore): SessionS
   },
 });
 
-type RedisParts = StoreParts & { readonly observer: StoreObserver; readonly spaceObserver: SpaceObserver };
+type ObservedParts = StoreParts & { readonly observer: StoreObserver; readonly spaceObserver: SpaceObserver };
 
 const wireRedis = async (
   url: string,
   config: Config,
-  { memory, metrics, redactor, now, observer, spaceObserver }: RedisParts,
+  { memory, metrics, redactor, now, observer, spaceObserver }: ObservedParts,
 ): Promise<Omit<WiredStore, 'requests'>> => {
   // Only here: ioredis is 9 MB that the embedded store need not pay.
   const { createRedisClient, createRedisSubscription } = await import('../sessions/redis-client.ts');
@@ -162,7 +175,7 @@ const wireRedis = async (
   await refuseFormerReplicas(client);
   space.start();
   return {
-    mode: 'redis',
+    kind: 'redis',
     sessions: withPages(sessions, pageTokens),
     keys: createFallbackKeyedStore({ primary: keys, availability }),
     isUp: availability.isUp,
@@ -188,7 +201,72 @@ const wireRedis = async (
   };
 };
 
-// Of the memory of all stores: of each kind the last states that this process has seen in Redis.
+const wireSqlite = async (
+  choice: SqliteChoice,
+  config: Config,
+  parts: ObservedParts,
+): Promise<Omit<WiredStore, 'requests'>> => {
+  const { memory, now, observer, redactor } = parts;
+  const { createStoreAvailability } = await import('../sessions/store-availability.ts');
+  const { createFallbackKeyedStore, createFallbackSessionStore } = await import('../sessions/fallback-stores.ts');
+  const { store: records, watch } = await openSqliteRecords(choice, parts);
+  const toSessions = createToSessions(config, redactor);
+  const localRecords = createMemoryRecordStore({ memory, now });
+  const availability = createStoreAvailability({
+    observer,
+    now,
+    onRecovered: localRecords.clear,
+    store: { watch, check: records.check },
+  });
+  const sessions = createFallbackSessionStore({
+    primary: toSessions({ mode: 'sqlite', store: records }),
+    local: toSessions({ mode: 'local', store: localRecords }),
+    policy: config.RETRY_BUDGET_ON_STORE_DOWN,
+    availability,
+  });
+  return {
+    kind: 'sqlite',
+    ...wireEmbedded(config, parts, sessions),
+    keys: createFallbackKeyedStore({
+      primary: createRecordKeyedStore({ store: records, durability: 'durable' }),
+      availability,
+    }),
+    isUp: availability.isUp,
+    openCallRecords: async (budget) => {
+      const { createFallbackCallRecords } = await import('../sessions/calls/fallback-call-records.ts');
+      const { callKind } = await import('../sessions/calls/call-kind.ts');
+      const kept = { durability: 'file', store: records, keys: records.keys(callKind.name) } as const;
+      return createFallbackCallRecords({
+        primary: await openEmbeddedCalls(config, { ...kept, budget, now }),
+        availability,
+      });
+    },
+    close: records.close,
+  };
+};
+
+type SqliteChoice = StoreChoice & { readonly kind: 'sqlite' };
+
+/** The records of a file. A commit that fails takes it away for all who ask: memory answers before it. */
+const openSqliteRecords = async (
+  choice: SqliteChoice,
+  { memory, log }: StoreParts,
+): Promise<{ readonly store: SqliteRecordStore; readonly watch: WatchableStore['watch'] }> => {
+  const { waitForSqliteRecordStore } = await withoutSqliteWarning(() => import('../store/sqlite-record-store.ts'));
+  const watchers: ((error: unknown) => void)[] = [];
+  const store = await waitForSqliteRecordStore({
+    ...choice,
+    cacheBytes: memory.totalBytes * KNOWN_STATES,
+    now: Date.now,
+    onFailed: (error) => {
+      for (const refused of watchers) refused(error);
+    },
+    onInUse: (problem) => log.warn({ problem }, 'waiting for the file of the store, at most 30 s'),
+  });
+  return { store, watch: ({ refused }) => void watchers.push(refused) };
+};
+
+// Of the memory of all stores: of each kind the last states that this process has seen in Redis or in its file.
 const KNOWN_STATES = 0.2;
 
 const openRedisRecords = async (

@@ -319,7 +319,7 @@ const MAX_REASON = 500;
 type ReadyTools = { readonly upstreams: readonly UpstreamState[]; readonly tools: ToolsReadiness };
 
 const toReadiness = (
-  { mode, isUp }: WiredStore,
+  { kind, isUp }: WiredStore,
   { list }: ToolRegistry,
   { upstreams, tools }: ReadyTools,
   redactor: Redactor,
@@ -327,7 +327,7 @@ const toReadiness = (
   const isWhole = isUp() && tools.missing.length === 0 && tools.problems.length === 0;
   return {
     status: tools.isComplete ? (isWhole ? 'ready' : 'degraded') : 'tools_missing',
-    store: { mode, status: isUp() ? 'up' : 'down' },
+    store: { kind, status: isUp() ? 'up' : 'down' },
     tools: list().length,
     missing: tools.missing,
     files: tools.problems.map(({ file, line, message }) => ({

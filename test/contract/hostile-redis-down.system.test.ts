@@ -5,8 +5,8 @@ import { timeLimit } from '#test/support/time-limit.ts';
 
 // Redis that is not there: from the start, or from one moment to the next.
 
-const DEGRADED = { status: 200, body: { status: 'degraded', store: { mode: 'redis', status: 'down' } } };
-const READY = { status: 200, body: { status: 'ready', store: { mode: 'redis', status: 'up' } } };
+const DEGRADED = { status: 200, body: { status: 'degraded', store: { kind: 'redis', status: 'down' } } };
+const READY = { status: 200, body: { status: 'ready', store: { kind: 'redis', status: 'up' } } };
 
 test('down at start: the service serves, says that it is degraded, and finds Redis by itself once it is there', async () => {
   const lab = await startOutageService({ before: async ({ proxy }) => proxy.refuse() });

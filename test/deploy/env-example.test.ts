@@ -44,6 +44,7 @@ test('the settings that operators rely on are there, once each, with their defau
     ALLOWED_ORIGINS: '',
     LOG_LEVEL: 'info',
     LOG_LEVEL_FORMAT: 'number',
+    STORE: 'sqlite:recourse.db',
     REDIS_URL: 'redis://127.0.0.1:6379',
     REDIS_SENTINEL_PASSWORD: '',
     WORKSPACE_DIR: '',

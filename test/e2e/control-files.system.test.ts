@@ -45,6 +45,7 @@ test('one start names every control file that lies in the workspace, each with i
       CONFIG_FILE: at('recourse.config.yaml'),
       TOOLS_DIR: at('tools'),
       API_KEYS_FILE: at('keys.txt'),
+      STORE: `sqlite:${at('store.db')}`,
       GOOGLE_CREDENTIALS_PATH: at('google.json'),
       TOOL_GROUPS: 'shell',
       SHELL_BWRAP_PATH: at('bwrap'),
@@ -53,6 +54,7 @@ test('one start names every control file that lies in the workspace, each with i
     `recourse: CONFIG_FILE '${at('recourse.config.yaml')}' is inside WORKSPACE_DIR '${workspace}', ${WRITABLE}`,
     `recourse: TOOLS_DIR '${at('tools')}' is inside WORKSPACE_DIR '${workspace}', ${WRITABLE}`,
     `recourse: API_KEYS_FILE '${at('keys.txt')}' is inside WORKSPACE_DIR '${workspace}', ${WRITABLE}`,
+    `recourse: STORE '${at('store.db')}' is inside WORKSPACE_DIR '${workspace}', ${WRITABLE}`,
     `recourse: SHELL_BWRAP_PATH '${at('bwrap')}' is inside WORKSPACE_DIR '${workspace}', ${WRITABLE}`,
     `recourse: GOOGLE_CREDENTIALS_PATH '${at('google.json')}' is inside WORKSPACE_DIR '${workspace}', ${WRITABLE}`,
   ]);

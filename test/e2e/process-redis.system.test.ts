@@ -43,7 +43,7 @@ test('with Redis away it serves and says degraded, also before the first batch',
   expect(degraded.status).toBe(200);
   expect(await degraded.json()).toEqual({
     status: 'degraded',
-    store: { mode: 'redis', status: 'down' },
+    store: { kind: 'redis', status: 'down' },
     tools: 6,
     missing: [],
     files: [],
@@ -64,7 +64,7 @@ test('once Redis is there it is ready by itself, and budgets are kept there from
   await untilRedisServes(running.url);
   expect(await readinessOf(running.url)).toEqual({
     status: 'ready',
-    store: { mode: 'redis', status: 'up' },
+    store: { kind: 'redis', status: 'up' },
     tools: 6,
     missing: [],
     files: [],

@@ -35,7 +35,7 @@ test.each(STARTERS)('started by %s without settings it serves on loopback and ke
   expect(ready.status).toBe(200);
   expect(await ready.json()).toEqual({
     status: 'ready',
-    store: { mode: 'memory', status: 'up' },
+    store: { kind: 'memory', status: 'up' },
     tools: 6,
     missing: [],
     files: [],

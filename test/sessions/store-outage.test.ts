@@ -6,8 +6,8 @@ import { type OutageService, startOutageService } from '#test/support/outage-ser
 // test/contract/hostile-redis-*.test.ts.
 
 const STORE_UP = 'recourse_session_store_up';
-const DEGRADED = { status: 200, body: { status: 'degraded', store: { mode: 'redis', status: 'down' } } };
-const READY = { status: 200, body: { status: 'ready', store: { mode: 'redis', status: 'up' } } };
+const DEGRADED = { status: 200, body: { status: 'degraded', store: { kind: 'redis', status: 'down' } } };
+const READY = { status: 200, body: { status: 'ready', store: { kind: 'redis', status: 'up' } } };
 
 const startAway = async (policy: string): Promise<OutageService> => {
   const lab = await startOutageService({ environment: { RETRY_BUDGET_ON_STORE_DOWN: policy } });

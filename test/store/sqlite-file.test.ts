@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { createSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
+import { createSqliteRecordStore, waitForSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
 import { counterKind, countUp, olderCounterKind, readCounts } from './counter-kind.ts';
 
 const makeFolder = async (): Promise<string> => {
@@ -69,11 +69,21 @@ test('where the file cannot grow nothing is promised, and what was promised befo
   expect(await open(path).records.read('t:one', readCounts)).toEqual({ a: promised, b: promised, c: promised });
 });
 
-test('a process that finds the file in use says so', async () => {
+test('a process that finds the file in use names the other one, waits for a while, and says so once', async () => {
   const path = join(await makeFolder(), 'store.db');
-  const { saidMore } = startCounting(path);
+  const { child, saidMore } = startCounting(path);
   await saidMore();
-  expect(() => open(path)).toThrow(`${path} is in use by another process.`);
+  const problem = `STORE: ${path} is in use by process ${child.pid} on `;
+  expect(() => open(path)).toThrow(problem);
+  const told: string[] = [];
+  const onInUse = (text: unknown): void => void told.push(String(text));
+  const options = { path, durable: 'process', cacheBytes: 1_000_000, now: Date.now, onFailed: onInUse } as const;
+  await expect(waitForSqliteRecordStore({ ...options, onInUse, inUseMs: 250 })).rejects.toThrow(problem);
+  expect(told).toEqual([expect.stringContaining(problem)]);
+  child.kill('SIGKILL');
+  const store = await waitForSqliteRecordStore({ ...options, onInUse });
+  expect(await store.open(counterKind).read('t:one', readCounts)).not.toBeNull();
+  store.close();
 });
 
 test.each([

@@ -6,6 +6,7 @@ import { isLoopback } from '../../auth/origins.ts';
 import { toRequestBytes } from '../../memory/store-memory.ts';
 import { SETTING_PURPOSES, TOOL_GROUPS } from '../../toolkits/toolkits.ts';
 import { SETTINGS } from './settings.ts';
+import { toStoreProblem } from './store-choice.ts';
 import { toValueHint } from './value-hint.ts';
 
 const Settings = z.object(SETTINGS);
@@ -81,6 +82,7 @@ const RULES: readonly Rule[] = [
         ? null
         : `is ${ROLE}, which needs REDIS_URL: without Redis, calls wait in the process that accepted them`,
   },
+  { setting: 'STORE', reads: ['STORE', 'REDIS_URL'], toProblem: toStoreProblem },
   {
     setting: 'FETCH_ALLOW_ADDRESSES',
     reads: ['FETCH_ALLOW_ADDRESSES'],

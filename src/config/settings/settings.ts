@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { isSentinelUrl, parseSentinelUrl, splitRedisUrl } from '../../sessions/redis-url.ts';
 import { flag, list, listOf, MAX_TIMER_MS, oneOf, optionalWhole, whole } from '../../toolkit-api/setting-kinds.ts';
 import { ACCESS_SETTINGS } from './access-settings.ts';
+import { parseStore, STORE_RULE } from './store-choice.ts';
 import { TOOL_SETTINGS } from './tool-settings.ts';
 import { WORKER_SETTINGS } from './worker-settings.ts';
 
@@ -22,6 +23,13 @@ export const SETTINGS = {
   LOG_LEVEL: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')
     .describe('The lowest level that is logged.'),
+  STORE: z
+    .string()
+    .refine((text) => parseStore(text) !== null, STORE_RULE)
+    .optional()
+    .describe(
+      'Where sessions and all else that is kept between requests are: `memory` of this process, `sqlite:PATH` (a file on the disk of this machine, which one process uses; `sqlite:PATH?durable=power` also survives a power cut), or `redis`. Unset: `redis` if REDIS_URL is set, else `memory`.',
+    ),
   REDIS_URL: z
     .string()
     .refine(
@@ -30,7 +38,7 @@ export const SETTINGS = {
     )
     .optional()
     .describe(
-      'The Redis that stores what replicas share: redis://, rediss://, a comma-separated list of cluster nodes, or `redis+sentinel://[user:password@]host[:26379][,host]/NAME[/db]` (`rediss+sentinel` for TLS). Unset: the memory of this process.',
+      'The Redis that stores what replicas share: redis://, rediss://, a comma-separated list of cluster nodes, or `redis+sentinel://[user:password@]host[:26379][,host]/NAME[/db]` (`rediss+sentinel` for TLS). Unset: the memory of this process, or the file that STORE names.',
     ),
   REDIS_SENTINEL_PASSWORD: z
     .string()
@@ -146,7 +154,7 @@ export const SETTINGS = {
   RETRY_BUDGET_ON_STORE_DOWN: oneOf(['local', 'open', 'closed'])
     .default('local')
     .describe(
-      'While Redis is unavailable: count in this process (local), do not count (open), or refuse calls (closed).',
+      'While Redis, or the file of SQLite, is unavailable: count in this process (local), do not count (open), or refuse calls (closed).',
     ),
   REDIS_MEMORY_MB: whole(256, 1, 16_777_216).describe(
     'Memory of Redis in MiB if Redis has no `maxmemory` or does not report it; docs/deployment.md#what-redis-holds.',

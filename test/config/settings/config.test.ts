@@ -1,7 +1,9 @@
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { loadConfig } from '#src/config/settings/config.ts';
 import { SETTINGS } from '#src/config/settings/settings.ts';
+import { toStoreChoice } from '#src/config/settings/store-choice.ts';
 import { TOOL_GROUPS, TOOLKIT_SETTINGS } from '#src/toolkits/toolkits.ts';
 import { configOf, mistakesOf, rulesBrokenBy } from '#test/support/read-settings.ts';
 
@@ -124,8 +126,46 @@ test.each([
   ['MAX_QUEUED_CALLS', '100001', 'MAX_QUEUED_CALLS must be from 0 to 100000'],
   ['MAX_EVENT_LOOP_LAG_MS', '9', 'MAX_EVENT_LOOP_LAG_MS must be from 10 to 2147483647'],
   ['REQUEST_TIMEOUT_MS', '99', 'REQUEST_TIMEOUT_MS must be from 100 to 2147483647'],
+  ['STORE', 'sqlite', 'STORE must be memory, redis, or sqlite:PATH, which may end with ?durable=power'],
+  [
+    'STORE',
+    'sqlite:a.db?durable=always',
+    'STORE must be memory, redis, or sqlite:PATH, which may end with ?durable=power',
+  ],
+  [
+    'STORE',
+    'redis',
+    'STORE is redis, and REDIS_URL is not set: set it to the address of the Redis, or STORE to memory or sqlite:PATH',
+  ],
+  [
+    'STORE',
+    'sqlite:~/a.db',
+    'STORE has a path that begins with ~, which only a shell expands: write the absolute path',
+  ],
 ])('%s=%s is out of range', (name, text, mistake) => {
   expect(mistakesOf({ [name]: text })).toEqual([mistake]);
+});
+
+test.each(['memory', 'sqlite:a.db'])('STORE=%s contradicts REDIS_URL', (store) => {
+  const kind = store.startsWith('sqlite') ? 'sqlite' : 'memory';
+  expect(mistakesOf({ STORE: store, REDIS_URL: 'redis://127.0.0.1' })).toEqual([
+    `STORE is ${kind}, and REDIS_URL is set, which is for STORE=redis alone: unset one of the two`,
+  ]);
+});
+
+test('the store is Redis where REDIS_URL is set, else memory; a path of SQLite becomes absolute', () => {
+  expect(toStoreChoice({})).toEqual({ kind: 'memory' });
+  expect(toStoreChoice({ REDIS_URL: 'redis://127.0.0.1' })).toEqual({ kind: 'redis' });
+  expect(toStoreChoice({ STORE: 'sqlite:/data/a.db' })).toEqual({
+    kind: 'sqlite',
+    path: '/data/a.db',
+    durable: 'process',
+  });
+  expect(toStoreChoice({ STORE: 'sqlite:a.db?durable=power' })).toEqual({
+    kind: 'sqlite',
+    path: join(process.cwd(), 'a.db'),
+    durable: 'power',
+  });
 });
 
 const OPEN_HOST =

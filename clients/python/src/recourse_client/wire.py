@@ -82,7 +82,7 @@ class RetryState(TypedDict):
     """The smaller of the retries left to the tool and to the session."""
     limited_by: Literal["tool", "session"]
     scope: Literal["session", "request"]
-    mode: Literal["redis", "memory", "local"]
+    mode: Literal["redis", "sqlite", "memory", "local"]
 
 
 class Warning(TypedDict):
@@ -125,8 +125,8 @@ class ToolDescription(_ToolDescriptionRequired, total=False):
 
 
 class _SessionViewSessionRequired(TypedDict):
-    mode: Literal["redis", "memory", "local"]
-    """Where the session is stored; `local` = in this replica, because Redis is unavailable."""
+    mode: Literal["redis", "sqlite", "memory", "local"]
+    """Where the session is stored; `local` = in this replica, because the store is unavailable."""
     rounds: int
     max_rounds: int | None
     calls: int
@@ -139,7 +139,7 @@ class _SessionViewSessionRequired(TypedDict):
 
 class SessionViewSession(_SessionViewSessionRequired, total=False):
     since: str
-    """Only with mode `local`: since when this replica has counted. The session itself is in Redis."""
+    """Only with mode `local`: since when this replica has counted. The session itself is in the store."""
 
 
 class SessionToolStreak(TypedDict):
@@ -265,5 +265,5 @@ class _PendingCallRequired(TypedDict):
 
 
 class PendingCall(_PendingCallRequired, total=False):
-    mode: Literal["memory"]
-    """Only without Redis: the call and its result are lost when this process ends."""
+    mode: Literal["memory", "sqlite"]
+    """Only without Redis. `memory`: the call and its result are lost when this process ends. `sqlite`: they are in a file, and the next process goes on with them."""

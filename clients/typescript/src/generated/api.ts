@@ -399,7 +399,7 @@ export interface components {
             /** @enum {string} */
             readonly scope: "session" | "request";
             /** @enum {string} */
-            readonly mode: "redis" | "memory" | "local";
+            readonly mode: "redis" | "sqlite" | "memory" | "local";
         };
         readonly ToolPending: {
             readonly index: number;
@@ -445,10 +445,10 @@ export interface components {
             readonly expires_at: string;
             readonly poll_after_ms: number;
             /**
-             * @description Only without Redis: the call and its result are lost when this process ends.
+             * @description Only without Redis. `memory`: the call and its result are lost when this process ends. `sqlite`: they are in a file, and the next process goes on with them.
              * @enum {string}
              */
-            readonly mode?: "memory";
+            readonly mode?: "memory" | "sqlite";
             readonly progress: {
                 readonly done: number;
                 readonly total: number | null;
@@ -588,13 +588,13 @@ export interface components {
         readonly SessionView: {
             readonly session: {
                 /**
-                 * @description Where the session is stored; `local` = in this replica, because Redis is unavailable.
+                 * @description Where the session is stored; `local` = in this replica, because the store is unavailable.
                  * @enum {string}
                  */
-                readonly mode: "redis" | "memory" | "local";
+                readonly mode: "redis" | "sqlite" | "memory" | "local";
                 /**
                  * Format: date-time
-                 * @description Only with mode `local`: since when this replica has counted. The session itself is in Redis.
+                 * @description Only with mode `local`: since when this replica has counted. The session itself is in the store.
                  */
                 readonly since?: string;
                 readonly rounds: number;
@@ -4518,7 +4518,7 @@ export interface operations {
                      * @example {
                      *       "status": "ready",
                      *       "store": {
-                     *         "mode": "memory",
+                     *         "kind": "memory",
                      *         "status": "up"
                      *       },
                      *       "tools": 12,
@@ -4542,7 +4542,7 @@ export interface operations {
                         readonly status: "ready" | "degraded" | "tools_missing" | "draining";
                         readonly store: {
                             /** @enum {string} */
-                            readonly mode: "memory" | "redis";
+                            readonly kind: "memory" | "sqlite" | "redis";
                             /** @enum {string} */
                             readonly status: "up" | "down";
                         };
@@ -4707,7 +4707,7 @@ export interface operations {
                      * @example {
                      *       "status": "tools_missing",
                      *       "store": {
-                     *         "mode": "memory",
+                     *         "kind": "memory",
                      *         "status": "up"
                      *       },
                      *       "tools": 12,
@@ -4739,7 +4739,7 @@ export interface operations {
                         readonly status: "ready" | "degraded" | "tools_missing" | "draining";
                         readonly store: {
                             /** @enum {string} */
-                            readonly mode: "memory" | "redis";
+                            readonly kind: "memory" | "sqlite" | "redis";
                             /** @enum {string} */
                             readonly status: "up" | "down";
                         };

@@ -1,0 +1,124 @@
+import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { DatabaseSync } from 'node:sqlite';
+import * as z from 'zod';
+
+export type SqliteFile = {
+  readonly path: string;
+  /** `process`: what was answered survives the death of the process (synchronous=NORMAL). `power`: also a power cut (FULL). */
+  readonly durable: 'process' | 'power';
+};
+
+// "rcrs", so that a database of another program is not taken for one of ours; and the format of the tables.
+const [APPLICATION_ID, FORMAT] = [0x72637273, 1] as const;
+
+const TABLES = `
+CREATE TABLE record (key TEXT NOT NULL PRIMARY KEY, ends INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX record_ends ON record (ends);
+CREATE TABLE field (key TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (key, name)) WITHOUT ROWID;
+CREATE TABLE element (id INTEGER PRIMARY KEY, key TEXT NOT NULL, text TEXT NOT NULL);
+CREATE INDEX element_key ON element (key, id);
+PRAGMA application_id = ${APPLICATION_ID};`;
+
+/** The file cannot be used as a store; the message says why and what to do. */
+export class SqliteStoreError extends Error {}
+
+/** Another process has the file. */
+export class SqliteInUseError extends SqliteStoreError {}
+
+const Pragma = z.record(z.string(), z.union([z.number(), z.string()]));
+const readPragma = (db: DatabaseSync, name: string): number | string =>
+  Object.values(Pragma.parse(db.prepare(`PRAGMA ${name}`).get()))[0] ?? 0;
+
+// One page, also where nothing has changed.
+const WRITE_PAGE = `PRAGMA user_version = ${FORMAT}`;
+
+/** Throws SQLite's error where nothing can be written. */
+export const writePage = (db: DatabaseSync): void => {
+  db.exec('BEGIN IMMEDIATE');
+  try {
+    db.exec(WRITE_PAGE);
+    db.exec('COMMIT');
+  } finally {
+    if (db.isTransaction) db.exec('ROLLBACK');
+  }
+};
+
+const isEmpty = (db: DatabaseSync): boolean => db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined;
+
+const refuseOtherFile = (db: DatabaseSync, path: string): void => {
+  const [id, format] = [readPragma(db, 'application_id'), readPragma(db, 'user_version')];
+  if (id === 0 && isEmpty(db)) return;
+  if (id !== APPLICATION_ID)
+    throw new SqliteStoreError(`STORE: ${path} is a database of another program. Name another file.`);
+  if (format !== FORMAT)
+    throw new SqliteStoreError(
+      `STORE: ${path} has format ${format}, this version reads ${FORMAT}. Start the version that made it, or name another file.`,
+    );
+};
+
+/**
+ * Opens the file, or makes it, for its owner alone. Throws SqliteStoreError where it is not ours, damaged, there is no room,
+ * or another process has it.
+ */
+export const openSqlite = ({ path, durable }: SqliteFile): DatabaseSync => {
+  let db: DatabaseSync | undefined;
+  try {
+    // Before SQLite opens it: it would make it readable for others, and to close it later would drop the locks.
+    if (path !== ':memory:') closeSync(openSync(path, 'a', 0o600));
+    db = new DatabaseSync(path);
+    // Before anything is read: the first lock is never given back, and a second process finds it.
+    db.exec('PRAGMA locking_mode = EXCLUSIVE');
+    refuseOtherFile(db, path);
+    db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${durable === 'power' ? 'FULL' : 'NORMAL'};`);
+    db.exec('BEGIN IMMEDIATE');
+    const damage = readPragma(db, 'quick_check(1)');
+    if (damage !== 'ok') throw new Error(`malformed (${damage})`);
+    if (isEmpty(db)) db.exec(TABLES);
+    db.exec(WRITE_PAGE);
+    db.exec('COMMIT');
+    if (path !== ':memory:') writeFileSync(toHolderPath(path), `${process.pid} on ${hostname()}\n`, { mode: 0o600 });
+    return db;
+  } catch (error) {
+    if (db?.isOpen === true) db.close();
+    throw error instanceof SqliteStoreError ? error : explain(path, error);
+  }
+};
+
+/** Lets go of the file. */
+export const closeSqlite = (db: DatabaseSync, path: string): void => {
+  rmSync(toHolderPath(path), { force: true });
+  db.close();
+};
+
+// SQLite does not tell who has a lock.
+const toHolderPath = (path: string): string => `${path}-pid`;
+
+const readHolder = (path: string): string => {
+  try {
+    return `process ${readFileSync(toHolderPath(path), 'utf8').trim()}`;
+  } catch {
+    return 'another process';
+  }
+};
+
+const explain = (path: string, error: unknown): SqliteStoreError => {
+  const reason = error instanceof Error ? error.message : String(error);
+  const cause = { cause: error };
+  if (/is locked|busy/.test(reason))
+    return new SqliteInUseError(
+      `STORE: ${path} is in use by ${readHolder(path)}. One process uses a file at a time: end that one, or name another file.`,
+      cause,
+    );
+  if (/not a database|malformed/.test(reason))
+    return new SqliteStoreError(
+      `STORE: ${path} is damaged or no database: ${reason}. Restore a copy, or name another file.`,
+      cause,
+    );
+  if (/disk is full|ENOSPC|EDQUOT|EFBIG/.test(reason))
+    return new SqliteStoreError(`STORE: ${path} cannot be written, for its disk is full. Free some space.`, cause);
+  return new SqliteStoreError(
+    `STORE: ${path} cannot be opened: ${reason}. Its directory must exist, and this user must be allowed to write to both.`,
+    cause,
+  );
+};
