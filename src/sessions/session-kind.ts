@@ -191,6 +191,8 @@ const decodeTool = (text: string): ToolState | null => {
 // A print has 53 bits, a double holds it. Three doubles a print: the print, its answer (-1: none), failed * 2^20 + same.
 const HIGH = 2 ** 20;
 const DOUBLE = 8;
+// In base64: 24 bytes are 32 characters.
+const CHARACTERS = 4 * DOUBLE;
 
 const encodeStreaks = ({ before, step, endings }: ToolStreaks): string => {
   if (step !== 0) return `@${JSON.stringify([step, [...before], [...endings]])}`;
@@ -233,6 +235,10 @@ class PackedStreaks implements ToolStreaks {
 
   constructor(text: string) {
     this.#text = text;
+  }
+
+  get packed(): number {
+    return Math.floor(this.#text.length / CHARACTERS);
   }
 
   get before(): ToolStreaks['before'] {

@@ -16,6 +16,8 @@ export type ToolStreaks = {
   readonly step: number;
   /** In the order in which the round named them. */
   readonly endings: ReadonlyMap<number, RoundEnding>;
+  /** How many streaks there are before it, where weighing them must not read them. */
+  readonly packed?: number;
 };
 
 // A round's further fingerprints are not looked at.

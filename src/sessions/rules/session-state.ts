@@ -271,7 +271,9 @@ const toToolBytes = ({ lastError, claims }: ToolState): number => {
   return bytes;
 };
 
-const toStreakBytes = ({ before, endings }: ToolStreaks): number => {
+const toStreakBytes = (tool: ToolStreaks): number => {
+  if (tool.packed !== undefined) return BYTES.tools + tool.packed * (BYTES.streak + BYTES.print);
+  const { before, endings } = tool;
   let bytes = BYTES.tools;
   for (const { answer } of before.values()) bytes += BYTES.streak + (answer === '' ? 0 : BYTES.print);
   for (const { answer } of endings.values()) bytes += BYTES.ending + (answer === '' ? 0 : BYTES.print);
