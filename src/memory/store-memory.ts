@@ -19,9 +19,7 @@ const STORES = [
   ['answers', 4],
   // Results of calls that outlived their requests.
   ['pending', 2],
-  ['pages', 2],
-  // Pages that Redis refused. Two stores: the tokens, and the session each was kept for.
-  ['refused_pages', 0.5],
+  ['pages', 3],
   // Sessions of `/mcp` that clients have ended. Forgotten, one begins anew.
   ['ended_sessions', 0.5],
   // Messages for webhook endpoints, about 1 kB each: all of them without Redis, with it those of an outage.

@@ -1,41 +1,61 @@
 import type { EndedSessions } from '../executor/session-store.ts';
-import { tenantOfKey } from '../memory/bounded-store.ts';
-import type { StoreMemory } from '../memory/store-memory.ts';
-import type { RedisClient } from './redis-client.ts';
+import type { Kind, RecordStore } from '../store/record-store.ts';
 import type { StoreAvailability } from './store-availability.ts';
 
-/** Ended sessions of this process: of the tenant that holds most the one that ended first is forgotten first. */
-export const createMemoryEndedSessions = (options: {
+type Ended = { isEnded: boolean };
+
+const createEndedKind = (ttlMs: number): Kind<Ended, Ended> => ({
+  name: 'ended',
+  memory: { records: 'ended_sessions', lists: null },
+  ttlMs,
+  create: () => ({ isEnded: false }),
+  decode: (fields) => ({ isEnded: fields.has('e') }),
+  toSaved: (state) => ({ ...state }),
+  changes: ({ isEnded }, saved) => {
+    const set = isEnded && !saved.isEnded ? ['e', '1'] : [];
+    saved.isEnded = isEnded;
+    return { set, gone: [] };
+  },
+  takeAdded: () => [],
+  toKeep: () => 0,
+  isEmpty: ({ isEnded }) => !isEnded,
+  bytes: () => 0,
+});
+
+/** Ended sessions as records. Rejects where the store does. */
+export const createRecordEndedSessions = (options: {
+  readonly store: RecordStore;
   readonly ttlMs: number;
-  readonly memory: StoreMemory;
-  readonly now: () => number;
 }): EndedSessions => {
-  const { ttlMs, memory, now } = options;
-  const ttl = { ms: ttlMs, renewed: 'never' } as const;
-  const ended = memory.open<true>('ended_sessions', { tenantOf: tenantOfKey, ttl, now });
+  const ended = options.store.open(createEndedKind(options.ttlMs));
   return {
-    add: (sessionKey) => ended.set(sessionKey, true, 0),
-    has: (sessionKey) => ended.peek(sessionKey) !== undefined,
+    add: (sessionKey) =>
+      ended.update(
+        sessionKey,
+        (state) => {
+          state.isEnded = true;
+        },
+        'long',
+      ),
+    has: (sessionKey) => {
+      const found = ended.read(sessionKey, ({ isEnded }) => isEnded, ['e']);
+      return found instanceof Promise ? found.then((isEnded) => isEnded === true) : found === true;
+    },
   };
 };
 
-/** Ended sessions in Redis, for all replicas. */
-export const createRedisEndedSessions = (options: {
-  readonly client: Pick<RedisClient, 'call'>;
+/** Stands before a store that can fail, and never rejects: while it is away no session has ended. */
+export const createFallbackEndedSessions = (options: {
+  readonly primary: EndedSessions;
   readonly availability: Pick<StoreAvailability, 'attemptWhileUp'>;
-  readonly ttlMs: number;
 }): EndedSessions => {
-  const { client, availability, ttlMs } = options;
-  const toKey = (sessionKey: string): string => `recourse:{${sessionKey}}:ended`;
+  const { primary, availability } = options;
   return {
-    add: async (sessionKey) =>
-      void (await availability.attemptWhileUp('end', () =>
-        client.call('SET', toKey(sessionKey), '1', 'PX', String(ttlMs)),
-      )),
+    add: async (sessionKey) => void (await availability.attemptWhileUp('end', () => primary.add(sessionKey))),
     has: async (sessionKey) => {
       // As a reading: one that is late must not take the store away from batches.
-      const reply = await availability.attemptWhileUp('read', () => client.call('EXISTS', toKey(sessionKey)));
-      return reply.kind === 'answered' && reply.answer === 1;
+      const reply = await availability.attemptWhileUp('read', () => primary.has(sessionKey));
+      return reply.kind === 'answered' && reply.answer;
     },
   };
 };

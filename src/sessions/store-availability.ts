@@ -218,7 +218,7 @@ class Availability implements StoreAvailability {
 }
 
 // What must be durable waits for a second, all else for 50 ms: as redis-client.ts does.
-const PATIENT: ReadonlySet<StoreOperation> = new Set(['keyed', 'pending']);
+const PATIENT: ReadonlySet<StoreOperation> = new Set(['keyed', 'pending', 'webhook']);
 const IN_TIME_MS = 50;
 
 const toPatience = (operation: StoreOperation): Patience => (PATIENT.has(operation) ? 'patient' : 'hurried');

@@ -53,8 +53,10 @@ class MemoryRecords<State, Saved> implements Records<State> {
       tenantOf: tenantOfKey,
       ttl: typeof kind.ttlMs === 'number' ? { ms: kind.ttlMs, renewed: 'by_get' } : null,
       now,
-      onGone: (key, _state, reason) => {
-        if (reason !== 'deleted') this.#forgetParts(key);
+      onGone: (key, state, reason) => {
+        if (reason === 'deleted') return;
+        this.#forgetParts(key);
+        kind.onForgotten?.(state);
       },
     };
     this.#lists = open<List>(kind.memory.lists, { tenantOf: tenantOfKey, ttl: null, now });

@@ -60,6 +60,8 @@ export type Kind<State, Saved> = {
   readonly isEmpty: (state: State) => boolean;
   /** What the state takes of the heap, in bytes, without the list and the values. */
   readonly bytes: (state: State) => number;
+  /** Called by memory alone: it has had no room for the record, or the record's time was over. */
+  readonly onForgotten?: (state: State) => void;
 };
 
 /**

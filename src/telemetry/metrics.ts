@@ -292,7 +292,7 @@ const createWebhookMetrics = ({ counter, tallyGauge }: Define) => ({
     'Attempts to deliver a webhook message: delivered, retried, given_up, disabled (the endpoint answered 410).',
     ['endpoint', 'result'],
   ),
-  webhooksWaiting: tallyGauge('webhooks_waiting', 'Webhook messages that wait; with Redis those of all replicas.', [
+  webhooksWaiting: tallyGauge('webhooks_waiting', 'Webhook messages that wait and this process is to deliver.', [
     'endpoint',
   ]),
 });

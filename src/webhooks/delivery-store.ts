@@ -43,3 +43,12 @@ export type DeliveryStore = {
   /** Ends the store; gives how many messages end with it. */
   readonly close: () => Promise<number>;
 };
+
+/** What two claims of one endpoint are together. */
+export const addUp = (one: Claim, other: Claim): Claim => ({
+  deliveries: [...one.deliveries, ...other.deliveries],
+  waiting: one.waiting + other.waiting,
+  nextMs:
+    one.nextMs === null || other.nextMs === null ? (one.nextMs ?? other.nextMs) : Math.min(one.nextMs, other.nextMs),
+  disabled: other.disabled ?? one.disabled,
+});

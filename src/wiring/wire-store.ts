@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { getHeapStatistics } from 'node:v8';
 import type { Logger } from 'pino';
 import type { Config } from '../config/settings/config.ts';
@@ -6,17 +7,16 @@ import { createUnpackRound } from '../executor/journal/round-journal.ts';
 import type { KeyedStore } from '../executor/keyed-store.ts';
 import type { Redactor } from '../executor/redactor.ts';
 import type { EndedSessions, SessionSettings, SessionStore } from '../executor/session-store.ts';
-import type { SpaceObserver, StoreObserver } from '../executor/store-observer.ts';
+import type { MayKeep, SpaceObserver, StoreObserver } from '../executor/store-observer.ts';
 import { type ByteBudget, createByteBudget } from '../memory/byte-budget.ts';
 import { createStoreMemory, type StoreMemory, toRequestBytes, toStoreBytes } from '../memory/store-memory.ts';
 import type { CallRecords } from '../pending/call-records.ts';
-import type { createMemoryDeliveries } from '../sessions/deliveries/memory-deliveries.ts';
-import { createMemoryEndedSessions, createRedisEndedSessions } from '../sessions/ended-sessions.ts';
+import { createFallbackEndedSessions, createRecordEndedSessions } from '../sessions/ended-sessions.ts';
 import { createRecordKeyedStore } from '../sessions/keyed/record-keyed-store.ts';
-import { createMemoryPageTokens } from '../sessions/memory-page-tokens.ts';
+import { createRecordPageTokens } from '../sessions/record-page-tokens.ts';
 import { createRecordSessionStore } from '../sessions/record-session-store.ts';
 import { createRequestSessionStore } from '../sessions/request-session-store.ts';
-import type { RateStore, WatchableStore } from '../sessions/store-availability.ts';
+import type { RateStore, StoreAvailability, WatchableStore } from '../sessions/store-availability.ts';
 import { LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from '../store/command-timeout.ts';
 import { createMemoryRecordStore } from '../store/memory-record-store.ts';
 import type { RecordStore } from '../store/record-store.ts';
@@ -28,6 +28,7 @@ import { createSpaceObserver, createStoreObserver } from '../telemetry/store-obs
 import type { PageTokenStore, PageTokens } from '../tools/page-tokens.ts';
 import type { Delivery, DeliveryStore } from '../webhooks/delivery-store.ts';
 import { openEmbeddedCalls, openSharedCalls } from './wire-calls.ts';
+import { LOCAL_QUEUE, openEmbeddedDeliveries, openSharedDeliveries } from './wire-deliveries.ts';
 
 /** What is kept between batches. */
 export type Stores = { readonly sessions: SessionStore; readonly keys: KeyedStore };
@@ -85,36 +86,64 @@ export const wireStore = async (config: Config, parts: StoreParts): Promise<Wire
   if (REDIS_URL !== undefined) return { ...(await wireRedis(REDIS_URL, config, { ...parts, ...observers })), requests };
   const choice = toStoreChoice(config);
   if (choice.kind === 'sqlite') return { ...(await wireSqlite(choice, config, { ...parts, ...observers })), requests };
+  const { ttlMs } = toSessionSettings(config);
   const records = createMemoryRecordStore({ memory, now });
+  const pageTokens = createRecordPageTokens({ store: records, ttlMs });
   const sessions = createToSessions(config, parts.redactor)({ mode: 'memory', store: records });
   return {
     kind: 'memory',
-    ...wireEmbedded(config, parts, sessions),
+    sessions: withPages(sessions, pageTokens),
     keys: createRecordKeyedStore({ store: records, durability: 'process', memory }),
     requests,
     isUp: () => true,
+    rates: null,
+    pageTokens,
+    endedSessions: createRecordEndedSessions({ store: records, ttlMs }),
+    openDeliveries: (onEvicted) => openEmbeddedDeliveries(records, onEvicted),
     openCallRecords: (budget) =>
       openEmbeddedCalls(config, { ...{ durability: 'process', store: records, budget, now }, keys: [] }),
     close: () => undefined,
   };
 };
 
-/** What no other process shares, whatever the records are in. */
-const wireEmbedded = (config: Config, { memory, now }: StoreParts, sessions: SessionStore) => {
-  const { ttlMs } = toSessionSettings(config);
-  const pageTokens = createMemoryPageTokens({ ttlMs, memory, now });
-  return {
-    sessions: withPages(sessions, pageTokens),
-    rates: null,
-    pageTokens,
-    endedSessions: createMemoryEndedSessions({ ttlMs, memory, now }),
-    openDeliveries: (onEvicted: (delivery: Delivery) => void) => openMemoryDeliveries({ memory, now, onEvicted }),
-  };
+type Fallback = {
+  readonly ttlMs: number;
+  readonly records: RecordStore;
+  /** What takes over while they are away. */
+  readonly localRecords: RecordStore;
+  readonly sessions: SessionStore;
+  readonly availability: StoreAvailability;
+  readonly mayKeep: MayKeep;
+  /** The name of this process's queues of messages. */
+  readonly queue: string;
 };
 
-const openMemoryDeliveries = async (options: Parameters<typeof createMemoryDeliveries>[0]) => {
-  const { createMemoryDeliveries } = await import('../sessions/deliveries/memory-deliveries.ts');
-  return createMemoryDeliveries(options);
+/** Sessions that take their pages with them, and what else stands before records that can be away. */
+const wireBehindFallback = async (
+  { memory, now, observer }: Pick<ObservedParts, 'memory' | 'now' | 'observer'>,
+  { ttlMs, records, localRecords, sessions, availability, mayKeep, queue }: Fallback,
+): Promise<Pick<WiredStore, 'sessions' | 'isUp' | 'pageTokens' | 'endedSessions' | 'openDeliveries'>> => {
+  const { createFallbackPageTokens } = await import('../sessions/fallback-page-tokens.ts');
+  const pageTokens = createFallbackPageTokens({
+    primary: createRecordPageTokens({ store: records, ttlMs }),
+    local: createRecordPageTokens({ store: localRecords, ttlMs }),
+    availability,
+    onRefused: (error) => observer.operationFailed('page', error),
+  });
+  const ended = createRecordEndedSessions({ store: records, ttlMs });
+  return {
+    sessions: withPages(sessions, pageTokens),
+    isUp: availability.isUp,
+    pageTokens,
+    endedSessions: createFallbackEndedSessions({ primary: ended, availability }),
+    openDeliveries: (onEvicted) =>
+      openSharedDeliveries({
+        ...{ store: records, queue, mayKeep, availability, onEvicted },
+        // Its own: what sessions of an outage leave in memory is forgotten when the store is back, messages are not.
+        memory: createMemoryRecordStore({ memory, now }),
+        onRefused: (error) => observer.operationFailed('webhook', error),
+      }),
+  };
 };
 
 /** Sessions that take their pages with them. Those go first: where Redis is away, ending fails and is asked for again. */
@@ -141,7 +170,6 @@ const wireRedis = async (
   const { createFallbackKeyedStore, createFallbackSessionStore } = await import('../sessions/fallback-stores.ts');
   const { createRedisSpace } = await import('../sessions/redis-space.ts');
   const { refuseFormerReplicas } = await import('../sessions/former-replicas.ts');
-  const { createRedisPageTokens } = await import('../sessions/redis-page-tokens.ts');
   const { ttlMs } = toSessionSettings(config);
   const address = { url, sentinelPassword: config.REDIS_SENTINEL_PASSWORD };
   const client = createRedisClient(address);
@@ -160,15 +188,12 @@ const wireRedis = async (
   const primary = toSessions({ mode: 'redis', store: records, mayKeep });
   const local = toSessions({ mode: 'local', store: localRecords });
   // One for all that ask: an outage is one outage.
-  const onRecovered = (): void => {
-    localRecords.clear();
-    pageTokens.clear();
-  };
-  const availability = createStoreAvailability({ observer, now, onRecovered, store: createRedisCheck(client) });
+  const availability = createStoreAvailability({
+    ...{ observer, now, onRecovered: localRecords.clear },
+    store: createRedisCheck(client),
+  });
   const policy = config.RETRY_BUDGET_ON_STORE_DOWN;
   const sessions = createFallbackSessionStore({ primary, local, policy, availability });
-  const onRefused = (error: unknown): void => observer.operationFailed('page', error);
-  const pageTokens = createRedisPageTokens({ client, availability, ttlMs, memory, now, onRefused });
   const subscription = createRedisSubscription(address);
   const calls = await openSharedCalls(config, { client, subscription, store: records, mayKeep });
   client.connect();
@@ -176,22 +201,12 @@ const wireRedis = async (
   space.start();
   return {
     kind: 'redis',
-    sessions: withPages(sessions, pageTokens),
+    ...(await wireBehindFallback(
+      { memory, now, observer },
+      { ttlMs, records, localRecords, sessions, availability, mayKeep, queue: randomUUID() },
+    )),
     keys: createFallbackKeyedStore({ primary: keys, availability }),
-    isUp: availability.isUp,
     rates: createRateStore({ client, availability }),
-    pageTokens,
-    endedSessions: createRedisEndedSessions({ client, availability, ttlMs }),
-    openDeliveries: async (onEvicted) => {
-      const { createRedisDeliveries } = await import('../sessions/deliveries/redis-deliveries.ts');
-      const { createFallbackDeliveries } = await import('../sessions/deliveries/fallback-deliveries.ts');
-      return createFallbackDeliveries({
-        primary: createRedisDeliveries(client, undefined, mayKeep),
-        local: await openMemoryDeliveries({ memory, now, onEvicted }),
-        availability,
-        onRefused: (error) => observer.operationFailed('webhook', error),
-      });
-    },
     openCallRecords: async () => createFallbackCallRecords({ primary: calls, availability }),
     close: () => {
       space.stop();
@@ -226,12 +241,15 @@ const wireSqlite = async (
   });
   return {
     kind: 'sqlite',
-    ...wireEmbedded(config, parts, sessions),
+    ...(await wireBehindFallback(parts, {
+      ...{ ttlMs: toSessionSettings(config).ttlMs, records, localRecords, sessions, availability },
+      ...{ mayKeep: () => true, queue: LOCAL_QUEUE },
+    })),
+    rates: null,
     keys: createFallbackKeyedStore({
       primary: createRecordKeyedStore({ store: records, durability: 'durable' }),
       availability,
     }),
-    isUp: availability.isUp,
     openCallRecords: async (budget) => {
       const { createFallbackCallRecords } = await import('../sessions/calls/fallback-call-records.ts');
       const { callKind } = await import('../sessions/calls/call-kind.ts');

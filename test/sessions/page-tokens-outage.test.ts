@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { createFallbackPageTokens } from '#src/sessions/fallback-page-tokens.ts';
+import { createRecordPageTokens } from '#src/sessions/record-page-tokens.ts';
 import { createRedisClient } from '#src/sessions/redis-client.ts';
-import { createRedisPageTokens } from '#src/sessions/redis-page-tokens.ts';
 import { createStoreAvailability } from '#src/sessions/store-availability.ts';
-import type { PageList } from '#src/tools/page-tokens.ts';
+import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
+import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
 import { createPageList } from '#test/sessions/promises/describe-page-tokens.ts';
 import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
@@ -22,20 +24,20 @@ const startReplica = async (settings: { readonly ready: boolean } = { ready: tru
   const client = createRedisClient(server.url, 1000);
   onTestFinished(client.disconnect);
   const log = createStoreLog();
+  const localRecords = createMemoryRecordStore({ memory: roomyMemory(), now: () => performance.now() });
+  const records = createRedisRecordStore({ client, cacheBytes: 1_000_000, timeouts: { short: 1000, long: 1000 } });
   const refusals: unknown[] = [];
   const availability = createStoreAvailability({
     observer: log.observer,
     now: () => performance.now(),
-    onRecovered: () => store.clear(),
+    onRecovered: localRecords.clear,
     store: { watch: ({ lost, back }) => [client.onLost(lost), client.onReady(back)] },
   });
   client.onError(() => undefined);
-  const store = createRedisPageTokens({
-    memory: roomyMemory(),
-    client,
+  const store = createFallbackPageTokens({
+    primary: createRecordPageTokens({ store: records, ttlMs: 60_000 }),
+    local: createRecordPageTokens({ store: localRecords, ttlMs: 60_000 }),
     availability,
-    ttlMs: 60_000,
-    now: () => performance.now(),
     onRefused: (error) => void refusals.push(error),
   });
   client.connect();
@@ -129,69 +131,21 @@ test('a Redis that is stopped costs time-outs and no page', PATIENCE, async () =
   server.resume();
 });
 
-test('a Redis that is full, or grants no right to pages, refuses them alone', PATIENCE, async () => {
+test('a page that Redis refuses is lost, and that takes the store away from nobody', PATIENCE, async () => {
   const { store, availability, client, refusals } = await startReplica();
-  const list = createPageList();
+  const [full, damaged] = [createPageList(), createPageList()];
   await client.call('CONFIG', 'SET', 'maxmemory', '1');
-  await store.keep(list, 2, 'token');
+  await store.keep(full, 2, 'token');
   await client.call('CONFIG', 'SET', 'maxmemory', '0');
-  expect(refusals.map(String)).toEqual([expect.stringContaining('OOM')]);
+  await client.call('SET', `recourse2:{${damaged.session}}:pages`, 'a text');
+  await store.keep(damaged, 2, 'token');
+  expect([await store.find(full, 2), await store.find(damaged, 2)]).toEqual([null, null]);
+  expect(refusals.map(String)).toEqual([
+    expect.stringContaining('OOM'),
+    expect.stringContaining('WRONGTYPE'),
+    expect.stringContaining('WRONGTYPE'),
+  ]);
   expect(availability.isUp()).toBe(true);
-  expect(await store.find(list, 2)).toBe('token');
-});
-
-/** Keeps a page while Redis is full. */
-const keepRefused = async ({ client, store }: Awaited<ReturnType<typeof startReplica>>, list: PageList) => {
-  await client.call('CONFIG', 'SET', 'maxmemory', '1');
-  await store.keep(list, 2, 'token');
-  await client.call('CONFIG', 'SET', 'maxmemory', '0');
-};
-
-const toSessionKey = ({ session }: PageList): string => `recourse:{${session}}`;
-
-test('a page that Redis refused ends with its session, also where that ends at another replica', PATIENCE, async () => {
-  const [one, other] = [await startReplica(), await startReplica()];
-  const list = createPageList();
-  await one.client.call('HSET', toSessionKey(list), 'born', 'batch-1');
-  await keepRefused(one, list);
-  expect([await one.store.find(list, 2), await other.store.find(list, 2)]).toEqual(['token', null]);
-  await other.store.forget(list.session);
-  await other.client.call('DEL', toSessionKey(list));
-  expect(await one.store.find(list, 2)).toBeNull();
-  await other.client.call('HSET', toSessionKey(list), 'born', 'batch-2');
-  expect(await one.store.find(list, 2)).toBeNull();
-  await keepRefused(one, list);
-  expect(await one.store.find(list, 2)).toBe('token');
-  await one.store.forget(list.session);
-  expect(await one.store.find(list, 2)).toBeNull();
-});
-
-test('of two tokens of a page the later one counts, also where Redis has refused it', PATIENCE, async () => {
-  const replica = await startReplica();
-  const list = createPageList();
-  await replica.store.keep(list, 2, 'earlier');
-  await keepRefused(replica, list);
-  expect(await replica.store.find(list, 2)).toBe('token');
-});
-
-test('a page that Redis refused and takes later is known to Redis alone', PATIENCE, async () => {
-  const { store, client, ...replica } = await startReplica();
-  const list = createPageList();
-  await keepRefused({ store, client, ...replica }, list);
-  await store.keep(list, 2, 'taken');
-  expect(await store.find(list, 2)).toBe('taken');
-  await client.call('DEL', `${toSessionKey(list)}:pages`);
-  expect(await store.find(list, 2)).toBeNull();
-});
-
-test('a page that Redis refused is dropped when Redis has been away, as all are', PATIENCE, async () => {
-  const replica = await startReplica();
-  const list = createPageList();
-  await keepRefused(replica, list);
-  server.pause();
-  onTestFinished(server.resume);
-  expect(await replica.store.find(list, 2)).toBe('token');
-  server.resume();
-  await whenBack(replica);
-  expect(await replica.store.find(list, 2)).toBeNull();
+  await store.keep(full, 2, 'again');
+  expect(await store.find(full, 2)).toBe('again');
 });

@@ -8,9 +8,9 @@ import { loadConfig } from '#src/config/settings/config.ts';
 import { createCircuitBreakers } from '#src/executor/circuit-breakers.ts';
 import type { StoreUse } from '#src/memory/bounded-store.ts';
 import { createStoreMemory, type StoreName } from '#src/memory/store-memory.ts';
-import { createMemoryPageTokens } from '#src/sessions/memory-page-tokens.ts';
 import { wire } from '#src/wiring/wire.ts';
 import { createTool, ENDS } from '#test/executor/circuit/circuit-lab.ts';
+import { createMemoryPageTokens } from './memory-page-tokens.ts';
 
 type Subject = {
   /** Adds one more entry, unlike all others. */

@@ -1,9 +1,10 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createFallbackDeliveries } from '#src/sessions/deliveries/fallback-deliveries.ts';
-import { createMemoryDeliveries } from '#src/sessions/deliveries/memory-deliveries.ts';
-import { createRedisDeliveries } from '#src/sessions/deliveries/redis-deliveries.ts';
+import { createRecordDeliveries } from '#src/sessions/deliveries/record-deliveries.ts';
 import { createRedisClient } from '#src/sessions/redis-client.ts';
 import { createStoreAvailability } from '#src/sessions/store-availability.ts';
+import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
+import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
 import { startRedisServer } from '#test/support/redis-server.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { createStoreLog } from '#test/support/session-stores-under-test.ts';
@@ -32,23 +33,25 @@ const createOutageLab = async () => {
   client.onError(() => undefined);
   client.connect();
   await vi.waitFor(() => expect(client.isReady()).toBe(true), { timeout: timeLimit(20_000) });
-  const local = createMemoryDeliveries({
-    memory: roomyMemory(),
-    now: () => performance.now(),
-    onEvicted: () => undefined,
-  });
   onTestFinished(async () => {
     client.disconnect();
     network.close();
     await server.stop();
   });
-  const primary = createRedisDeliveries(client);
-  const store = createFallbackDeliveries({ primary, local, availability, onRefused: () => undefined });
-  return { server, network, store, primary, local, isUp: availability.isUp };
+  const records = createRedisRecordStore({ client, cacheBytes: 1_000_000, timeouts: { short: 50, long: 1000 } });
+  const primary = createRecordDeliveries({ store: records, queue: 'one', survives: 'process' });
+  const store = createFallbackDeliveries({
+    primary,
+    memory: createMemoryRecordStore({ memory: roomyMemory(), now: () => performance.now() }),
+    availability,
+    onRefused: () => undefined,
+    onEvicted: () => undefined,
+  });
+  return { server, network, store, primary, isUp: availability.isUp };
 };
 
 test('while Redis is away messages are kept and delivered here; when it is back they are handed over at the end', async () => {
-  const { server, store, primary, local, isUp } = await createOutageLab();
+  const { server, store, primary, isUp } = await createOutageLab();
   const { endpoint } = createDelivery();
   await server.kill();
   const [sent, waiting] = [createDelivery(endpoint), createDelivery(endpoint)];
@@ -57,7 +60,7 @@ test('while Redis is away messages are kept and delivered here; when it is back 
   const { deliveries } = await store.claim(endpoint, 1, LEASE_MS);
   expect(deliveries).toEqual([{ ...sent, attempt: 1 }]);
   await store.remove(sent);
-  expect(local.list()).toEqual([waiting]);
+  expect((await store.claim(endpoint, 0, LEASE_MS)).waiting).toBe(1);
   await server.restart();
   await vi.waitFor(() => expect(isUp()).toBe(true), { timeout: timeLimit(20_000) });
   expect(await store.close()).toBe(0);

@@ -1,46 +1,64 @@
-import { describe, expect, test } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { createStoreMemory } from '#src/memory/store-memory.ts';
 import { createFallbackDeliveries } from '#src/sessions/deliveries/fallback-deliveries.ts';
-import { createMemoryDeliveries } from '#src/sessions/deliveries/memory-deliveries.ts';
-import { createRedisDeliveries } from '#src/sessions/deliveries/redis-deliveries.ts';
+import { createRecordDeliveries } from '#src/sessions/deliveries/record-deliveries.ts';
 import { createStoreAvailability } from '#src/sessions/store-availability.ts';
+import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
+import type { RecordStore } from '#src/store/record-store.ts';
+import { createSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
 import type { Delivery, DeliveryStore } from '#src/webhooks/delivery-store.ts';
-import { roomyMemory } from '#test/support/roomy-memory.ts';
-import { createManualClock, createStoreLog, toRedisClient, useRedis } from '#test/support/session-stores-under-test.ts';
+import { openMemoryRecords, openRedisRecords, openSqliteRecords } from '#test/support/record-stores-under-test.ts';
+import { createManualClock, createStoreLog, useRedis } from '#test/support/session-stores-under-test.ts';
 import { createDelivery, LEASE_MS } from './deliveries-lab.ts';
 
 const redis = useRedis();
 
-/** A store, and a way to let time pass for an endpoint without waiting. */
-type StoreUnderTest = { readonly store: DeliveryStore; readonly pass: (endpoint: string, ms: number) => Promise<void> };
+/** A store, and a way to let time pass without waiting. */
+type StoreUnderTest = { readonly store: DeliveryStore; readonly pass: (ms: number) => void };
+
+let queues = 0;
+const createOn = (store: RecordStore): DeliveryStore => {
+  queues += 1;
+  return createRecordDeliveries({ store, queue: `q${queues}`, survives: 'process' });
+};
 
 const createInMemory = (): StoreUnderTest => {
-  const clock = createManualClock();
-  return {
-    store: createMemoryDeliveries({ memory: roomyMemory(), now: clock.now, onEvicted: () => undefined }),
-    pass: async (_endpoint, ms) => clock.advance(ms),
-  };
+  const { store, pass } = openMemoryRecords();
+  return { store: createOn(store), pass };
 };
 
-const toKey = (endpoint: string, part: string): string => `recourse:{webhooks/${endpoint}}:${part}`;
-
-/** The server's clock goes by itself: the times of the messages are moved instead. */
-const pass = async (endpoint: string, ms: number): Promise<void> => {
-  for (const id of await redis().zrange(toKey(endpoint, 'due'), '0', '-1'))
-    await redis().call('ZINCRBY', toKey(endpoint, 'due'), String(-ms), id);
+const createInSqlite = (): StoreUnderTest => {
+  const { store, pass } = openSqliteRecords();
+  return { store: createOn(store), pass };
 };
 
-const createInRedis = (): StoreUnderTest => ({ store: createRedisDeliveries(toRedisClient(redis())), pass });
+/** Two replicas. */
+const createPair = () => {
+  const { stores, pass } = openRedisRecords([redis(), redis()]);
+  const [one, other] = stores.map(createOn);
+  if (one === undefined || other === undefined) throw new Error('There are two.');
+  return { one, other, pass };
+};
+
+const createInRedis = (): StoreUnderTest => {
+  const { one, pass } = createPair();
+  return { store: one, pass };
+};
 
 const createWithFallback = (): StoreUnderTest => {
   const { observer } = createStoreLog();
   const now = (): number => performance.now();
+  const { one, pass } = createPair();
   return {
     store: createFallbackDeliveries({
-      primary: createRedisDeliveries(toRedisClient(redis())),
-      local: createMemoryDeliveries({ memory: roomyMemory(), now, onEvicted: () => undefined }),
+      primary: one,
+      memory: openMemoryRecords().store,
       availability: createStoreAvailability({ observer, now, onRecovered: () => undefined }),
       onRefused: () => undefined,
+      onEvicted: () => undefined,
     }),
     pass,
   };
@@ -48,6 +66,7 @@ const createWithFallback = (): StoreUnderTest => {
 
 describe.each([
   ['memory', createInMemory],
+  ['SQLite', createInSqlite],
   ['Redis', createInRedis],
   ['Redis behind its fall-back', createWithFallback],
 ])('deliveries in %s', (_name, create) => {
@@ -70,7 +89,7 @@ describe.each([
     expect(early.deliveries).toEqual([]);
     expect(early.nextMs).toBeGreaterThan(LEASE_MS / 2);
     expect(early.nextMs).toBeLessThanOrEqual(LEASE_MS);
-    await passTime(delivery.endpoint, LEASE_MS + 1);
+    passTime(LEASE_MS + 1);
     expect((await store.claim(delivery.endpoint, 4, LEASE_MS)).deliveries).toEqual([{ ...delivery, attempt: 2 }]);
   });
 
@@ -118,9 +137,9 @@ describe.each([
     const [claimed] = (await store.claim(delivery.endpoint, 1, LEASE_MS)).deliveries;
     if (claimed === undefined) throw new Error('Nothing was claimed.');
     await store.reschedule(claimed, 60_000);
-    await passTime(delivery.endpoint, 50_000);
+    passTime(50_000);
     expect((await store.claim(delivery.endpoint, 1, LEASE_MS)).deliveries).toEqual([]);
-    await passTime(delivery.endpoint, 11_000);
+    passTime(11_000);
     expect((await store.claim(delivery.endpoint, 1, LEASE_MS)).deliveries).toEqual([{ ...delivery, attempt: 2 }]);
   });
 
@@ -131,7 +150,7 @@ describe.each([
     await store.add(delivery);
     const [late] = (await store.claim(endpoint, 1, LEASE_MS)).deliveries;
     if (late === undefined) throw new Error('Nothing was claimed.');
-    await passTime(endpoint, LEASE_MS + 1);
+    passTime(LEASE_MS + 1);
     await store.claim(endpoint, 1, LEASE_MS);
     await store.reschedule(late, 0);
     expect((await store.claim(endpoint, 1, LEASE_MS)).deliveries).toEqual([]);
@@ -151,55 +170,142 @@ describe.each([
   });
 });
 
-test('two replicas share messages, and no message goes to both', async () => {
-  const [one, other] = [createInRedis().store, createInRedis().store];
-  const { endpoint } = createDelivery();
-  for (let count = 0; count < 40; count += 1) await one.add(createDelivery(endpoint));
-  const claims = await Promise.all(
-    Array.from({ length: 20 }, (_, count) => (count % 2 === 0 ? one : other).claim(endpoint, 4, LEASE_MS)),
-  );
-  const ids = claims.flatMap(({ deliveries }) => deliveries.map(({ id }) => id));
-  expect(ids).toHaveLength(40);
-  expect(new Set(ids).size).toBe(40);
+test('of a message that two replicas keep, each in the middle of the other’s steps, one is delivered', async () => {
+  const { one, other } = createPair();
+  const delivery: Delivery = { ...createDelivery(), repeats: 'never' };
+  expect(await Promise.all([one.add(delivery), other.add({ ...delivery, body: '{}' })])).toEqual(['kept', 'kept']);
+  const claims = await Promise.all([one, other].map((store) => store.claim(delivery.endpoint, 4, LEASE_MS)));
+  const claimed = claims.flatMap(({ deliveries }) => deliveries);
+  expect(claimed).toHaveLength(1);
+  for (const message of claimed) await one.remove(message);
+  expect(await other.add(delivery)).toBe('kept');
+  expect(await other.claim(delivery.endpoint, 4, LEASE_MS)).toMatchObject({ deliveries: [], waiting: 0 });
 });
 
-test('Redis holds two keys an endpoint with an end, in one slot, and nothing of a message that is delivered', async () => {
+test('messages of a replica that is not heard of for 30 seconds are delivered by the others, and none by two', async () => {
+  const { stores, pass } = openRedisRecords([redis(), redis(), redis()]);
+  const [dead, ...living] = stores.map(createOn);
+  const { endpoint } = createDelivery();
+  for (let count = 0; count < 40; count += 1) await dead?.add(createDelivery(endpoint));
+  const claimAll = async (): Promise<string[]> => {
+    const claims = await Promise.all(
+      Array.from({ length: 20 }, (_, count) => living[count % 2]?.claim(endpoint, 4, LEASE_MS)),
+    );
+    return claims.flatMap((claim) => claim?.deliveries.map(({ id }) => id) ?? []);
+  };
+  expect(await claimAll()).toEqual([]);
+  pass(30_001);
+  const ids = await claimAll();
+  expect(ids).toHaveLength(40);
+  expect(new Set(ids).size).toBe(40);
+  expect(await claimAll()).toEqual([]);
+});
+
+test('what a replica has taken over it delivers, puts off or gives up as its own', async () => {
+  const { one, other, pass } = createPair();
+  const { endpoint } = createDelivery();
+  const [delivered, putOff] = [createDelivery(endpoint), createDelivery(endpoint)];
+  for (const delivery of [delivered, putOff]) await one.add(delivery);
+  pass(30_001);
+  const { deliveries } = await other.claim(endpoint, 4, LEASE_MS);
+  expect(deliveries.map(({ id }) => id).toSorted()).toEqual([delivered.id, putOff.id].toSorted());
+  for (const claimed of deliveries)
+    await (claimed.id === putOff.id ? other.reschedule(claimed, 1000) : other.remove(claimed));
+  pass(1001);
+  const again = await other.claim(endpoint, 4, LEASE_MS);
+  expect(again).toMatchObject({ deliveries: [{ ...putOff, attempt: 2 }], waiting: 1 });
+  for (const claimed of again.deliveries) await other.remove(claimed);
+  expect(await other.claim(endpoint, 4, LEASE_MS)).toMatchObject({ deliveries: [], waiting: 0, nextMs: null });
+  // The one that was taken for dead goes on.
+  await one.add(delivered);
+  expect((await one.claim(endpoint, 4, LEASE_MS)).deliveries).toEqual([{ ...delivered, attempt: 1 }]);
+});
+
+test('messages of a replica that ends are at once everyone’s', async () => {
+  const { one, other } = createPair();
+  const delivery = createDelivery();
+  await one.add(delivery);
+  expect(await one.close()).toBe(0);
+  expect((await other.claim(delivery.endpoint, 4, LEASE_MS)).deliveries).toEqual([{ ...delivery, attempt: 1 }]);
+});
+
+test('Redis holds three records of a message with an end, and nothing of one that is delivered', async () => {
   const { store } = createInRedis();
   const delivery = createDelivery();
+  const { endpoint, id } = delivery;
+  const keysOf = async () => (await redis().keys(`recourse2:{*${endpoint}*`)).toSorted();
   await store.add(delivery);
-  await store.claim(delivery.endpoint, 1, LEASE_MS);
-  const pattern = toKey(delivery.endpoint, '*');
-  const keys = (await redis().keys(pattern)).toSorted();
-  expect(keys).toEqual([toKey(delivery.endpoint, 'due'), toKey(delivery.endpoint, 'kept')]);
+  await store.claim(endpoint, 1, LEASE_MS);
+  const keys = await keysOf();
+  expect(keys).toEqual(
+    [
+      `recourse2:{${endpoint}/q${queues - 1}}:queue`,
+      `recourse2:{${endpoint}}:endpoint`,
+      `recourse2:{acme:${endpoint}/${id}}:message`,
+    ].toSorted(),
+  );
   for (const key of keys) expect(await redis().pttl(key)).toBeGreaterThan(24 * 3_600_000);
   await store.remove(delivery);
-  expect(await redis().keys(pattern)).toEqual([]);
-  const once: Delivery = { ...createDelivery(delivery.endpoint), repeats: 'never' };
+  expect(await keysOf()).toEqual([`recourse2:{${endpoint}}:endpoint`]);
+  const once: Delivery = { ...createDelivery(endpoint), repeats: 'never' };
   await store.add(once);
   await store.remove(once);
-  const onceKey = toKey(delivery.endpoint, `once:${once.id}`);
-  expect(await redis().keys(pattern)).toEqual([onceKey]);
+  const onceKey = `recourse2:{acme:${endpoint}/${once.id}}:message`;
+  expect(await keysOf()).toEqual([`recourse2:{${endpoint}}:endpoint`, onceKey].toSorted());
   expect(await redis().pttl(onceKey)).toBeGreaterThan(24 * 3_600_000);
 });
 
-test('an endpoint with too many messages takes no more, and a tenant with too many takes no room from others', async () => {
-  const store = createRedisDeliveries(toRedisClient(redis()), { endpoint: 5, tenant: 2 });
+test.each([
+  ['a text', 'x'],
+  ['half a head', '17 m'],
+  ['nothing', ''],
+])('a message that is damaged to %s is dropped, and the others are delivered', async (_what, damage) => {
+  const { store, pass } = createInRedis();
   const { endpoint } = createDelivery();
-  const add = (tenant: string) => store.add({ ...createDelivery(endpoint), tenant });
-  const [first] = [createDelivery(endpoint)];
-  expect(await store.add(first)).toBe('kept');
-  expect([await add('acme'), await add('acme'), await add('other')]).toEqual(['kept', 'full', 'kept']);
-  await store.remove(first);
-  expect([await add('acme'), await add('acme')]).toEqual(['kept', 'full']);
-  expect([await add('other'), await add('third'), await add('fourth')]).toEqual(['kept', 'kept', 'full']);
+  const [damaged, whole] = [createDelivery(endpoint), createDelivery(endpoint)];
+  for (const delivery of [damaged, whole]) await store.add(delivery);
+  await redis().hset(`recourse2:{acme:${endpoint}/${damaged.id}}:message`, 'h', damage);
+  const claim = await store.claim(endpoint, 4, LEASE_MS);
+  expect(claim).toMatchObject({ deliveries: [{ id: whole.id }], waiting: 1 });
+  pass(LEASE_MS + 1);
+  expect(await store.claim(endpoint, 4, LEASE_MS)).toMatchObject({ deliveries: [{ id: whole.id }], waiting: 1 });
+});
+
+test.each([['memory'], ['SQLite'], ['Redis']] as const)(
+  'an endpoint with too many messages takes no more, and a tenant with too many takes no room from others: %s',
+  async (name) => {
+    const records = { memory: openMemoryRecords, SQLite: openSqliteRecords };
+    const store = name === 'Redis' ? openRedisRecords([redis()]).stores[0] : records[name]().store;
+    if (store === undefined) throw new Error('There is one.');
+    const mostWaiting = { endpoint: 5, tenant: 2 };
+    const deliveries = createRecordDeliveries({ store, queue: 'q', survives: 'process', mostWaiting });
+    const { endpoint } = createDelivery();
+    const add = (tenant: string) => deliveries.add({ ...createDelivery(endpoint), tenant });
+    const first = createDelivery(endpoint);
+    expect(await deliveries.add(first)).toBe('kept');
+    expect([await add('acme'), await add('acme'), await add('other')]).toEqual(['kept', 'full', 'kept']);
+    await deliveries.remove(first);
+    expect([await add('acme'), await add('acme')]).toEqual(['kept', 'full']);
+    expect([await add('other'), await add('third'), await add('fourth')]).toEqual(['kept', 'kept', 'full']);
+  },
+);
+
+test('a store that may keep no messages takes none', async () => {
+  const { store } = openMemoryRecords();
+  const deliveries = createRecordDeliveries({ store, queue: 'q', survives: 'process', mayKeep: () => false });
+  const delivery = createDelivery();
+  expect(await deliveries.add(delivery)).toBe('no_room');
+  expect((await deliveries.claim(delivery.endpoint, 4, LEASE_MS)).waiting).toBe(0);
 });
 
 test('where this process has no room the oldest message of the tenant with most is given up, and is told of', async () => {
   const evicted: Delivery[] = [];
-  const store = createMemoryDeliveries({
-    // Of which webhooks have a hundredth.
-    memory: createStoreMemory({ totalBytes: 1_000_000 }),
-    now: () => 0,
+  // Of which webhooks have a hundredth.
+  const memory = createStoreMemory({ totalBytes: 1_000_000 });
+  const store = createRecordDeliveries({
+    store: createMemoryRecordStore({ memory, now: () => 0 }),
+    queue: 'q',
+    survives: 'nothing',
     onEvicted: (delivery) => void evicted.push(delivery),
   });
   const { endpoint } = createDelivery();
@@ -209,6 +315,41 @@ test('where this process has no room the oldest message of the tenant with most 
   for (const delivery of deliveries) await store.add(delivery);
   expect(evicted.length).toBeGreaterThan(5);
   expect(evicted).toEqual(deliveries.slice(0, evicted.length));
-  expect(store.has(quiet)).toBe(true);
+  expect(await store.has(quiet)).toBe(true);
   expect((await store.claim(endpoint, 100, LEASE_MS)).waiting).toBe(41 - evicted.length);
+  expect(await store.close()).toBe(41 - evicted.length);
+});
+
+test('messages in a file are found by the next process, with the attempts that have begun', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'recourse-deliveries-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const clock = createManualClock();
+  const start = () => {
+    const path = join(folder, 'store.db');
+    const onFailed = (error: unknown): void => {
+      throw error;
+    };
+    const options = { path, durable: 'process', cacheBytes: 1_000_000, now: clock.now, onFailed } as const;
+    const store = createSqliteRecordStore(options);
+    return { store, deliveries: createRecordDeliveries({ store, queue: 'local', survives: 'process' }) };
+  };
+  const { endpoint } = createDelivery();
+  const [claimed, waiting] = [createDelivery(endpoint), createDelivery(endpoint)];
+  const first = start();
+  await first.deliveries.add(claimed);
+  await first.deliveries.claim(endpoint, 1, LEASE_MS);
+  await first.deliveries.add(waiting);
+  // It died: nobody has closed the messages.
+  first.store.close();
+  const { store, deliveries } = start();
+  onTestFinished(() => store.close());
+  expect((await deliveries.claim(endpoint, 4, LEASE_MS)).deliveries).toEqual([{ ...waiting, attempt: 1 }]);
+  clock.advance(LEASE_MS + 1);
+  const { deliveries: due } = await deliveries.claim(endpoint, 4, LEASE_MS);
+  expect(due.map(({ id, attempt }) => [id, attempt]).toSorted()).toEqual(
+    [
+      [claimed.id, 2],
+      [waiting.id, 2],
+    ].toSorted(),
+  );
 });

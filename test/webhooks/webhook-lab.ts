@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, vi } from 'vitest';
-import { createMemoryDeliveries } from '#src/sessions/deliveries/memory-deliveries.ts';
+import { createRecordDeliveries } from '#src/sessions/deliveries/record-deliveries.ts';
+import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 import type { DeliveryStore } from '#src/webhooks/delivery-store.ts';
 import { createEndpointClients } from '#src/webhooks/endpoint-clients.ts';
 import type { EndpointSettings } from '#src/webhooks/endpoint-settings.ts';
@@ -148,7 +149,11 @@ export const createLab = (
 };
 
 export const createMemoryStore = (now = (): number => performance.now()): DeliveryStore =>
-  createMemoryDeliveries({ memory: roomyMemory(), now, onEvicted: () => undefined });
+  createRecordDeliveries({
+    store: createMemoryRecordStore({ memory: roomyMemory(), now }),
+    queue: 'local',
+    survives: 'nothing',
+  });
 
 /** What a receiver got, once it is so many messages. */
 export const whenReceived = async (receiver: Receiver, count: number) => {

@@ -1,6 +1,7 @@
-import type { Claim, Delivery, DeliveryStore } from '../../webhooks/delivery-store.ts';
+import type { RecordStore } from '../../store/record-store.ts';
+import { addUp, type Claim, type Delivery, type DeliveryStore } from '../../webhooks/delivery-store.ts';
 import { attemptCommand, type StoreAvailability } from '../store-availability.ts';
-import type { MemoryDeliveries } from './memory-deliveries.ts';
+import { createRecordDeliveries } from './record-deliveries.ts';
 
 // Of messages that were sent while the store was away. Forgotten, one is sent twice.
 const MOST_SETTLED = 10_000;
@@ -11,17 +12,35 @@ const MOST_SETTLED = 10_000;
  */
 export const createFallbackDeliveries = (options: {
   readonly primary: DeliveryStore;
-  readonly local: MemoryDeliveries;
+  /** Of this process. */
+  readonly memory: RecordStore;
   readonly availability: Pick<StoreAvailability, 'attempt'>;
   /** Called for commands that the store answered with an error of its own. */
   readonly onRefused: (error: unknown) => void;
+  /** Called for messages that the memory of this process has had no room for. */
+  readonly onEvicted: (delivery: Delivery) => void;
 }): DeliveryStore => {
-  const { primary, local, availability, onRefused } = options;
+  const { primary, memory, availability, onRefused, onEvicted } = options;
+  /** What is in `local`, by ids. */
+  const here = new Map<string, Delivery>();
+  const local = createRecordDeliveries({
+    store: memory,
+    queue: 'local',
+    survives: 'nothing',
+    onEvicted: (delivery) => {
+      here.delete(delivery.id);
+      onEvicted(delivery);
+    },
+  });
   const settled = new Set<string>();
   const ask = async <Answer>(what: 'reads' | 'writes', command: () => Promise<Answer>): Promise<Answer | null> => {
     const reply = await attemptCommand(availability, 'webhook', what, command);
     if (reply.kind === 'refused') onRefused(reply.error);
     return reply.kind === 'answered' ? reply.answer : null;
+  };
+  const removeHere = async (delivery: Delivery): Promise<void> => {
+    here.delete(delivery.id);
+    await local.remove(delivery);
   };
   const removeFromPrimary = async (delivery: Delivery): Promise<void> => {
     if ((await ask('writes', () => primary.remove(delivery).then(done))) === true) {
@@ -41,25 +60,33 @@ export const createFallbackDeliveries = (options: {
   };
   return {
     // One whose answer was lost may be kept twice, and is then sent twice under one id.
-    add: async (delivery) => (await ask('writes', () => primary.add(delivery))) ?? local.add(delivery),
+    add: async (delivery) => {
+      const added = await ask('writes', () => primary.add(delivery));
+      if (added !== null) return added;
+      here.set(delivery.id, delivery);
+      const keptHere = await local.add(delivery);
+      if (!(await local.has(delivery))) here.delete(delivery.id);
+      return keptHere;
+    },
     claim: async (endpoint, most, leaseMs) => {
       const here = await local.claim(endpoint, most, leaseMs);
       const left = most - here.deliveries.length;
       return left === 0 ? here : addUp(here, await claimFromPrimary(endpoint, left, leaseMs));
     },
     reschedule: async (delivery, delayMs) => {
-      if (local.has(delivery)) await local.reschedule(delivery, delayMs);
+      if (here.has(delivery.id)) await local.reschedule(delivery, delayMs);
       // Where the store is away the message is due again when its lease is over.
       else await ask('writes', () => primary.reschedule(delivery, delayMs));
     },
-    remove: (delivery) => (local.has(delivery) ? local.remove(delivery) : removeFromPrimary(delivery)),
+    remove: (delivery) => (here.has(delivery.id) ? removeHere(delivery) : removeFromPrimary(delivery)),
     disable: async (endpoint, version) => {
       await local.disable(endpoint, version);
       await ask('writes', () => primary.disable(endpoint, version));
     },
     close: async () => {
-      for (const delivery of local.list())
-        if ((await ask('writes', () => primary.add(delivery))) === 'kept') await local.remove(delivery);
+      for (const delivery of [...here.values()])
+        if ((await ask('writes', () => primary.add(delivery))) === 'kept') await removeHere(delivery);
+      await ask('writes', () => primary.close());
       return local.close();
     },
   };
@@ -68,11 +95,3 @@ export const createFallbackDeliveries = (options: {
 const done = (): true => true;
 
 const NOTHING: Claim = { deliveries: [], nextMs: null, waiting: 0, disabled: null };
-
-const addUp = (here: Claim, there: Claim): Claim => ({
-  deliveries: [...here.deliveries, ...there.deliveries],
-  waiting: here.waiting + there.waiting,
-  nextMs:
-    here.nextMs === null || there.nextMs === null ? (here.nextMs ?? there.nextMs) : Math.min(here.nextMs, there.nextMs),
-  disabled: there.disabled ?? here.disabled,
-});

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { createMemoryPageTokens } from '#src/sessions/memory-page-tokens.ts';
 import { createGoogleAccess } from '#src/toolkits/google/create-google-access.ts';
 import { createMailTools } from '#src/toolkits/google/mail-tools.ts';
 import { type Answerer, startHttpTarget } from '#test/support/http-target.ts';
+import { createMemoryPageTokens } from '#test/support/memory-page-tokens.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { timeLimit } from '#test/support/time-limit.ts';
 import { createEvents } from '#test/toolkits/google/support/calendar-routes.ts';

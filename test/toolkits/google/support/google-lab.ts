@@ -1,11 +1,11 @@
 import { onTestFinished } from 'vitest';
-import { createMemoryPageTokens } from '#src/sessions/memory-page-tokens.ts';
 import { createGoogleAccess } from '#src/toolkits/google/create-google-access.ts';
 import type { GoogleAccess } from '#src/toolkits/google/google-access.ts';
 import type { PageTokens } from '#src/tools/page-tokens.ts';
 import type { InlineTool, ToolContext } from '#src/tools/tool.ts';
 import { TOOL_ERROR } from '#src/tools/tool-errors.ts';
 import { isToldValue, toldKind } from '#src/tools/tool-values.ts';
+import { createMemoryPageTokens } from '#test/support/memory-page-tokens.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { type CredentialsKind, writeCredentials } from './google-credentials.ts';
 import { type GoogleStandIn, type StandInRoute, startGoogleStandIn } from './google-stand-in.ts';

@@ -1,11 +1,11 @@
 import { onTestFinished } from 'vitest';
 import type { RetryClock } from '#src/egress/transport-retries.ts';
-import { createMemoryPageTokens } from '#src/sessions/memory-page-tokens.ts';
 import { createListSlackChannels } from '#src/toolkits/slack/list-slack-channels.ts';
 import { createPostSlackMessage } from '#src/toolkits/slack/post-slack-message.ts';
 import { createSlackAccess } from '#src/toolkits/slack/slack-access.ts';
 import type { InlineTool, ToolContext } from '#src/tools/tool.ts';
 import { isToldValue } from '#src/tools/tool-values.ts';
+import { createMemoryPageTokens } from '#test/support/memory-page-tokens.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { type SlackStandIn, startSlackStandIn } from './slack-stand-in.ts';
 import { createChannel, createWorkspace, SLACK_TOKEN, type SlackChannel } from './slack-workspace.ts';

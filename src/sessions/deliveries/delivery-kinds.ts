@@ -1,0 +1,146 @@
+import { textBytes } from '../../memory/bounded-store.ts';
+import type { Fields, Kind } from '../../store/record-store.ts';
+
+// Longer than a message is tried. Records of an endpoint that no configuration names any more end by themselves.
+const TTL_MS = 25 * 3_600_000;
+
+/**
+ * A message. `head`: all but its body, and in which queue it is; "": there is none. The head of one whose id comes but once stays
+ * when the body is gone.
+ */
+export type StoredMessage = { head: string; body: string | null };
+
+// The record, and its place in a queue.
+const MESSAGE_BYTES = 250;
+
+/** `onForgotten`: memory has had no room for a message, or its time was over. */
+export const createMessageKind = (
+  onForgotten: (message: StoredMessage) => void,
+): Kind<StoredMessage, StoredMessage> => ({
+  name: 'message',
+  memory: { records: 'webhooks', lists: null },
+  ttlMs: TTL_MS,
+  create: () => ({ head: '', body: null }),
+  decode: (fields) => ({ head: fields.get('h') ?? '', body: fields.get('b') ?? null }),
+  toSaved: (state) => ({ ...state }),
+  changes: ({ head, body }, saved) => {
+    const set = head === saved.head ? [] : ['h', head];
+    if (body !== null && body !== saved.body) set.push('b', body);
+    const gone = body === null && saved.body !== null ? ['b'] : [];
+    Object.assign(saved, { head, body });
+    return { set, gone };
+  },
+  takeAdded: () => [],
+  toKeep: () => 0,
+  isEmpty: ({ head }) => head === '',
+  bytes: ({ head, body }) => MESSAGE_BYTES + textBytes(head) + textBytes(body ?? ''),
+  onForgotten,
+});
+
+/** One message in the queue of its endpoint. `dueAt`: when it is due, or its lease ends. */
+export type Waiting = { readonly dueAt: number; readonly attempt: number; readonly tenant: string };
+
+/** The messages of an endpoint that one process has kept, by their ids. */
+export type Queue = {
+  readonly waiting: Map<string, Waiting>;
+  /** How many there are of each tenant. */
+  readonly ofTenant: Map<string, number>;
+  /** Ids whose place differs from what is saved: to compare all would cost too much where tens of thousands wait. */
+  readonly changed: Set<string>;
+};
+
+/** Puts a message into its queue or, with null, takes it out. */
+export const setWaiting = ({ waiting, ofTenant, changed }: Queue, id: string, next: Waiting | null): void => {
+  const before = waiting.get(id);
+  if (before !== undefined) ofTenant.set(before.tenant, (ofTenant.get(before.tenant) ?? 1) - 1);
+  if (next === null) waiting.delete(id);
+  else {
+    waiting.set(id, next);
+    ofTenant.set(next.tenant, (ofTenant.get(next.tenant) ?? 0) + 1);
+  }
+  changed.add(id);
+};
+
+const FIELD = 'm:';
+// No tenant holds a space.
+const WAITING = /^(\d{1,16}) (\d{1,9}) (\S*)$/;
+
+const decodeQueue = (fields: Fields): Queue => {
+  const queue: Queue = { waiting: new Map(), ofTenant: new Map(), changed: new Set() };
+  for (const [name, text] of fields) {
+    const [, dueAt, attempt, tenant = ''] = (name.startsWith(FIELD) ? WAITING.exec(text) : null) ?? [];
+    if (dueAt !== undefined)
+      setWaiting(queue, name.slice(FIELD.length), { dueAt: Number(dueAt), attempt: Number(attempt), tenant });
+  }
+  queue.changed.clear();
+  return queue;
+};
+
+// An id of 40 characters, its place in the map, and the object.
+const WAITING_BYTES = 200;
+
+/** A field a message. It is one process's, so that its state is known there and is hardly ever read. */
+export const queueKind: Kind<Queue, null> = {
+  name: 'queue',
+  // Bounded by how many may wait.
+  memory: { records: null, lists: null },
+  ttlMs: TTL_MS,
+  create: () => decodeQueue(new Map()),
+  decode: decodeQueue,
+  toSaved: () => null,
+  changes: ({ waiting, changed }) => {
+    const set: string[] = [];
+    const gone: string[] = [];
+    for (const id of changed) {
+      const now = waiting.get(id);
+      if (now === undefined) gone.push(FIELD + id);
+      else set.push(FIELD + id, `${Math.ceil(now.dueAt)} ${now.attempt} ${now.tenant}`);
+    }
+    return { set, gone };
+  },
+  // Every backend asks this after each update, and after `changes`: what was changed is saved, or needs no saving.
+  takeAdded: ({ changed }) => {
+    changed.clear();
+    return [];
+  },
+  toKeep: () => 0,
+  isEmpty: ({ waiting }) => waiting.size === 0,
+  bytes: ({ waiting }) => WAITING_BYTES * (1 + waiting.size),
+};
+
+/** An endpoint: its queues and until when the process of each is known to live, and the version of it that wants no more messages. */
+export type Endpoint = { readonly queues: Map<string, number>; disabled: string | null };
+
+const QUEUE = 'q:';
+
+const toFields = ({ queues, disabled }: Endpoint): Map<string, string> => {
+  const fields = new Map<string, string>();
+  for (const [name, livesUntil] of queues) fields.set(QUEUE + name, String(Math.ceil(livesUntil)));
+  if (disabled !== null) fields.set('d', disabled);
+  return fields;
+};
+
+export const endpointKind: Kind<Endpoint, Map<string, string>> = {
+  name: 'endpoint',
+  memory: { records: null, lists: null },
+  ttlMs: TTL_MS,
+  create: () => ({ queues: new Map(), disabled: null }),
+  decode: (fields) => {
+    const queues = new Map<string, number>();
+    for (const [name, text] of fields) if (name.startsWith(QUEUE)) queues.set(name.slice(QUEUE.length), Number(text));
+    return { queues, disabled: fields.get('d') ?? null };
+  },
+  toSaved: toFields,
+  changes: (endpoint, saved) => {
+    const fields = toFields(endpoint);
+    const gone = [...saved.keys()].filter((name) => !fields.has(name));
+    const set = [...fields].filter(([name, text]) => saved.get(name) !== text).flat();
+    saved.clear();
+    for (const [name, text] of fields) saved.set(name, text);
+    return { set, gone };
+  },
+  takeAdded: () => [],
+  toKeep: () => 0,
+  isEmpty: ({ queues, disabled }) => queues.size === 0 && disabled === null,
+  bytes: ({ queues }) => 200 * (1 + queues.size),
+};

@@ -1,0 +1,33 @@
+import type { MayKeep } from '../executor/store-observer.ts';
+import type { StoreAvailability } from '../sessions/store-availability.ts';
+import type { RecordStore } from '../store/record-store.ts';
+import type { Delivery, DeliveryStore } from '../webhooks/delivery-store.ts';
+
+type OnEvicted = (delivery: Delivery) => void;
+
+/** The name of the queues of a process that has the store alone: its successor has the same. */
+export const LOCAL_QUEUE = 'local';
+
+/** Messages in a store that ends with this process. */
+export const openEmbeddedDeliveries = async (store: RecordStore, onEvicted: OnEvicted): Promise<DeliveryStore> => {
+  const { createRecordDeliveries } = await import('../sessions/deliveries/record-deliveries.ts');
+  return createRecordDeliveries({ store, queue: LOCAL_QUEUE, survives: 'nothing', onEvicted });
+};
+
+/** Messages in a store that survives this process; while it is away, messages in `memory`. */
+export const openSharedDeliveries = async (options: {
+  readonly store: RecordStore;
+  /** The name of this process's queues. */
+  readonly queue: string;
+  readonly mayKeep: MayKeep;
+  readonly memory: RecordStore;
+  readonly availability: Pick<StoreAvailability, 'attempt'>;
+  readonly onRefused: (error: unknown) => void;
+  readonly onEvicted: OnEvicted;
+}): Promise<DeliveryStore> => {
+  const { store, queue, mayKeep, ...rest } = options;
+  const { createRecordDeliveries } = await import('../sessions/deliveries/record-deliveries.ts');
+  const { createFallbackDeliveries } = await import('../sessions/deliveries/fallback-deliveries.ts');
+  const primary = createRecordDeliveries({ store, queue, survives: 'process', mayKeep });
+  return createFallbackDeliveries({ primary, ...rest });
+};
