@@ -68,13 +68,14 @@ test('a worker that Redis answered late for a moment writes the results of all i
     ['first', 'second', 'third'].map((name) => beginWrite(service, lab, name)),
   );
   if (first === undefined || second === undefined || third === undefined) throw new Error('There are three.');
-  // Settlements have 50 ms: two that are late make an outage of it. The connection stays.
-  proxy.delay(75);
+  // Settlements have a second: two that are later make an outage of it. The connection stays.
+  proxy.delay(600);
   for (const { end, cell } of [first, second]) {
     end();
     expect(await endOf(service, cell)).toBe('first run');
   }
   expect(await worker.logged('session store availability changed')).toMatchObject({ state: 'down' });
+  proxy.delay(75);
   const stoppedAt = performance.now();
   worker.send('SIGTERM', 'service');
   third.end();
