@@ -70,7 +70,7 @@ const createProgram = (context: CliContext, outcome: Outcome): Command => {
     });
     return command;
   };
-  for (const addCommand of [addServe, addWorker, addInit, addCheck, addCall, addKey, addSession, addWebhooks])
+  for (const addCommand of [addServe, addWorker, addInit, addCheck, addCall, addKey, addSession, addStore, addWebhooks])
     addCommand(add, context);
   return program;
 };
@@ -225,6 +225,22 @@ const addSession = (add: AddCommand, context: CliContext): void => {
     .option('--key <key>', 'the API key; default: RECOURSE_API_KEY, which a process list does not show')
     .option('--json', 'the whole view as JSON')
     .addHelpText('after', '\nExit code: 0 = shown, 1 = the service did not return it, 2 = invalid usage.');
+};
+
+const addStore = (add: AddCommand, context: CliContext): void => {
+  const act: Act = async (command) => {
+    const { runStore } = await import('./store-command.ts');
+    return runStore(command.args, context.loadEnvironment(), context.terminal);
+  };
+  add('store', act)
+    .argument('<backup>', 'the word backup')
+    .argument('[file]', 'the new file; one that exists is not overwritten')
+    .usage('backup <file>')
+    .summary('copy the file of SQLite that STORE names')
+    .description(
+      'Copies the file of SQLite that STORE names. The service may run, on this machine and as this user: then it makes the copy.',
+    )
+    .addHelpText('after', '\nExit code: 0 = copied, 1 = no copy was made, 2 = invalid usage.');
 };
 
 const addWebhooks = (add: AddCommand, context: CliContext): void => {

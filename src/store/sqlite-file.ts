@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { DatabaseSync } from 'node:sqlite';
 import * as z from 'zod';
@@ -89,6 +89,29 @@ export const openSqlite = ({ path, durable }: SqliteFile): DatabaseSync => {
 export const closeSqlite = (db: DatabaseSync, path: string): void => {
   rmSync(toHolderPath(path), { force: true });
   db.close();
+};
+
+/** Copies what is committed into a new file, for its owner alone. Nothing else runs meanwhile. */
+export const writeCopy = (db: DatabaseSync, to: string): void => {
+  // SQLite writes into a file that is empty. Not over one that somebody needs.
+  closeSync(openSync(to, 'wx', 0o600));
+  try {
+    db.prepare('VACUUM INTO ?').run(to);
+  } catch (error) {
+    rmSync(to);
+    throw error;
+  }
+};
+
+/** The same of a file that no process uses. */
+export const copySqlite = (file: SqliteFile, to: string): void => {
+  if (!existsSync(file.path)) throw new SqliteStoreError(`STORE: there is no ${file.path}.`);
+  const db = openSqlite(file);
+  try {
+    writeCopy(db, to);
+  } finally {
+    closeSqlite(db, file.path);
+  }
 };
 
 // SQLite does not tell who has a lock.

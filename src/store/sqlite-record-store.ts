@@ -1,4 +1,3 @@
-import { closeSync, openSync, rmSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BoundedStore, tenantOfKey } from '../memory/bounded-store.ts';
@@ -12,7 +11,7 @@ import {
   toHeapBytes,
   type UpdateTimeout,
 } from './record-store.ts';
-import { closeSqlite, openSqlite, type SqliteFile, SqliteInUseError, writePage } from './sqlite-file.ts';
+import { closeSqlite, openSqlite, type SqliteFile, SqliteInUseError, writeCopy, writePage } from './sqlite-file.ts';
 import { type Dirty, SqliteRecord, type Write } from './sqlite-record.ts';
 
 export type SqliteOptions = SqliteFile & {
@@ -199,14 +198,7 @@ class Writer {
 
   backup(path: string): void {
     this.flush();
-    // SQLite writes into a file that is empty. Not over one that somebody needs.
-    closeSync(openSync(path, 'wx', 0o600));
-    try {
-      this.#db.prepare('VACUUM INTO ?').run(path);
-    } catch (error) {
-      rmSync(path);
-      throw error;
-    }
+    writeCopy(this.#db, path);
   }
 
   check(): void {

@@ -23,6 +23,7 @@ import type { RecordStore } from '../store/record-store.ts';
 import type { SqliteRecordStore } from '../store/sqlite-record-store.ts';
 import { withoutSqliteWarning } from '../store/sqlite-warning.ts';
 import type { SwapClient } from '../store/swap-sender.ts';
+import { describeCauses } from '../telemetry/describe-error.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createSpaceObserver, createStoreObserver } from '../telemetry/store-observers.ts';
 import type { PageTokenStore, PageTokens } from '../tools/page-tokens.ts';
@@ -281,7 +282,15 @@ const openSqliteRecords = async (
     },
     onInUse: (problem) => log.warn({ problem }, 'waiting for the file of the store, at most 30 s'),
   });
-  return { store, watch: ({ refused }) => void watchers.push(refused) };
+  const { serveCopies } = await import('../store/sqlite-copies.ts');
+  const copies = serveCopies(choice.path, store.backup, (error) =>
+    log.warn({ causes: describeCauses(error) }, 'recourse store backup cannot reach this process'),
+  );
+  const close = (): void => {
+    copies.close();
+    store.close();
+  };
+  return { store: { ...store, close }, watch: ({ refused }) => void watchers.push(refused) };
 };
 
 // Of the memory of all stores: of each kind the last states that this process has seen in Redis or in its file.

@@ -144,3 +144,23 @@ test(
     expect(await fail(url, 'before')).toMatchObject({ mode: 'sqlite', used: 1 });
   },
 );
+
+test('recourse store backup copies the file while the service runs, and while none does', PATIENCE, async () => {
+  const directory = makeDirectory();
+  const environment = { STORE: `sqlite:${join(directory, 'store.db')}` };
+  const service = await startProcess({ by: 'node', environment });
+  await fail(service.url, 's');
+  await fail(service.url, 's');
+  const copyTo = (name: string) =>
+    runToEnd({ by: 'node', environment, words: ['store', 'backup', join(directory, name)] });
+  expect(await copyTo('running.db')).toMatchObject({ code: 0, stdout: `${join(directory, 'running.db')}\n` });
+  expect(await copyTo('running.db')).toMatchObject({ code: 1, stderr: expect.stringContaining('EEXIST') });
+  expect(statSync(join(directory, 'running.db')).mode & 0o777).toBe(0o600);
+  service.send('SIGKILL', 'service');
+  await service.exited;
+  expect(await copyTo('stopped.db')).toMatchObject({ code: 0 });
+  for (const name of ['running.db', 'stopped.db']) {
+    const copied = await startProcess({ by: 'node', environment: { STORE: `sqlite:${join(directory, name)}` } });
+    expect(await fail(copied.url, 's')).toMatchObject({ mode: 'sqlite', used: 2 });
+  }
+});
