@@ -290,7 +290,7 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
     ],
     'Damaged records of Redis are read as unknown, break nothing and run nothing twice.': [
       'test/sessions/keyed/damaged-keyed-records.test.ts: a record whose head reads %j begins anew: every call in it is known to have begun',
-      'test/contract/hostile-redis-data.system.test.ts: fields that hold no number read as 0, and no field at all ends a batch',
+      'test/contract/hostile-redis-data.system.test.ts: a field of which nothing can be made says nothing, and no field at all ends a batch',
       'test/contract/idempotency-replicas.test.ts: a stored result that is %s is no bug of ours, and its call is unknown and does not run again',
     ],
     'The TypeScript client bounds answers, follows no redirect and repeats its key in no error.': [
