@@ -151,6 +151,14 @@ export const SESSIONS_ROW: Row = {
       },
       {
         kind: 'graph',
+        title: 'Updates decided again',
+        description:
+          'Updates of a record in Redis that another replica had changed meanwhile, per second. Each costs a round trip: send a session to one replica.',
+        unit: 'ops',
+        queries: only(`sum(${rate('recourse_session_store_conflicts_total')})`, 'conflicts'),
+      },
+      {
+        kind: 'graph',
         title: 'Store errors',
         description:
           'Store operations that failed, per second, by operation and reason. The calls themselves continue (RETRY_BUDGET_ON_STORE_DOWN).',
@@ -194,14 +202,6 @@ export const SESSIONS_ROW: Row = {
           { expression: `max(${series('recourse_session_store_memory_used_bytes')})`, legend: 'used' },
           { expression: `max(${series('recourse_session_store_memory_max_bytes')})`, legend: 'maxmemory' },
         ],
-      },
-      {
-        kind: 'graph',
-        title: 'Updates decided again',
-        description:
-          'Updates of a record in Redis that another replica had changed meanwhile, per second. Each costs a round trip: send a session to one replica.',
-        unit: 'ops',
-        queries: only(`sum(${rate('recourse_session_store_conflicts_total')})`, 'conflicts'),
       },
       {
         kind: 'graph',
