@@ -10,7 +10,7 @@ import { defineTool } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
 import { TerminalToolError } from '#src/tools/tool-errors.ts';
 import { openConnection, toPostText } from './raw-http.ts';
-import { createRedisUnderTest } from './session-stores-under-test.ts';
+import { createRedisUnderTest, toRedisKey } from './session-stores-under-test.ts';
 import { type RunningService, startService } from './start-service.ts';
 import { timeLimit } from './time-limit.ts';
 
@@ -73,6 +73,27 @@ const countFailures = async ({ url }: RunningService): Promise<number> => {
   const text = await (await fetch(`${url}/metrics`)).text();
   const counts = text.matchAll(/^recourse_session_store_errors_total\{.*\} (\d+)$/gm);
   return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
+};
+
+const Budget = z.tuple([
+  z.number(),
+  z.number(),
+  z.number(),
+  z.number(),
+  z.string(),
+  z.array(z.looseObject({ lease: z.number(), joinUntil: z.number() })),
+]);
+
+/** Makes what a session remembers older, as if another replica had written it: the service's own clock cannot be moved. */
+const ageRecord = async (redis: Redis, key: string, ms: number): Promise<void> => {
+  const older: Record<string, string> = { v: randomUUID() };
+  for (const [field, text] of Object.entries(await redis.hgetall(key))) {
+    if (!field.startsWith('t:')) continue;
+    const [failures, used, epoch, failedAt, lastError, claims] = Budget.parse(JSON.parse(text));
+    const aged = claims.map((claim) => ({ ...claim, lease: claim.lease - ms, joinUntil: claim.joinUntil - ms }));
+    older[field] = JSON.stringify([failures, used, epoch, failedAt - ms, lastError, aged]);
+  }
+  if (Object.keys(older).length > 1) await redis.hset(key, older);
 };
 
 export type EndingsLab = {
@@ -196,7 +217,7 @@ export const createEndingsLab = async (redis: Redis, url: string): Promise<Endin
     'loses its client': disconnect,
     crashes: crash,
     'time passes': async (session) => {
-      await subject.age(toKey(session), LONG_MS);
+      await ageRecord(redis, toRedisKey(toKey(session)), LONG_MS);
       return [];
     },
   };
