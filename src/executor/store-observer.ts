@@ -30,6 +30,15 @@ export type StoreObserver = {
  */
 export type Keepable = 'journals' | 'results' | 'pending_results' | 'arguments' | 'deliveries';
 
+/** Of the memory of Redis: from here on this is not written any more. What is left is for marks, budgets, leases and ends. */
+export const KEPT_BELOW_PERCENT = {
+  journals: 75,
+  results: 75,
+  pending_results: 85,
+  arguments: 85,
+  deliveries: 85,
+} as const satisfies Record<Keepable, number>;
+
 /** Whether the shared store has room for such a thing now. */
 export type MayKeep = (what: Keepable) => boolean;
 

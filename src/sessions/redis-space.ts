@@ -1,16 +1,7 @@
-import type { Keepable, MayKeep, SpaceObserver, StoreFill } from '../executor/store-observer.ts';
+import { KEPT_BELOW_PERCENT, type MayKeep, type SpaceObserver, type StoreFill } from '../executor/store-observer.ts';
 import type { RedisClient } from './redis-client.ts';
 
-/** Of the memory of Redis: from here on this is not written any more. What is left is for marks, budgets, leases and ends. */
-export const KEPT_BELOW_PERCENT = {
-  journals: 75,
-  results: 75,
-  pending_results: 85,
-  arguments: 85,
-  deliveries: 85,
-} as const satisfies Record<Keepable, number>;
-
-// The scale of the levels above: what is kept within a second must fit into what is left.
+// The scale of the levels: what is kept within a second must fit into what is left.
 const EVERY_MS = 1000;
 
 /** Asks for the memory of Redis once a second. While that has not been answered everything is kept. */

@@ -1,5 +1,5 @@
 import type { CallSpec } from '../../executor/pending-calls.ts';
-import type { Keepable, MayKeep } from '../../executor/store-observer.ts';
+import { KEPT_BELOW_PERCENT, type Keepable, type MayKeep } from '../../executor/store-observer.ts';
 import {
   CALL_LEASE_MS,
   type CallLease,
@@ -17,7 +17,6 @@ import {
 } from '../../pending/call-records.ts';
 import type { Decide, RecordStore, Records } from '../../store/record-store.ts';
 import { createResultCap, withoutRoom } from '../keyed/keyed-results.ts';
-import { KEPT_BELOW_PERCENT } from '../redis-space.ts';
 import {
   decideBegin,
   decideCancellation,
