@@ -63,6 +63,7 @@ export const createWebhooks = (options: WebhooksOptions): ConfigurableWebhooks =
   const { store, observer, time, createId, redact, limitMs = LIMIT_MS, leaseMs = LEASE_MS } = options;
   const senders = new Map<string, EndpointSender>();
   const stopping = new Set<Promise<void>>();
+  const adding = new Set<Promise<unknown>>();
   let endpoints: ReadonlyMap<string, EndpointSettings> = new Map();
   const has = (tenant: string, endpoint: string): boolean => {
     const settings = endpoints.get(endpoint);
@@ -82,11 +83,15 @@ export const createWebhooks = (options: WebhooksOptions): ConfigurableWebhooks =
       const body = redact(JSON.stringify({ type, timestamp: new Date(since).toISOString(), data: toThin(data) }));
       const id = `msg_${once === undefined ? createId() : toStableId(tenant, type, once)}`;
       const delivery = { id, endpoint, tenant, body, since };
-      const adding = store.add(once === undefined ? delivery : { ...delivery, repeats: 'never' });
-      const kept = await adding.then(undefined, (error: unknown) => {
-        observer.failed(endpoint, error);
-        return 'full' as const;
-      });
+      const added = store
+        .add(once === undefined ? delivery : { ...delivery, repeats: 'never' })
+        .then(undefined, (error: unknown) => {
+          observer.failed(endpoint, error);
+          return 'full' as const;
+        });
+      adding.add(added);
+      const kept = await added;
+      adding.delete(added);
       if (kept !== 'kept')
         observer.attempted({ endpoint, id, attempt: 0, result: 'given_up', reason: WHY_NOT[kept], retryMs: null });
       senders.get(endpoint)?.wake();
@@ -110,7 +115,7 @@ export const createWebhooks = (options: WebhooksOptions): ConfigurableWebhooks =
     close: async () => {
       endpoints = new Map();
       for (const [name, sender] of senders) stop(name, sender);
-      await Promise.all(stopping);
+      await Promise.all([...stopping, ...adding]);
       const lost = await store.close();
       if (lost > 0) observer.lost(lost);
     },

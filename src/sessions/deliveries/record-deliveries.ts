@@ -24,6 +24,8 @@ const MOST_WAITING = { endpoint: 50_000, tenant: 10_000 } as const;
 const LIFE_MS = 30_000;
 // The rest of it at which it is renewed: one write in ten seconds, and not one a claim.
 const RENEW_AT_MS = 20_000;
+// Of a process that ends: what it still adds is everyone's so much later, when it has been written for certain.
+const LAST_LIFE_MS = 2000;
 
 type Options = {
   readonly store: RecordStore;
@@ -58,6 +60,7 @@ class RecordDeliveries implements DeliveryStore {
   readonly #endpoints: Records<Endpoint>;
   /** Those of which this process has a queue. */
   readonly #known = new Set<string>();
+  #isClosed = false;
   /** In which queue what this process has claimed is, where that is another one's. */
   readonly #takenOver = new Map<string, string>();
 
@@ -127,10 +130,11 @@ class RecordDeliveries implements DeliveryStore {
   async #renew(endpoint: string): Promise<{ readonly disabled: string | null; readonly abandoned: readonly string[] }> {
     const { queue } = this.#options;
     this.#known.add(endpoint);
+    const [lifeMs, renewAtMs] = this.#isClosed ? [LAST_LIFE_MS, LAST_LIFE_MS] : [LIFE_MS, RENEW_AT_MS];
     return this.#endpoints.update(
       endpoint,
       ({ queues, disabled }, now) => {
-        if ((queues.get(queue) ?? 0) - now < RENEW_AT_MS) queues.set(queue, now + LIFE_MS);
+        if ((queues.get(queue) ?? 0) - now < renewAtMs) queues.set(queue, now + lifeMs);
         return { disabled, abandoned: [...queues].flatMap(([name, until]) => (until <= now ? [name] : [])) };
       },
       'long',
@@ -206,6 +210,7 @@ class RecordDeliveries implements DeliveryStore {
   readonly close = async (): Promise<number> => {
     const { queue, survives } = this.#options;
     let lost = 0;
+    this.#isClosed = true;
     for (const endpoint of this.#known) {
       // At once everyone's.
       await this.#endpoints.update(endpoint, ({ queues }) => void queues.set(queue, 0), 'long');
