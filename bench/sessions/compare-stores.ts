@@ -1,10 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Round, RoundReport, SessionSettings, SessionStore } from '#src/executor/session-store.ts';
+import type { Round, RoundReport, SessionStore } from '#src/executor/session-store.ts';
 import { createStoreMemory } from '#src/memory/store-memory.ts';
 import { createRecordSessionStore } from '#src/sessions/record-session-store.ts';
 import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
@@ -12,6 +11,7 @@ import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 import type { RecordStore } from '#src/store/record-store.ts';
 import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
 import { createSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
+import { SETTINGS, startRedis } from './measured-redis.ts';
 
 // Sessions in memory, in SQLite and in Redis: processor time of Redis and of this process, microseconds a batch (admit and
 // settle), in slices that alternate. Pinned to a core:
@@ -21,14 +21,6 @@ const [SLICES = 12, SLICE_MS = 200] = process.argv.slice(2, 4).map(Number);
 const [WAY = '', SHAPE = ''] = process.argv.slice(4);
 const PORT = 18_301;
 
-const settings: SessionSettings = {
-  sessionRetries: 20,
-  cooldownMs: 900_000,
-  ttlMs: 86_400_000,
-  maxCalls: 0,
-  maxRounds: 0,
-  journal: 200,
-};
 const unpackRound = () => [];
 const now = (): number => performance.now();
 
@@ -87,11 +79,6 @@ const usedBy = (pid: number): number =>
     0,
   );
 
-const startRedis = (): ChildProcess =>
-  spawn(process.env['REDIS_SERVER'] ?? 'redis-server', ['--port', `${PORT}`, '--save', '', '--appendonly', 'no'], {
-    stdio: 'ignore',
-  });
-
 let commands = 0;
 const connect = async (): Promise<RedisClient> => {
   const client = createRedisClient(`redis://127.0.0.1:${PORT}`, 1000);
@@ -109,12 +96,12 @@ const connect = async (): Promise<RedisClient> => {
   return { ...client, call: counted(client.call), send: counted(client.send) };
 };
 
-const redis = startRedis();
+const redis = startRedis(PORT);
 const folder = await mkdtemp(join(tmpdir(), 'recourse-compare-'));
 const clients = await Promise.all([connect(), connect(), connect()]);
 const roomy = () => createStoreMemory({ totalBytes: 300_000_000 });
 const onRecords = (mode: 'memory' | 'redis', store: RecordStore): SessionStore =>
-  createRecordSessionStore({ mode, settings, unpackRound, store });
+  createRecordSessionStore({ mode, settings: SETTINGS, unpackRound, store });
 const swaps = (client: RedisClient): SessionStore =>
   onRecords(
     'redis',

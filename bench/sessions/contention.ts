@@ -1,9 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Admission, RoundReport, SessionSettings, SessionStore } from '#src/executor/session-store.ts';
+import type { Admission, RoundReport, SessionStore } from '#src/executor/session-store.ts';
 import { createRecordSessionStore } from '#src/sessions/record-session-store.ts';
 import { createRedisClient } from '#src/sessions/redis-client.ts';
 import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
+import { SETTINGS, startRedis } from './measured-redis.ts';
 
 // Batches of one session at once on several replicas, each with a connection of its own, all in this process: how long a batch
 // waits for the store (admit and settle), how often it is swapped, how many are given up. Pinned to a core:
@@ -16,15 +16,6 @@ const WARM_UP = 5;
 // Of the service.
 const TIMEOUTS = { short: 50, long: 1000 };
 const FAR_MS = 2;
-
-const settings: SessionSettings = {
-  sessionRetries: 20,
-  cooldownMs: 900_000,
-  ttlMs: 86_400_000,
-  maxCalls: 0,
-  maxRounds: 0,
-  journal: 200,
-};
 
 let swaps = 0;
 let conflicts = 0;
@@ -56,15 +47,10 @@ const openReplica = async (distanceMs: number): Promise<SessionStore> => {
     },
   });
   closers.push(client.disconnect);
-  return createRecordSessionStore({ mode: 'redis', settings, store, unpackRound: () => [] });
+  return createRecordSessionStore({ mode: 'redis', settings: SETTINGS, store, unpackRound: () => [] });
 };
 
 const closers: (() => void)[] = [];
-
-const startRedis = (): ChildProcess =>
-  spawn(process.env['REDIS_SERVER'] ?? 'redis-server', ['--port', `${PORT}`, '--save', '', '--appendonly', 'no'], {
-    stdio: 'ignore',
-  });
 
 const tools = [{ name: 'echo', retries: 3, maxCalls: null, effects: 'read', polling: false }] as const;
 
@@ -140,7 +126,7 @@ const farBeside = async (): Promise<void> => {
   describe(`one ${FAR_MS} ms away beside 8 lanes (${nearBatches} batches)`, waits);
 };
 
-const redis = startRedis();
+const redis = startRedis(PORT);
 await sleep(300);
 for (const replicas of [1, 2, 8]) await crowd(replicas);
 await farBeside();
