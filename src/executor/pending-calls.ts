@@ -1,6 +1,6 @@
-import type { Effects } from '../contract/failure.ts';
+import * as z from 'zod';
+import { EFFECTS } from '../contract/failure.ts';
 import type { PendingCall } from '../contract/tool-result.ts';
-import type { Background } from '../tools/tool.ts';
 import type { CallOutcome } from './call-outcome.ts';
 import type { RecordLease } from './keyed-store.ts';
 import type { Admission } from './session-store.ts';
@@ -16,40 +16,41 @@ export type AsyncTerms = {
 };
 
 /** What a pending call runs by, whichever process runs it. JSON: it is kept as its text. Times in Unix milliseconds. */
-export type CallSpec = {
-  readonly requestId: string;
-  readonly requestKey: string;
+export const CallSpec = z.object({
+  requestId: z.string(),
+  requestKey: z.string(),
   /** Of its batch: with the index it names the call, in every try of the batch. */
-  readonly recordKey: string;
-  readonly tenant: string;
-  readonly key: string | null;
+  recordKey: z.string(),
+  tenant: z.string(),
+  key: z.string().nullable(),
   /** SHA-256 of the API key that it came with, 64 hex digits: it runs only while that key may. undefined: it came without one. */
-  readonly keyHash?: string | undefined;
-  readonly caller: string;
-  readonly callerId: string | null;
-  readonly sessionKey: string | null;
-  readonly index: number;
-  readonly id: string | number | null;
+  keyHash: z.string().optional(),
+  caller: z.string(),
+  callerId: z.string().nullable(),
+  sessionKey: z.string().nullable(),
+  index: z.int(),
+  id: z.union([z.string(), z.number(), z.null()]),
   /** As it was asked for; `tool` is the tool's own. */
-  readonly name: string;
-  readonly tool: string;
-  readonly effects: Effects;
-  readonly background: Background;
+  name: z.string(),
+  tool: z.string(),
+  effects: z.enum(EFFECTS),
+  background: z.enum(['never', 'optional', 'always']),
   /** JSON text. */
-  readonly arguments: string;
+  arguments: z.string(),
   /** SHA-256 of tool and arguments, 64 hex digits. */
-  readonly fingerprint: string;
-  readonly timeoutMs: number;
-  readonly idempotencyKey: string | null;
+  fingerprint: z.string(),
+  timeoutMs: z.number(),
+  idempotencyKey: z.string().nullable(),
   /** With what the call settles in its session when it has ended; null without a session. */
-  readonly ticket: string | null;
+  ticket: z.string().nullable(),
   /** Of the tool, for the budget that its result tells. */
-  readonly retries: number;
-  readonly notify: string | null;
-  readonly traceId: string | null;
-  readonly acceptedAt: number;
-  readonly expiresAt: number;
-};
+  retries: z.number(),
+  notify: z.string().nullable(),
+  traceId: z.string().nullable(),
+  acceptedAt: z.number(),
+  expiresAt: z.number(),
+});
+export type CallSpec = Readonly<z.infer<typeof CallSpec>>;
 
 /** Where a pending call stands. `ended`: the JSON text of its result. */
 export type CallState =

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { CALL_LEASE_MS } from '../pending/call-records.ts';
 import type { Job, JobQueue, LaneState, ServedLane, Taking } from '../pending/job-queue.ts';
+import { CALL_LEASE_MS } from '../sessions/calls/call-records.ts';
 import { createRedisClient, openQueueConnection, type RedisAddress } from '../sessions/redis-client.ts';
 import { KEY_PREFIX } from '../store/key-prefix.ts';
 import { createJobShard, type JobShard } from './job-shard.ts';

@@ -1,12 +1,6 @@
 import * as z from 'zod';
-import { holderOf, RESULT_TTL_MS } from '../pending/call-records.ts';
-import {
-  type LiveCall,
-  type LiveCalls,
-  LOOK_AFTER_MS,
-  type PendingLimits,
-  toListedCall,
-} from '../sessions/calls/live-calls.ts';
+import { holderOf, RESULT_TTL_MS } from '../sessions/calls/call-kind.ts';
+import { type LiveCall, type LiveCalls, LOOK_AFTER_MS, type PendingLimits } from '../sessions/calls/live-calls.ts';
 import { createRedisScript, type RedisClient, toPatient } from '../sessions/redis-client.ts';
 import { KEY_PREFIX } from '../store/key-prefix.ts';
 
@@ -72,6 +66,6 @@ async function* listAll(client: RedisClient): ReturnType<LiveCalls['list']> {
     // Each entry is followed by its score.
     const fresh = words.filter((word, place) => place % 2 === 0 && !seen.has(word));
     for (const entry of fresh) seen.add(entry);
-    yield fresh.map(readEntry).map(toListedCall);
+    yield fresh.map(readEntry);
   } while (cursor !== '0');
 }

@@ -3,8 +3,8 @@ import type { PendingCall, RenderedResult } from '../contract/tool-result.ts';
 import type { CallState } from '../executor/pending-calls.ts';
 import { LOST_END, renderPending } from '../executor/pending-result.ts';
 import { toEndedResult } from '../executor/render-result.ts';
+import { toCallKey } from '../sessions/calls/call-kind.ts';
 import { createWatchAnsweredParts, type WatchAnsweredParts } from './answered-parts.ts';
-import { toCallKey } from './call-records.ts';
 import type { PendingService } from './pending-service.ts';
 
 /** How long a reading waits, in milliseconds, and for which ends; it waits no longer once `over` resolves. */

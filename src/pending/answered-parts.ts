@@ -1,5 +1,5 @@
 import type { RenderedResult } from '../contract/tool-result.ts';
-import type { PartsWatch } from './call-records.ts';
+import type { PartsWatch } from '../sessions/calls/call-signals.ts';
 import type { PendingService } from './pending-service.ts';
 
 /** The parts of the calls of one batch: each call once, under the index that it was first named by. */

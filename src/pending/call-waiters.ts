@@ -1,4 +1,5 @@
-import type { CallRecord, CallRecords } from './call-records.ts';
+import type { CallRecord } from '../sessions/calls/call-kind.ts';
+import type { CallRecords } from '../sessions/calls/call-records.ts';
 
 /** What somebody who waits for a call gets: its record when something has happened to it, or when the time is over. */
 export type CallWaiters = {

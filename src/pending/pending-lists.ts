@@ -1,6 +1,7 @@
 import type { CallSpec } from '../executor/pending-calls.ts';
-import type { CallRecord, CallRecords, CancelRequest } from './call-records.ts';
-import { handleOf } from './call-records.ts';
+import { type CallRecord, type CancelRequest, handleOf, KEY_HOLDER } from '../sessions/calls/call-kind.ts';
+import type { CallRecords } from '../sessions/calls/call-records.ts';
+import type { LiveCall } from '../sessions/calls/live-calls.ts';
 
 /** Which pending calls of a tenant are meant: those that fit all of it. */
 export type PendingFilter = {
@@ -96,11 +97,8 @@ type Cancelled = { readonly key: string } & Pick<CallSpec, 'tenant' | 'tool'>;
 const toCancelled = (key: string, record: CallRecord | null): readonly Cancelled[] =>
   record?.state === 'queued' ? [{ key, tenant: record.spec.tenant, tool: record.spec.tool }] : [];
 
-const mayFit = (
-  { key, keyHash }: { readonly key: string; readonly keyHash: string | null },
-  filter: PendingFilter,
-): boolean =>
-  key.startsWith(`${filter.tenant}:`) && (filter.keyHash === null || keyHash?.startsWith(filter.keyHash) === true);
+const mayFit = ({ key, holder }: LiveCall, { tenant, keyHash }: PendingFilter): boolean =>
+  key.startsWith(`${tenant}:`) && (keyHash === null || holder.startsWith(KEY_HOLDER + keyHash));
 
 const readFitting = async (
   keys: readonly string[],

@@ -2,7 +2,9 @@ import { hash } from 'node:crypto';
 import type { PendingCall } from '../contract/tool-result.ts';
 import type { Acceptance, AcceptedCall, CallSpec, CallState, PendingCalls } from '../executor/pending-calls.ts';
 import { renderLost } from '../executor/pending-result.ts';
-import { type CallRecord, type CallRecords, handleOf, type PartsWatch, toCallKey } from './call-records.ts';
+import { type CallRecord, handleOf, toCallKey } from '../sessions/calls/call-kind.ts';
+import type { CallRecords } from '../sessions/calls/call-records.ts';
+import type { PartsWatch } from '../sessions/calls/call-signals.ts';
 import { type CallWaiters, createCallWaiters } from './call-waiters.ts';
 import type { Job, JobEnd, JobQueue } from './job-queue.ts';
 

@@ -7,18 +7,18 @@ import type { ExecuteBatch } from '../executor/run-batch.ts';
 import type { SessionStore } from '../executor/session-store.ts';
 import type { ByteBudget } from '../memory/byte-budget.ts';
 import { HeldMemory } from '../memory/held-memory.ts';
-import type { ToolProgress } from '../tools/tool.ts';
 import {
   type CallLease,
   type CallProgress,
   type CallRecord,
-  type CallRecords,
   type CancelRequest,
   type Claim,
   handleOf,
   toCallKey,
   weighArguments,
-} from './call-records.ts';
+} from '../sessions/calls/call-kind.ts';
+import type { CallRecords } from '../sessions/calls/call-records.ts';
+import type { ToolProgress } from '../tools/tool.ts';
 import { toEarlyOutcome } from './early-outcome.ts';
 import type { Job, JobEnd } from './job-queue.ts';
 

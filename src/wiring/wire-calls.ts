@@ -1,10 +1,10 @@
 import type { Config } from '../config/settings/config.ts';
 import type { MayKeep } from '../executor/store-observer.ts';
 import type { ByteBudget } from '../memory/byte-budget.ts';
-import type { CallRecords } from '../pending/call-records.ts';
+import type { CallRecords } from '../sessions/calls/call-records.ts';
+import { createCallRecords, openEmbeddedCallRecords } from '../sessions/calls/call-records.ts';
 import { createLocalSignals, createRedisSignals } from '../sessions/calls/call-signals.ts';
 import { createLiveCalls, type PendingLimits } from '../sessions/calls/live-calls.ts';
-import { createCallRecords, openEmbeddedCallRecords } from '../sessions/calls/record-call-records.ts';
 import type { RedisClient, RedisSubscription } from '../sessions/redis-client.ts';
 import type { RecordStore } from '../store/record-store.ts';
 

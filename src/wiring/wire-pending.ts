@@ -10,11 +10,12 @@ import type { SessionStore } from '../executor/session-store.ts';
 import { createMemoryJobQueue } from '../jobs/memory-job-queue.ts';
 import { observeJobQueue } from '../jobs/observe-job-queue.ts';
 import type { ByteBudget } from '../memory/byte-budget.ts';
-import { type CallRecords, toCallKey } from '../pending/call-records.ts';
 import type { Job, JobEnd, JobQueue, Taking } from '../pending/job-queue.ts';
 import { createPendingLists, type PendingLists } from '../pending/pending-lists.ts';
 import { createPendingService, endHere, type PendingService } from '../pending/pending-service.ts';
 import { createWorker, type Worker } from '../pending/worker.ts';
+import { KEY_HOLDER, toCallKey } from '../sessions/calls/call-kind.ts';
+import type { CallRecords } from '../sessions/calls/call-records.ts';
 import { describeCauses } from '../telemetry/describe-error.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createQuietLine } from '../telemetry/repeated-lines.ts';
@@ -161,7 +162,8 @@ const createMayStart = ({ apiKeys, log, now }: Pick<WorkerParts, 'apiKeys' | 'lo
 /** Rejects where a call that has not ended names an API key. Where the store cannot be asked, each call is given back later. */
 const refuseCallsOfKeys = async (records: CallRecords, onFailed: (error: unknown) => void): Promise<void> => {
   const namesKey = async (): Promise<boolean> => {
-    for await (const calls of records.list()) if (calls.some(({ keyHash }) => keyHash !== null)) return true;
+    for await (const calls of records.list())
+      if (calls.some(({ holder }) => holder.startsWith(KEY_HOLDER))) return true;
     return false;
   };
   if ((await namesKey().catch(onFailed)) === true) throw new Error(`ROLE=worker: ${NO_KEYS}.`);

@@ -10,7 +10,7 @@ import type { EndedSessions, SessionSettings, SessionStore } from '../executor/s
 import type { MayKeep, SpaceObserver, StoreObserver } from '../executor/store-observer.ts';
 import { type ByteBudget, createByteBudget } from '../memory/byte-budget.ts';
 import { createStoreMemory, type StoreMemory, toRequestBytes, toStoreBytes } from '../memory/store-memory.ts';
-import type { CallRecords } from '../pending/call-records.ts';
+import type { CallRecords } from '../sessions/calls/call-records.ts';
 import { createFallbackEndedSessions, createRecordEndedSessions } from '../sessions/ended-sessions.ts';
 import { createRecordKeyedStore } from '../sessions/keyed/record-keyed-store.ts';
 import { createRecordPageTokens } from '../sessions/record-page-tokens.ts';

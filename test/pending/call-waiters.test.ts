@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import type { CallRecords } from '#src/pending/call-records.ts';
 import { createCallWaiters } from '#src/pending/call-waiters.ts';
+import type { CallRecords } from '#src/sessions/calls/call-records.ts';
 import {
   accept,
   createCallSpec,

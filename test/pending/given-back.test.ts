@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createByteBudget } from '#src/memory/byte-budget.ts';
-import { handleOf } from '#src/pending/call-records.ts';
 import { createWorker } from '#src/pending/worker.ts';
+import { handleOf } from '#src/sessions/calls/call-kind.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
 import { createSubject, now, settings } from '#test/executor/executor-lab.ts';

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { createMemoryJobQueue } from '#src/jobs/memory-job-queue.ts';
-import type { CallRecords } from '#src/pending/call-records.ts';
 import { createCallWaiters } from '#src/pending/call-waiters.ts';
 import type { Job, JobEnd } from '#src/pending/job-queue.ts';
 import { createPendingService, handleOfSpec } from '#src/pending/pending-service.ts';
+import type { CallRecords } from '#src/sessions/calls/call-records.ts';
 import {
   createCallSpec,
   createMemoryCallsUnderTest,

@@ -2,15 +2,16 @@ import type { Cluster, Redis } from 'ioredis';
 import type { CallSpec } from '#src/executor/pending-calls.ts';
 import { createRedisLiveCalls } from '#src/jobs/redis-live-calls.ts';
 import { type ByteBudget, createByteBudget } from '#src/memory/byte-budget.ts';
-import type { CallRecord, CallRecords, Claim } from '#src/pending/call-records.ts';
-import { createLocalSignals, createRedisSignals } from '#src/sessions/calls/call-signals.ts';
-import { createFallbackCallRecords } from '#src/sessions/calls/fallback-call-records.ts';
-import { createLiveCalls, type PendingLimits } from '#src/sessions/calls/live-calls.ts';
+import type { CallRecord, Claim } from '#src/sessions/calls/call-kind.ts';
+import type { CallRecords } from '#src/sessions/calls/call-records.ts';
 import {
   type CallRecordsOptions,
   createCallRecords,
   openEmbeddedCallRecords,
-} from '#src/sessions/calls/record-call-records.ts';
+} from '#src/sessions/calls/call-records.ts';
+import { createLocalSignals, createRedisSignals } from '#src/sessions/calls/call-signals.ts';
+import { createFallbackCallRecords } from '#src/sessions/calls/fallback-call-records.ts';
+import { createLiveCalls, type PendingLimits } from '#src/sessions/calls/live-calls.ts';
 import type { RedisClient, RedisSubscription } from '#src/sessions/redis-client.ts';
 import { createStoreAvailability } from '#src/sessions/store-availability.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';

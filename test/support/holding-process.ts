@@ -4,9 +4,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Job } from 'bullmq';
 import { createByteBudget } from '#src/memory/byte-budget.ts';
 import { createStoreMemory } from '#src/memory/store-memory.ts';
+import { createCallRecords } from '#src/sessions/calls/call-records.ts';
 import { createLocalSignals } from '#src/sessions/calls/call-signals.ts';
 import { createLiveCalls } from '#src/sessions/calls/live-calls.ts';
-import { createCallRecords } from '#src/sessions/calls/record-call-records.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 
 // A service that stops before or after a step of a pending call and waits there, so that a test can end or freeze its

@@ -1,63 +1,128 @@
 import * as z from 'zod';
-import { EFFECTS } from '../../contract/failure.ts';
-import type { CallSpec } from '../../executor/pending-calls.ts';
+import { CallSpec } from '../../executor/pending-calls.ts';
+import { SMALL_TEXT, weighJson } from '../../json/weigh-json.ts';
 import { textBytes } from '../../memory/bounded-store.ts';
-import { type CallProgress, type CallRecord, type CancelRequest, RESULT_TTL_MS } from '../../pending/call-records.ts';
-import type { Kind } from '../../store/record-store.ts';
+import type { Fields, Kind } from '../../store/record-store.ts';
 import { parseObject } from '../keyed/keyed-results.ts';
+import { NO_LIST, toChanges, toOwnFields } from '../record-fields.ts';
 
-/** A pending call as it is stored. Times by the store's clock; "" is a text that there is not. */
-export type StoredCall = {
-  /** null: there is none. */
-  call: {
-    state: CallRecord['state'];
-    begins: number;
-    cancel: CancelRequest;
-    lackedSince: number | null;
-    /** The number of the worker that holds it or held it last; 0: none has. */
-    fence: number;
-    /** 0: nobody holds it. */
-    leaseEndsAt: number;
-    /** Whoever made it knows of it. */
-    confirmed: boolean;
-    /** How many tries of its batch have created it. */
-    tries: number;
-    /** It ended without anybody knowing how. */
-    unknown: boolean;
-    readonly createdAt: number;
-    /** How long the record of a call that does not end lives. */
-    readonly lifeMs: number;
-    /** 0 before the end. */
-    endedAt: number;
-    /** JSON, with empty arguments. */
-    readonly spec: string;
-    /** JSON text; "" once the call has ended. */
-    arguments: string;
-    /** JSON */
-    progress: string;
-    /** JSON text */
-    result: string;
-  } | null;
+/** How long the result of a call is kept after its end, in milliseconds. */
+export const RESULT_TTL_MS = 24 * 60 * 60 * 1000;
+
+/** Names the record of a call: its tenant and its handle, so that no tenant finds the call of another. */
+export const toCallKey = (tenant: string, handle: string): string => `${tenant}:${handle}`;
+
+/** The handle in the name of a record. */
+export const handleOf = (key: string): string => key.slice(key.lastIndexOf(':') + 1);
+
+/** Under whom a pending call counts: its API key; where it came without one, its tenant, or the address of who is anonymous. */
+export const holderOf = ({ keyHash, caller }: Pick<CallSpec, 'keyHash' | 'caller'>): string =>
+  keyHash === undefined ? caller : `${KEY_HOLDER}${keyHash}`;
+
+/** What the holder of calls begins with that came with an API key, before its hash. */
+export const KEY_HOLDER = 'key:';
+
+const Progress = z.object({ done: z.number(), total: z.number().nullable(), message: z.string().nullable() });
+/** How far a call has said that it is. */
+export type CallProgress = Readonly<z.infer<typeof Progress>>;
+
+const FORMAT = 1;
+/** What changes with each step, and is no text. Times by the store's clock. */
+const Head = z.object({
+  format: z.literal(FORMAT),
+  /** `queued`: no worker holds it, or the one that does has not begun. */
+  state: z.enum(['queued', 'running', 'ended']),
+  /** How often its handler has begun, or may have. */
+  begins: z.int().nonnegative(),
+  /** What somebody asked of it: to end it where that does no harm, or in any case. */
+  cancel: z.enum(['no', 'asked', 'forced']),
+  /** When a worker first gave it back for want of its tool, in Unix milliseconds; null: none has. */
+  lackedSince: z.number().nullable(),
+  /** The number of the worker that holds it or held it last; 0: none has. */
+  fence: z.int().nonnegative(),
+  /** 0: nobody holds it. */
+  leaseEndsAt: z.number(),
+  /** Whoever made it knows of it. */
+  confirmed: z.boolean(),
+  /** How many tries of its batch have created it. */
+  tries: z.int(),
+  /** It ended without anybody knowing how. */
+  unknown: z.boolean(),
+  createdAt: z.number(),
+  /** How long the record of a call that does not end lives. */
+  lifeMs: z.number(),
+  /** 0 before the end. */
+  endedAt: z.number(),
+});
+
+export type Call = z.infer<typeof Head> & {
+  /** With the arguments, until the call has ended. null: it cannot be believed, or was not fetched. */
+  spec: CallSpec | null;
+  progress: CallProgress | null;
+  /** JSON text; null before the end. */
+  result: string | null;
 };
 
-type Call = NonNullable<StoredCall['call']>;
+/** A pending call as it is stored; null: there is none. */
+export type StoredCall = { call: Call | null };
+
+/** What is told of a pending call. */
+export type CallRecord = Readonly<
+  Pick<Call, 'state' | 'begins' | 'cancel' | 'lackedSince' | 'progress' | 'result'> & { spec: CallSpec }
+>;
+
+/** What somebody asked of a call. */
+export type CancelRequest = CallRecord['cancel'];
+
+/** null where there is none, or none that can be believed. */
+export const toCallRecord = ({ call }: StoredCall): CallRecord | null => {
+  if (call === null || call.spec === null) return null;
+  const { spec, state, begins, cancel, lackedSince, progress, result } = call;
+  return { spec, state, begins, cancel, lackedSince, progress, result };
+};
+
+/** A call that a worker holds: only under this number may it write. */
+export type CallLease = { readonly key: string; readonly fence: number };
+
+export type Claim =
+  | { readonly kind: 'held'; readonly lease: CallLease; readonly record: CallRecord }
+  /** Another worker holds it, for so long if it dies now. */
+  | { readonly kind: 'busy'; readonly retryAfterMs: number }
+  | { readonly kind: 'ended' }
+  /** Nothing is known of it: it has expired, or the store has lost it. */
+  | { readonly kind: 'gone' };
+
+export type Creation =
+  | { readonly kind: 'created' }
+  /** There is a record by this name: an earlier try of the same batch made it. */
+  | { readonly kind: 'exists' }
+  /** The same call of its session is pending, or has just ended, under this key: none was made. */
+  | { readonly kind: 'same'; readonly key: string }
+  | { readonly kind: 'full'; readonly of: 'session' | 'key' | 'service' | 'memory' | 'store'; readonly limit: number };
+
+/** `late`: after its worker may have lost the call. `unknown`: the result says that nobody knows how the call ended. */
+export type CommitKind = { readonly late: boolean; readonly unknown: boolean };
+
+/** A lease that has run out is no obstacle while no other worker has taken the call. */
+export const findHeld = ({ call }: StoredCall, { fence }: CallLease): Call | null =>
+  call !== null && call.state !== 'ended' && call.fence === fence ? call : null;
 
 /** What a look at one needs that reads neither arguments nor the result. */
 export const HEAD_FIELDS = ['h'] as const;
 export const VERSION_FIELDS = ['h', 'p'] as const;
 /** All but the arguments. */
 export const BRIEF_FIELDS = ['h', 's', 'p', 'r'] as const;
+const FIELDS: readonly string[] = [...BRIEF_FIELDS, 'a'];
 
 // Whoever makes a record confirms it with its next step.
 const UNCONFIRMED_MS = 60_000;
-// Measured: a record with its collections' places, without texts.
-const RECORD_BYTES = 900;
 
 /**
  * Pending calls as records. What changes with each step is one small field (`h`: format and all that is no text); the others are
  * written once: the spec (`s`), the arguments (`a`), how far the call is (`p`), the result (`r`).
  */
 export const callKind: Kind<StoredCall, Map<string, string>> = {
+  ...NO_LIST,
   name: 'call',
   memory: { records: 'pending', lists: null },
   // Arguments and results may be large, and a process knows most of the calls that it does not hold no more.
@@ -66,53 +131,66 @@ export const callKind: Kind<StoredCall, Map<string, string>> = {
   isPinned: ({ call }) => call !== null && call.state !== 'ended',
   ttlMs: ({ call }, now) => (call === null ? 0 : toEnd(call) - now),
   create: () => ({ call: null }),
-  decode: (fields) => ({
-    call: decodeCall(fields.get('h') ?? '', {
-      spec: fields.get('s') ?? '',
-      arguments: fields.get('a') ?? '',
-      progress: fields.get('p') ?? '',
-      result: fields.get('r') ?? '',
-    }),
-  }),
-  toSaved: (_stored, fields) => new Map(fields),
-  changes: ({ call }, saved) => {
-    const set: string[] = [];
-    const gone: string[] = [];
-    const put = (field: string, text: string): void => {
-      if (text === (saved.get(field) ?? '')) return;
-      saved.set(field, text);
-      if (text === '') gone.push(field);
-      else set.push(field, text);
+  decode: (fields) => {
+    const head = Head.safeParse(parseObject(fields.get('h') ?? '')).data;
+    if (head === undefined) return { call: null };
+    const spec = CallSpec.safeParse(parseObject(fields.get('s') ?? '')).data;
+    return {
+      call: {
+        ...head,
+        spec: spec === undefined ? null : { ...spec, arguments: fields.get('a') ?? '' },
+        progress: Progress.safeParse(parseObject(fields.get('p') ?? '')).data ?? null,
+        result: fields.get('r') ?? null,
+      },
     };
-    put('h', call === null ? '' : encodeHead(call));
-    put('s', call?.spec ?? '');
-    put('a', call?.arguments ?? '');
-    put('p', call?.progress ?? '');
-    put('r', call?.result ?? '');
-    return { set, gone };
   },
-  takeAdded: () => NONE,
-  toKeep: () => 0,
+  toSaved: (_stored, fields) => toOwnFields(fields, (name) => FIELDS.includes(name)),
+  changes: ({ call }, saved) => toChanges(call === null ? new Map() : toTexts(call, saved), saved),
   isEmpty: ({ call }) => call === null,
-  bytes: ({ call }) =>
-    call === null
-      ? 0
-      : RECORD_BYTES +
-        textBytes(call.spec) +
-        textBytes(call.arguments) +
-        textBytes(call.progress) +
-        textBytes(call.result),
+  bytes: ({ call }) => {
+    if (call === null) return 0;
+    const { spec, progress, result } = call;
+    return RECORD_BYTES + toSpecBytes(spec) + textBytes(progress?.message ?? '') + textBytes(result ?? '');
+  },
 };
-
-const NONE = [] as const;
 
 const toEnd = ({ state, confirmed, createdAt, lifeMs, endedAt }: Call): number => {
   if (state === 'ended') return endedAt + RESULT_TTL_MS;
   return createdAt + (confirmed ? lifeMs : UNCONFIRMED_MS);
 };
 
+// What could not be read stays as it is.
+const toTexts = ({ spec, progress, result, ...head }: Call, saved: Fields): Fields => {
+  const texts = new Map([['h', JSON.stringify(head)]]);
+  const put = (name: string, text: string | null = saved.get(name) ?? null): void => {
+    if (text !== null && text !== '') texts.set(name, text);
+  };
+  put('s', spec === null ? undefined : JSON.stringify({ ...spec, arguments: '' }));
+  put('a', spec?.arguments);
+  put('p', progress === null ? undefined : JSON.stringify(progress));
+  put('r', result);
+  return texts;
+};
+
+// Measured: a record with its collections' places, without texts.
+const RECORD_BYTES = 900;
+
+const toSpecBytes = (spec: CallSpec | null): number => {
+  let bytes = 0;
+  for (const member of Object.values(spec ?? {})) if (typeof member === 'string') bytes += textBytes(member);
+  return bytes;
+};
+
+/** What a call takes of the heap while it is pending, in bytes, whatever text of it the caller chose: an id of any length for one. */
+export const weighCall = (spec: CallSpec): number => RECORD_BYTES + weighArguments(spec) + toSpecBytes(spec);
+
+/** What the arguments of a call take while it runs, beside their text, in bytes: their value, and its copy for a tool host. */
+export const weighArguments = ({ arguments: text }: Pick<CallSpec, 'arguments'>): number =>
+  text.length <= SMALL_TEXT ? 0 : weighJson(text);
+
 /** A call that was just accepted. */
 export const createCall = (spec: CallSpec, now: number): Call => ({
+  format: FORMAT,
   state: 'queued',
   begins: 0,
   cancel: 'no',
@@ -125,91 +203,7 @@ export const createCall = (spec: CallSpec, now: number): Call => ({
   createdAt: now,
   lifeMs: Math.max(0, Math.ceil(spec.expiresAt - spec.acceptedAt)) + RESULT_TTL_MS,
   endedAt: 0,
-  spec: JSON.stringify({ ...spec, arguments: '' }),
-  arguments: spec.arguments,
-  progress: '',
-  result: '',
+  spec,
+  progress: null,
+  result: null,
 });
-
-const FORMAT = 1;
-const Head = z.object({
-  format: z.literal(FORMAT),
-  state: z.enum(['queued', 'running', 'ended']),
-  begins: z.int().nonnegative(),
-  cancel: z.enum(['no', 'asked', 'forced']),
-  lackedSince: z.number().nullable(),
-  fence: z.int().nonnegative(),
-  leaseEndsAt: z.number(),
-  confirmed: z.boolean(),
-  tries: z.int(),
-  unknown: z.boolean(),
-  createdAt: z.number(),
-  lifeMs: z.number(),
-  endedAt: z.number(),
-});
-type Texts = Pick<Call, 'spec' | 'arguments' | 'progress' | 'result'>;
-
-const encodeHead = ({
-  spec: _spec,
-  arguments: _arguments,
-  progress: _progress,
-  result: _result,
-  ...head
-}: Call): string => JSON.stringify({ format: FORMAT, ...head } satisfies z.infer<typeof Head>);
-
-/** null where there is none, or none that can be believed. */
-const decodeCall = (text: string, texts: Texts): Call | null => {
-  const read = Head.safeParse(parseObject(text)).data;
-  if (read === undefined) return null;
-  const { format: _format, ...head } = read;
-  return { ...head, ...texts };
-};
-
-const Text = z.string();
-const Progress = z.object({ done: z.number(), total: z.number().nullable(), message: Text.nullable() });
-
-const Spec = z.object({
-  requestId: Text,
-  requestKey: Text,
-  recordKey: Text,
-  tenant: Text,
-  key: Text.nullable(),
-  keyHash: Text.optional(),
-  caller: Text,
-  callerId: Text.nullable(),
-  sessionKey: Text.nullable(),
-  index: z.int(),
-  id: z.union([Text, z.number(), z.null()]),
-  name: Text,
-  tool: Text,
-  effects: z.enum(EFFECTS),
-  background: z.enum(['never', 'optional', 'always']),
-  arguments: Text,
-  fingerprint: Text,
-  timeoutMs: z.number(),
-  idempotencyKey: Text.nullable(),
-  ticket: Text.nullable(),
-  retries: z.number(),
-  notify: Text.nullable(),
-  traceId: Text.nullable(),
-  acceptedAt: z.number(),
-  expiresAt: z.number(),
-}) satisfies z.ZodType<CallSpec>;
-
-/** What the call runs by, without its arguments; null where that cannot be believed. */
-export const readSpec = (text: string): CallSpec | null => Spec.safeParse(parseObject(text)).data ?? null;
-
-const readProgress = (text: string): CallProgress | null => Progress.safeParse(parseObject(text)).data ?? null;
-
-/** null where there is none, or none that can be believed. */
-export const toCallRecord = ({ call }: StoredCall): CallRecord | null => {
-  const spec = call === null ? null : readSpec(call.spec);
-  if (call === null || spec === null) return null;
-  const { state, begins, cancel, lackedSince } = call;
-  return {
-    spec: { ...spec, arguments: call.arguments },
-    ...{ state, begins, cancel, lackedSince },
-    progress: readProgress(call.progress),
-    result: call.result === '' ? null : call.result,
-  };
-};

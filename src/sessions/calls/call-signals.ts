@@ -1,135 +1,115 @@
-import type { CallListener, PartsWatch } from '../../pending/call-records.ts';
 import { KEY_PREFIX } from '../../store/key-prefix.ts';
 import type { Listening, RedisClient, RedisSubscription } from '../redis-client.ts';
 
-type PartListener = (valueJson: string) => void;
+/** Hears that something has happened to a call: it ended, its progress or its cancellation changed. */
+export type CallListener = (key: string) => void;
+
+/** Hears of the parts of one call. `ready` resolves when they arrive, also where they never will; it never rejects. */
+export type PartsWatch = Listening;
 
 /** Tells of what happens to calls, after it has been kept. Best effort: who waits reads again once a second. */
 export type CallSignals = {
   readonly publish: (key: string) => void;
   readonly watch: (listener: CallListener) => () => void;
   /** Tells a part, once it is known that the call is held. Parts of a call stay in their order. */
-  readonly publishPart: (key: string, valueJson: string, isHeld: () => boolean | Promise<boolean>) => void;
-  readonly watchParts: (key: string, listener: PartListener) => PartsWatch;
+  readonly publishPart: (key: string, valueJson: string, isHeld: () => Promise<boolean>) => void;
+  readonly watchParts: (key: string, listener: (valueJson: string) => void) => PartsWatch;
 };
 
-/** Who listens to which call, in this process. */
-class ListenersByCall {
-  readonly #calls = new Map<string, Set<PartListener>>();
-
-  get calls(): number {
-    return this.#calls.size;
-  }
-
-  /** `first`: nobody listened to the call before. */
-  add(key: string, listener: PartListener): 'first' | 'further' {
-    const known = this.#calls.get(key);
-    if (known === undefined) this.#calls.set(key, new Set([listener]));
-    else known.add(listener);
-    return known === undefined ? 'first' : 'further';
-  }
-
-  /** `last`: nobody listens to the call any more. */
-  delete(key: string, listener: PartListener): 'last' | 'others' {
-    const ofCall = this.#calls.get(key);
-    if (ofCall?.delete(listener) !== true || ofCall.size > 0) return 'others';
-    this.#calls.delete(key);
-    return 'last';
-  }
-
-  tell(key: string, valueJson: string): void {
-    for (const listener of this.#calls.get(key) ?? []) listener(valueJson);
-  }
-}
-
-const ignore = (): void => undefined;
+/** What carries messages. `subscribe` is asked for nothing before the first `watch`; a channel has one listener. */
+type Carrier = Pick<RedisSubscription, 'subscribe'> & {
+  readonly publish: (channel: string, message: string) => unknown;
+  readonly mostUnansweredBytes: number;
+  readonly mostChannels: number;
+};
 
 /** Between the parts of one process. */
 export const createLocalSignals = (): CallSignals => {
-  const listeners = new Set<CallListener>();
-  const parts = new ListenersByCall();
-  return {
-    publish: (key) => {
-      for (const listener of listeners) listener(key);
+  const channels = new Map<string, CallListener>();
+  return createSignals({
+    publish: (channel, message) => channels.get(channel)?.(message),
+    subscribe: (channel, listener) => {
+      channels.set(channel, listener);
+      return { ready: Promise.resolve(), stop: () => void channels.delete(channel) };
     },
-    watch: (listener) => {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
-    publishPart: (key, valueJson, isHeld) =>
-      void Promise.resolve(isHeld()).then((held) => held && parts.tell(key, valueJson), ignore),
-    watchParts: (key, listener) => {
-      parts.add(key, listener);
-      return { ready: Promise.resolve(), stop: () => void parts.delete(key, listener) };
-    },
-  };
+    mostUnansweredBytes: Number.POSITIVE_INFINITY,
+    mostChannels: Number.POSITIVE_INFINITY,
+  });
 };
+
+/** Between processes. */
+export const createRedisSignals = ({
+  client,
+  subscription,
+}: {
+  readonly client: Pick<RedisClient, 'publish'>;
+  readonly subscription: Pick<RedisSubscription, 'subscribe'>;
+}): CallSignals =>
+  createSignals({
+    // A user of Redis may lack the right to publish.
+    publish: (channel, message) => client.publish(channel, message).then(ignore, ignore),
+    subscribe: subscription.subscribe,
+    // What Redis has not taken yet, of all calls of this process. Larger, and the end of a call would wait behind its parts.
+    mostUnansweredBytes: 1_048_576,
+    // Each is subscribed to again every five seconds. Readers of further calls get no parts.
+    mostChannels: 5000,
+  });
 
 const CHANNEL = `${KEY_PREFIX}:pending`;
 const PARTS = `${KEY_PREFIX}:parts:`;
-// What Redis has not taken yet, of all calls of this process. Larger, and the end of a call would wait behind its parts.
-const MOST_UNANSWERED_BYTES = 1_048_576;
-// Each is a channel that is subscribed to again every five seconds. Readers of further calls get no parts.
-const MOST_WATCHED_CALLS = 5000;
 
-type RedisSignalsOptions = {
-  readonly client: Pick<RedisClient, 'publish'>;
-  /** Asked for nothing before the first `watch`. */
-  readonly subscription: Pick<RedisSubscription, 'subscribe'>;
-};
-
-/** Between processes. Parts have a channel for each call, so that a process hears only of those that somebody watches here. */
-export const createRedisSignals = ({ client, subscription }: RedisSignalsOptions): CallSignals => {
-  const listeners = new Set<CallListener>();
-  let isSubscribed = false;
-  // A user of Redis may lack the right to publish.
-  const publish = (channel: string, message: string): Promise<unknown> =>
-    client.publish(channel, message).then(ignore, ignore);
+/** Parts have a channel for each call, so that a process hears only of those that somebody watches here. */
+const createSignals = (carrier: Carrier): CallSignals => {
+  const hear = createHear(carrier);
+  let isHearing = false;
   let unanswered = 0;
   return {
-    publish: (key) => void publish(CHANNEL, key),
+    publish: (key) => void carrier.publish(CHANNEL, key),
     watch: (listener) => {
-      listeners.add(listener);
-      if (!isSubscribed) {
-        isSubscribed = true;
-        subscription.subscribe(CHANNEL, (key) => {
-          for (const each of listeners) each(key);
-        });
-      }
-      return () => void listeners.delete(listener);
+      // For good, once somebody has: a message would be missed while the channel is left and joined again.
+      if (!isHearing) hear(CHANNEL, ignore);
+      isHearing = true;
+      return hear(CHANNEL, listener).stop;
     },
     publishPart: (key, valueJson, isHeld) => {
       const bytes = Buffer.byteLength(valueJson);
-      if (unanswered + bytes > MOST_UNANSWERED_BYTES) return;
+      if (unanswered + bytes > carrier.mostUnansweredBytes) return;
       unanswered += bytes;
       const answered = (): void => {
         unanswered -= bytes;
       };
-      Promise.resolve(isHeld())
-        .then((held) => (held ? publish(PARTS + key, valueJson) : undefined))
+      isHeld()
+        .then((held) => (held ? carrier.publish(PARTS + key, valueJson) : undefined))
         .then(answered, answered);
     },
-    watchParts: createWatchParts(subscription),
+    watchParts: (key, listener) => hear(PARTS + key, listener),
   };
 };
 
-const createWatchParts = (subscription: Pick<RedisSubscription, 'subscribe'>): CallSignals['watchParts'] => {
-  const listeners = new ListenersByCall();
-  const channels = new Map<string, Listening>();
-  return (key, listener) => {
-    if (!channels.has(key) && listeners.calls >= MOST_WATCHED_CALLS) return UNHEARD;
-    if (listeners.add(key, listener) === 'first')
-      channels.set(
-        key,
-        subscription.subscribe(PARTS + key, (valueJson) => listeners.tell(key, valueJson)),
-      );
+/** Any number of listeners of a channel. */
+const createHear = ({ subscribe, mostChannels }: Carrier): Carrier['subscribe'] => {
+  const channels = new Map<string, { readonly listeners: Set<CallListener>; readonly listening: Listening }>();
+  const open = (channel: string) => {
+    const listeners = new Set<CallListener>();
+    const listening = subscribe(channel, (message) => {
+      for (const listener of listeners) listener(message);
+    });
+    return { listeners, listening };
+  };
+  return (name, listener) => {
+    if (!channels.has(name) && channels.size >= mostChannels) return UNHEARD;
+    const channel = channels.get(name) ?? open(name);
+    channels.set(name, channel);
+    channel.listeners.add(listener);
     const stop = (): void => {
-      if (listeners.delete(key, listener) !== 'last') return;
-      channels.get(key)?.stop();
-      channels.delete(key);
+      if (!channel.listeners.delete(listener) || channel.listeners.size > 0) return;
+      channels.delete(name);
+      channel.listening.stop();
     };
-    return { ready: channels.get(key)?.ready ?? Promise.resolve(), stop };
+    return { ready: channel.listening.ready, stop };
   };
 };
 
-const UNHEARD: PartsWatch = { ready: Promise.resolve(), stop: () => undefined };
+const ignore = (): void => undefined;
+
+const UNHEARD: PartsWatch = { ready: Promise.resolve(), stop: ignore };

@@ -1,5 +1,5 @@
-import type { CallRecords } from '../../pending/call-records.ts';
 import type { StoreAvailability } from '../store-availability.ts';
+import type { CallRecords } from './call-records.ts';
 
 /**
  * Stands before records that can fail: while the store is away each step rejects at once, so that an outage costs one

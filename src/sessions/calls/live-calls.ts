@@ -1,7 +1,6 @@
 import type { CallSpec } from '../../executor/pending-calls.ts';
-import { textBytes } from '../../memory/bounded-store.ts';
 import type { ByteBudget, ByteHold } from '../../memory/byte-budget.ts';
-import { type Creation, holderOf, type ListedCall, weighArguments } from '../../pending/call-records.ts';
+import { type Creation, holderOf, weighCall } from './call-kind.ts';
 
 /** How many calls may be pending at once. */
 export type PendingLimits = {
@@ -31,20 +30,12 @@ export type LiveCalls = {
   /** Calls whose time to be looked at has come, each to one asker; it is put off. */
   readonly popDue: (most: number) => Promise<readonly LiveCall[]>;
   /** All of them, a part at a time. */
-  readonly list: () => AsyncIterable<readonly ListedCall[]>;
+  readonly list: () => AsyncIterable<readonly LiveCall[]>;
 };
-
-/** How a list names a call. */
-export const toListedCall = ({ key, holder }: LiveCall): ListedCall => ({
-  key,
-  keyHash: holder.startsWith('key:') ? holder.slice('key:'.length) : null,
-});
 
 /** A call that nobody has looked at for so long is looked at by the sweep. */
 export const LOOK_AFTER_MS = 15_000;
 const LISTED_AT_ONCE = 500;
-// Measured: a record with its collections' places, without texts.
-const RECORD_BYTES = 900;
 
 type Options = {
   readonly limits: Omit<PendingLimits, 'ofSession'>;
@@ -73,7 +64,7 @@ class EmbeddedLiveCalls implements LiveCalls {
     const ofKey = this.#holders.get(holderOf(spec)) ?? 0;
     if (ofKey >= limits.ofKey) return { kind: 'full', of: 'key', limit: limits.ofKey };
     if (this.#calls.size >= limits.ofService) return { kind: 'full', of: 'service', limit: limits.ofService };
-    const hold = budget.open(spec.caller, weigh(spec));
+    const hold = budget.open(spec.caller, weighCall(spec));
     if (hold === null) return { kind: 'full', of: 'memory', limit: budget.limitBytes };
     this.#add({ key, holder: holderOf(spec), lookAt: now() + LOOK_AFTER_MS, hold });
     return 'entered';
@@ -82,7 +73,7 @@ class EmbeddedLiveCalls implements LiveCalls {
   // It is in memory, or will be: whatever room there is. And nobody has looked at it.
   enterAgain(key: string, spec: CallSpec): void {
     if (this.#calls.has(key)) return;
-    const hold = this.#options.budget.openBeyond(spec.caller, weigh(spec));
+    const hold = this.#options.budget.openBeyond(spec.caller, weighCall(spec));
     this.#add({ key, holder: holderOf(spec), lookAt: 0, hold });
   }
 
@@ -112,13 +103,10 @@ class EmbeddedLiveCalls implements LiveCalls {
   }
 
   // The event loop has other turns between two parts.
-  async *list(): AsyncIterable<readonly ListedCall[]> {
+  async *list(): ReturnType<LiveCalls['list']> {
     const calls = [...this.#calls.values()];
     for (let from = 0; from < calls.length; from += LISTED_AT_ONCE) {
-      yield calls
-        .slice(from, from + LISTED_AT_ONCE)
-        .filter(({ key }) => this.#calls.has(key))
-        .map(toListedCall);
+      yield calls.slice(from, from + LISTED_AT_ONCE).filter(({ key }) => this.#calls.has(key));
       await new Promise((resolve) => setImmediate(resolve));
     }
   }
@@ -128,10 +116,3 @@ class EmbeddedLiveCalls implements LiveCalls {
     this.#holders.set(entry.holder, (this.#holders.get(entry.holder) ?? 0) + 1);
   }
 }
-
-/** Whatever text of it the caller chose, an id of any length for one. */
-const weigh = (spec: CallSpec): number => {
-  let bytes = RECORD_BYTES + weighArguments(spec);
-  for (const member of Object.values(spec)) if (typeof member === 'string') bytes += textBytes(member);
-  return bytes;
-};

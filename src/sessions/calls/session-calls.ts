@@ -1,7 +1,10 @@
 import type { CallSpec } from '../../executor/pending-calls.ts';
-import { type Creation, RESULT_TTL_MS } from '../../pending/call-records.ts';
 import type { Kind, RecordStore } from '../../store/record-store.ts';
-import type { Peeked } from './call-decisions.ts';
+import { NO_LIST, toChanges, toOwnFields } from '../record-fields.ts';
+import { type Creation, RESULT_TTL_MS } from './call-kind.ts';
+
+/** What a call is to the lists that name it. `unconfirmed`: being made, or never will be. */
+export type Peeked = 'gone' | 'ended' | 'unconfirmed' | 'held' | 'waiting';
 
 /** A call in the list of its session. */
 type Entry = { readonly enteredAt: number; readonly fingerprint: string };
@@ -13,9 +16,13 @@ const ENTRY_BYTES = 400;
 // A field for each, whose name begins with its format.
 const FORMAT = '1:';
 
-const toText = ({ enteredAt, fingerprint }: Entry): string => `${enteredAt} ${fingerprint}`;
+const toField = ([key, { enteredAt, fingerprint }]: readonly [string, Entry]): [string, string] => [
+  FORMAT + key,
+  `${enteredAt} ${fingerprint}`,
+];
 
 const sessionCallsKind: Kind<ListedCalls, Map<string, string>> = {
+  ...NO_LIST,
   name: 'calls',
   // As many as there are pending calls at most, whose number is bounded.
   memory: { records: null, lists: null },
@@ -31,31 +38,11 @@ const sessionCallsKind: Kind<ListedCalls, Map<string, string>> = {
     }
     return calls;
   },
-  toSaved: (_calls, fields) => new Map(fields),
-  changes: (calls, saved) => {
-    const set: string[] = [];
-    const gone: string[] = [];
-    for (const [key, entry] of calls) {
-      const field = FORMAT + key;
-      const text = toText(entry);
-      if (saved.get(field) === text) continue;
-      saved.set(field, text);
-      set.push(field, text);
-    }
-    for (const field of [...saved.keys()]) {
-      if (!field.startsWith(FORMAT) || calls.has(field.slice(FORMAT.length))) continue;
-      saved.delete(field);
-      gone.push(field);
-    }
-    return { set, gone };
-  },
-  takeAdded: () => NONE,
-  toKeep: () => 0,
+  toSaved: (_calls, fields) => toOwnFields(fields, (name) => name.startsWith(FORMAT)),
+  changes: (calls, saved) => toChanges(new Map([...calls].map(toField)), saved),
   isEmpty: ({ size }) => size === 0,
   bytes: ({ size }) => ENTRY_BYTES * size,
 };
-
-const NONE = [] as const;
 
 // Until the record of an entry is made and confirmed: two steps of a second each.
 const MAKING_MS = 5000;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { CallLease } from '#src/pending/call-records.ts';
+import type { CallLease } from '#src/sessions/calls/call-kind.ts';
 import {
   accept,
   type CallRecordsUnderTest,

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { CallRecords } from '#src/pending/call-records.ts';
+import type { CallRecords } from '#src/sessions/calls/call-records.ts';
 import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
 import { LONG_TIMEOUT_MS } from '#src/store/command-timeout.ts';
 import {

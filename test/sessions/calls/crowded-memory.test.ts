@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createStoreMemory } from '#src/memory/store-memory.ts';
-import type { CallLease } from '#src/pending/call-records.ts';
+import type { CallLease } from '#src/sessions/calls/call-kind.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 import { accept, openEmbeddedCalls, SURE, take } from '#test/support/call-records-under-test.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { CallRecords } from '#src/pending/call-records.ts';
+import type { CallRecords } from '#src/sessions/calls/call-records.ts';
 import {
   accept,
   type CreateCallRecordsUnderTest,

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import type { CallRecords } from '#src/pending/call-records.ts';
+import type { CallRecords } from '#src/sessions/calls/call-records.ts';
 import { createRedisClient, createRedisSubscription } from '#src/sessions/redis-client.ts';
 import {
   ALL_CALLERS,
@@ -102,7 +102,7 @@ test('a call of an API key is in the list of all calls once, also when a worker 
   const listed = async () => (await Array.fromAsync(records.list())).flat();
   // What a taking enters is written before the next answer.
   await records.find(key);
-  expect(await listed()).toEqual([{ key, keyHash: 'a'.repeat(64) }]);
+  expect(await listed()).toEqual([{ key, holder: `key:${'a'.repeat(64)}` }]);
   await records.commit(lease, '{}', SURE);
   await expect.poll(listed, WAIT).toEqual([]);
 });

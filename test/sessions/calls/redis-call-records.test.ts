@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import type { CallRecords } from '#src/pending/call-records.ts';
+import type { CallRecords } from '#src/sessions/calls/call-records.ts';
 import { createRedisClient, createRedisSubscription } from '#src/sessions/redis-client.ts';
 import {
   ALL_CALLERS,

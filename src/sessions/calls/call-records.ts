@@ -1,0 +1,400 @@
+import type { CallSpec } from '../../executor/pending-calls.ts';
+import { KEPT_BELOW_PERCENT, type MayKeep } from '../../executor/store-observer.ts';
+import type { Decide, RecordStore, Records } from '../../store/record-store.ts';
+import { createResultCap, withoutRoom } from '../keyed/keyed-results.ts';
+import {
+  BRIEF_FIELDS,
+  type Call,
+  type CallLease,
+  type CallProgress,
+  type CallRecord,
+  type CancelRequest,
+  type Claim,
+  type CommitKind,
+  type Creation,
+  callKind,
+  createCall,
+  findHeld,
+  HEAD_FIELDS,
+  holderOf,
+  type StoredCall,
+  toCallRecord,
+  VERSION_FIELDS,
+} from './call-kind.ts';
+import type { CallListener, CallSignals, PartsWatch } from './call-signals.ts';
+import type { LiveCall, LiveCalls } from './live-calls.ts';
+import { createSessionCalls, type Peeked, type SessionCalls } from './session-calls.ts';
+
+/** How long a worker that does not renew its lease holds a call, in milliseconds, by default. */
+export const CALL_LEASE_MS = 6000;
+
+export type CallRecordsOptions = {
+  readonly store: RecordStore;
+  /** `process`: gone when this process ends. `file`: the next process on this machine goes on with them. `durable`: others do. */
+  readonly durability: 'durable' | 'file' | 'process';
+  /** Whether memory is held here for the arguments of all calls that have not ended: a worker need not hold it again. */
+  readonly holdsArguments: boolean;
+  readonly signals: CallSignals;
+  readonly live: LiveCalls;
+  /** How many calls of a session may be pending at once. */
+  readonly ofSession: number;
+  /** How long is waited for another process, or another batch of this one, that is making a call. */
+  readonly makingPauseMs: number;
+  readonly leaseMs?: number;
+  readonly maxResultBytes?: number;
+  /** Left out: there is room for everything. */
+  readonly mayKeep?: MayKeep;
+};
+
+/** The records of pending calls, or what stands before them. */
+export type CallRecords = Pick<StoredCallRecords, keyof StoredCallRecords>;
+
+export const createCallRecords = (options: CallRecordsOptions): CallRecords => new StoredCallRecords(options);
+
+/**
+ * The same of a store that only this process has, with what it kept when the process before this one ended: nobody holds those
+ * calls any more, and a sweep looks at them at once.
+ */
+export const openEmbeddedCallRecords = async (
+  options: CallRecordsOptions,
+  keys: readonly string[],
+): Promise<CallRecords> => {
+  const calls = options.store.open(callKind);
+  const takeBack = async (key: string): Promise<void> => {
+    const returned = ({ call }: StoredCall): CallSpec | null => {
+      if (call === null || call.state === 'ended') return null;
+      call.leaseEndsAt = 0;
+      return call.spec;
+    };
+    const spec = await calls.update(key, returned, 'long');
+    if (spec !== null) options.live.enterAgain(key, spec);
+  };
+  for (let from = 0; from < keys.length; from += TAKEN_BACK_AT_ONCE)
+    await Promise.all(keys.slice(from, from + TAKEN_BACK_AT_ONCE).map(takeBack));
+  return createCallRecords(options);
+};
+
+// Entries that one question for calls that are due goes through, as a multiple of what it wants: most have a worker.
+const DUE_ROUNDS = 5;
+// Of a shorter result next to nothing is gained by leaving its value out.
+const BRIEF_FROM_BYTES = 2048;
+const TAKEN_BACK_AT_ONCE = 100;
+
+/**
+ * The records of pending calls: the truth about each, whatever a queue says. Each step is one decision on a record, which waits
+ * at most a second until it is kept. All reject when the store fails. A record that has not ended is never dropped for want of
+ * room: there `create` answers `full`.
+ */
+class StoredCallRecords {
+  readonly durability: CallRecordsOptions['durability'];
+  readonly holdsArguments: boolean;
+  /** How long a worker that does not renew its lease holds a call, in milliseconds. It renews it four times as often. */
+  readonly leaseMs: number;
+  readonly #options: CallRecordsOptions;
+  readonly #calls: Records<StoredCall>;
+  readonly #sessions: SessionCalls;
+
+  constructor(options: CallRecordsOptions) {
+    const { store, ofSession, makingPauseMs, leaseMs = CALL_LEASE_MS } = options;
+    this.durability = options.durability;
+    this.holdsArguments = options.holdsArguments;
+    this.leaseMs = leaseMs;
+    this.#options = options;
+    this.#calls = store.open(callKind);
+    this.#sessions = createSessionCalls({ store, most: ofSession, peek: (key) => this.#peek(key), makingPauseMs });
+  }
+
+  // At once, for they are three records. A record without its entries, or the other way round, is not confirmed.
+  async create(key: string, spec: CallSpec): Promise<Creation> {
+    const { live, mayKeep } = this.#options;
+    if (mayKeep?.('arguments') === false) return this.#findKept(key, spec);
+    const create: Decide<StoredCall, 'created' | 'exists' | 'ended'> = (stored, now) => {
+      const { call } = stored;
+      if (call?.state === 'ended') return 'ended';
+      if (call === null) stored.call = createCall(spec, now);
+      else call.tries += 1;
+      return call === null ? 'created' : 'exists';
+    };
+    const [made, inSession, inAll] = await Promise.all([
+      this.#update(key, create),
+      this.#sessions.enter(key, spec),
+      live.enter(key, spec),
+    ]);
+    if (made === 'exists') return EXISTS;
+    const refusal = made === 'ended' ? EXISTS : [inSession, inAll].find((entered) => typeof entered === 'object');
+    if (refusal === undefined) return { kind: 'created' };
+    if (inSession === 'entered') this.#sessions.leave(key, spec);
+    if (inAll === 'entered') live.leave({ key, holder: holderOf(spec) });
+    // Where that fails the record is gone in a minute.
+    if (made === 'created') await this.withdraw(key).then(ignore, ignore);
+    return refusal;
+  }
+
+  /**
+   * Says that whoever made the record knows of it. One that is not confirmed is dropped after a minute, and never queued by a
+   * sweep: its caller was told that nothing was accepted. `gone`: there is none to confirm.
+   */
+  async confirm(key: string): Promise<'confirmed' | 'gone'> {
+    return this.#update(key, ({ call }) => {
+      if (call === null) return 'gone';
+      call.confirmed = true;
+      return 'confirmed';
+    });
+  }
+
+  /**
+   * Takes back a call whose caller was told that nothing was accepted, so that it never runs and another try of its batch
+   * finds nothing. One that another try has created as well stays; one that a worker has taken is cancelled instead. Its entries
+   * are taken out by who finds them: another try of the batch may have entered it again.
+   */
+  async withdraw(key: string): Promise<void> {
+    const isCancelled = await this.#update(key, (stored) => {
+      const { call } = stored;
+      if (call?.tries !== 1) return false;
+      if (call.fence === 0) stored.call = null;
+      else markCancelled(call, 'asked');
+      return call.fence > 0;
+    });
+    if (isCancelled) this.#options.signals.publish(key);
+  }
+
+  /** null: unknown. */
+  async find(key: string): Promise<CallRecord | null> {
+    return this.#calls.read(key, toCallRecord);
+  }
+
+  /** The same of a call that was confirmed, with empty arguments: they may be long. */
+  async describe(key: string): Promise<CallRecord | null> {
+    const look = (stored: StoredCall): CallRecord | null => {
+      const record = stored.call?.confirmed === true ? toCallRecord(stored) : null;
+      return record === null ? null : { ...record, spec: { ...record.spec, arguments: '' } };
+    };
+    return this.#calls.read(key, look, BRIEF_FIELDS);
+  }
+
+  /** All calls that have not ended, a part at a time; of those that begin or end meanwhile some may be left out or have ended. */
+  list(): AsyncIterable<readonly LiveCall[]> {
+    return this.#options.live.list();
+  }
+
+  /**
+   * What tells whether something has happened to each of these calls, for much less than `find`: '' as long as it has neither
+   * ended nor said how far it is, else a text that changes with that; a call that is unknown has ended.
+   */
+  async versions(keys: readonly string[]): Promise<readonly string[]> {
+    const toVersion = ({ call }: StoredCall): string => {
+      if (call === null || call.state === 'ended') return 'ended';
+      return call.progress === null ? '' : JSON.stringify(call.progress);
+    };
+    const look = async (key: string): Promise<string> =>
+      (await this.#calls.read(key, toVersion, VERSION_FIELDS)) ?? 'ended';
+    // A key that is no record says nothing of the others; where none is answered the store is away.
+    const looks = keys.map(look);
+    if (keys.length > 0) await Promise.any(looks);
+    const looked = await Promise.allSettled(looks);
+    return looked.map((one) => (one.status === 'fulfilled' ? one.value : 'ended'));
+  }
+
+  /** Takes the call: of all workers that do so at once, one holds it. `begins` above 0: a worker that began it has died. */
+  async claim(key: string): Promise<Claim> {
+    const claim = await this.#update(key, (stored, now): Claim => {
+      const { call } = stored;
+      if (call === null || call.spec === null) return { kind: 'gone' };
+      if (call.state === 'ended') return { kind: 'ended' };
+      const retryAfterMs = this.#leaseLeft(call, now);
+      if (retryAfterMs > 0) return { kind: 'busy', retryAfterMs };
+      call.confirmed = true;
+      call.fence += 1;
+      // Whatever an earlier worker began, this one has not.
+      call.state = 'queued';
+      call.leaseEndsAt = now + this.leaseMs;
+      const record = toCallRecord(stored);
+      return record === null ? { kind: 'gone' } : { kind: 'held', lease: { key, fence: call.fence }, record };
+    });
+    if (claim.kind !== 'held') return claim;
+    this.#sessions.enterAgain(key, claim.record.spec);
+    this.#options.live.enterAgain(key, claim.record.spec);
+    return claim;
+  }
+
+  /** Notes that the handler begins, before it does, and holds the call. `lost`: another worker holds it, and it must not run. */
+  async begin(lease: CallLease): Promise<'held' | 'lost'> {
+    return this.#update(lease.key, (stored, now) => {
+      const call = findHeld(stored, lease);
+      if (call === null) return 'lost';
+      if (call.state === 'queued') call.begins += 1;
+      call.state = 'running';
+      call.leaseEndsAt = now + this.leaseMs;
+      return 'held';
+    });
+  }
+
+  /** Holds the call for another lease, and keeps how far it is; tells whether somebody wants it ended. */
+  async renew(
+    lease: CallLease,
+    progress: CallProgress | null,
+  ): Promise<{ readonly state: 'held' | 'lost'; readonly cancel: CancelRequest }> {
+    const renewed = await this.#update(lease.key, (stored, now) => {
+      const call = findHeld(stored, lease);
+      if (call === null) return { state: 'lost', cancel: 'no' } as const;
+      call.leaseEndsAt = now + this.leaseMs;
+      call.progress = progress ?? call.progress;
+      return { state: 'held', cancel: call.cancel } as const;
+    });
+    if (renewed.state === 'held' && progress !== null) this.#options.signals.publish(lease.key);
+    return renewed;
+  }
+
+  /**
+   * Gives back a call that did not run: as if it had not begun. `lackedAt`: now, in Unix milliseconds, where its tool is
+   * lacking; left out, it is no longer known to be.
+   */
+  async release(lease: CallLease, lackedAt?: number): Promise<void> {
+    await this.#update(lease.key, (stored) => {
+      const call = findHeld(stored, lease);
+      if (call === null) return;
+      if (call.state === 'running') call.begins = Math.max(0, call.begins - 1);
+      call.state = 'queued';
+      call.leaseEndsAt = 0;
+      call.lackedSince = lackedAt === undefined ? null : (call.lackedSince ?? lackedAt);
+    });
+  }
+
+  /**
+   * Ends the call. A late end replaces only a result that says that nobody knows how the call ended. A worker whose answer was
+   * lost commits the same result again: it has ended the call.
+   */
+  async commit({ key, fence }: CallLease, uncapped: string, how: CommitKind): Promise<'held' | 'lost'> {
+    const result = this.#cap(uncapped);
+    const ended = await this.#update(key, ({ call }, now): Pick<Call, 'spec'> | null => {
+      if (call === null) return null;
+      const isAgain = call.state === 'ended' && call.fence === fence && call.result === result;
+      if (!isAgain && !mayEnd(call, fence, how)) return null;
+      if (!isAgain) end(call, result, how, now);
+      return { spec: call.spec };
+    });
+    if (ended === null) return 'lost';
+    this.#options.signals.publish(key);
+    if (ended.spec === null) return 'held';
+    this.#sessions.leave(key, ended.spec);
+    this.#options.live.leave({ key, holder: holderOf(ended.spec) });
+    return 'held';
+  }
+
+  /** Notes that somebody wants it ended, and tells what is known of it now; null: unknown. */
+  async cancel(key: string, how: Exclude<CancelRequest, 'no'>): Promise<CallRecord | null> {
+    const record = await this.#update(key, (stored) => {
+      if (stored.call !== null) markCancelled(stored.call, how);
+      return toCallRecord(stored);
+    });
+    if (record !== null) this.#options.signals.publish(key);
+    return record;
+  }
+
+  /** The calls of a session that have not ended, oldest first. */
+  ofSession(sessionKey: string): Promise<readonly string[]> {
+    return this.#sessions.list(sessionKey);
+  }
+
+  /** The pending call of a session with this fingerprint; null: none. */
+  findSame(sessionKey: string, fingerprint: string): Promise<string | null> {
+    return this.#sessions.findSame(sessionKey, fingerprint);
+  }
+
+  /** Calls that nobody has looked at for a while and that no worker holds: at most so many, each once in a while. */
+  async due(most: number): Promise<readonly string[]> {
+    const due: string[] = [];
+    for (let round = 0; round < DUE_ROUNDS && due.length < most; round += 1) {
+      const calls = await this.#options.live.popDue(most - due.length);
+      if (calls.length === 0) break;
+      const states = await Promise.all(calls.map((call) => this.#peekOrLeave(call)));
+      due.push(...calls.flatMap(({ key }, place) => (states[place] === 'waiting' ? [key] : [])));
+    }
+    return due;
+  }
+
+  async #peekOrLeave(call: LiveCall): Promise<Peeked> {
+    const state = await this.#peek(call.key);
+    if (state === 'gone' || state === 'ended') this.#options.live.leave(call);
+    return state;
+  }
+
+  /** Hears of calls until it is stopped. Best effort: who waits reads again once a second. */
+  watch(listener: CallListener): () => void {
+    return this.#options.signals.watch(listener);
+  }
+
+  /**
+   * Sends what the handler of a held call shows, JSON text without secrets, to whoever watches the call now, in any process.
+   * Best effort: kept nowhere, dropped rather than waited for. Never throws.
+   */
+  publishPart(lease: CallLease, valueJson: string): void {
+    const isHeld = (stored: StoredCall): boolean => findHeld(stored, lease) !== null;
+    const ask = async (): Promise<boolean> => (await this.#calls.read(lease.key, isHeld, HEAD_FIELDS)) === true;
+    this.#options.signals.publishPart(lease.key, valueJson, ask);
+  }
+
+  /** Hears of the parts of a call in their order, from `ready` until it is stopped. */
+  watchParts(key: string, listener: (valueJson: string) => void): PartsWatch {
+    return this.#options.signals.watchParts(key, listener);
+  }
+
+  async #peek(key: string): Promise<Peeked> {
+    const peek = ({ call }: StoredCall, now: number): Peeked => {
+      if (call === null) return 'gone';
+      if (call.state === 'ended') return 'ended';
+      if (!call.confirmed) return 'unconfirmed';
+      return this.#leaseLeft(call, now) > 0 ? 'held' : 'waiting';
+    };
+    return (await this.#calls.read(key, peek, HEAD_FIELDS)) ?? 'gone';
+  }
+
+  async #update<Result>(key: string, decide: Decide<StoredCall, Result>): Promise<Result> {
+    return this.#calls.update(key, decide, 'long');
+  }
+
+  // A lease that ends later than any can is of a clock that was set back: it is over.
+  #leaseLeft({ leaseEndsAt }: Call, now: number): number {
+    const left = leaseEndsAt - now;
+    return left > 2 * this.leaseMs ? 0 : Math.max(0, Math.min(left, this.leaseMs));
+  }
+
+  /** What is kept of a result. */
+  #cap(result: string): string {
+    const { maxResultBytes, mayKeep } = this.#options;
+    const capped = createResultCap([], { maxResultBytes })(result);
+    if (Buffer.byteLength(capped) < BRIEF_FROM_BYTES || mayKeep?.('pending_results') !== false) return capped;
+    return withoutRoom(capped);
+  }
+
+  /** A call that the store has no room for, unless it is there. */
+  async #findKept(key: string, { sessionKey, fingerprint }: CallSpec): Promise<Creation> {
+    if ((await this.find(key)) !== null) return EXISTS;
+    const same = sessionKey === null ? null : await this.findSame(sessionKey, fingerprint);
+    return same === null
+      ? { kind: 'full', of: 'store', limit: KEPT_BELOW_PERCENT.arguments }
+      : { kind: 'same', key: same };
+  }
+}
+
+const EXISTS: Creation = { kind: 'exists' };
+
+const mayEnd = (call: Call, fence: number, how: CommitKind): boolean =>
+  call.state === 'ended' ? how.late && call.unknown : call.fence === fence;
+
+const end = (call: Call, result: string, { unknown }: CommitKind, now: number): void => {
+  call.state = 'ended';
+  call.endedAt = now;
+  call.leaseEndsAt = 0;
+  call.unknown = unknown;
+  call.result = result;
+  // What it was asked with is not asked for again.
+  if (call.spec !== null) call.spec = { ...call.spec, arguments: '' };
+};
+
+/** What was forced stays forced. */
+const markCancelled = (call: Call, how: Exclude<CancelRequest, 'no'>): void => {
+  if (call.state !== 'ended' && call.cancel !== 'forced') call.cancel = how;
+};
+
+const ignore = (): void => undefined;
