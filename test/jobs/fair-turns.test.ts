@@ -1,35 +1,85 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createFairTurns } from '#src/jobs/fair-turns.ts';
+import { FairLane } from '#src/jobs/fair-lane.ts';
+import { createFairTurns } from './fair-turns-model.ts';
 
-type Waiting = { readonly tenant: string; readonly call: string; tag: number; readonly order: number };
+type Waiting = { readonly job: { readonly tenant: string; readonly call: string; readonly lane: 'default' } };
+type Lane = {
+  readonly waiting: readonly Waiting[];
+  readonly offer: (tenant: string) => string;
+  readonly start: () => Waiting['job'] | undefined;
+  readonly remove: (position: number) => void;
+};
 
-/** A lane as simple as can be: the rule says the tags, and the lowest one, then the oldest job, runs next. */
-const createLane = (highestTag?: number) => {
-  const turns = createFairTurns(highestTag);
+/** What waits in the order in which it was offered, with calls that are named after their tenant and place. */
+const createWaiting = () => {
   const waiting: Waiting[] = [];
   let calls = 0;
   return {
     waiting,
-    offer: (tenant: string): string => {
+    add: (tenant: string): Waiting => {
       calls += 1;
-      const call = `${tenant}${calls}`;
-      waiting.push({ tenant, call, order: calls, tag: turns.offer(tenant, call) });
-      return call;
+      const entry: Waiting = { job: { tenant, call: `${tenant}${calls}`, lane: 'default' } };
+      waiting.push(entry);
+      return entry;
     },
-    start: (): Waiting | undefined => {
-      const [next] = waiting.toSorted((a, b) => a.tag - b.tag || a.order - b.order);
-      if (next === undefined) return undefined;
-      waiting.splice(waiting.indexOf(next), 1);
-      turns.take(next.tenant, next.call, next.tag);
-      return next;
+    delete: (entry: Waiting): void => void waiting.splice(waiting.indexOf(entry), 1),
+    at: (position: number): Waiting | undefined => waiting[position % Math.max(1, waiting.length)],
+  };
+};
+
+/** A lane of this process. */
+const createMemoryLane = (): Lane => {
+  const lane = new FairLane<Waiting>();
+  const { waiting, ...list } = createWaiting();
+  return {
+    waiting,
+    offer: (tenant) => {
+      const entry = list.add(tenant);
+      lane.offer(entry);
+      return entry.job.call;
     },
-    remove: (position: number): void => {
-      const [gone] = waiting.splice(position % Math.max(1, waiting.length), 1);
+    start: () => {
+      const next = lane.take();
+      expect([...lane.waiting()]).toHaveLength(waiting.length - (next === undefined ? 0 : 1));
+      if (next !== undefined) list.delete(next);
+      return next?.job;
+    },
+    remove: (position) => {
+      const gone = list.at(position);
       if (gone === undefined) return;
-      const moved = turns.remove(gone.tenant, gone.call, gone.tag);
-      const youngest = waiting.find(({ call }) => call === moved?.call);
-      if (youngest !== undefined && moved !== null) youngest.tag = moved.tag;
+      list.delete(gone);
+      lane.remove(gone);
+    },
+  };
+};
+
+/** A lane in Redis as simple as can be: the rule of its script says the tags, and the lowest one, then the oldest job, runs next. */
+const createModelLane = (): Lane => {
+  const turns = createFairTurns();
+  const tags = new Map<string, number>();
+  const { waiting, ...list } = createWaiting();
+  const tagOf = ({ job }: Waiting): number => tags.get(job.call) ?? 0;
+  return {
+    waiting,
+    offer: (tenant) => {
+      const { job } = list.add(tenant);
+      tags.set(job.call, turns.offer(tenant, job.call));
+      return job.call;
+    },
+    start: () => {
+      const [next] = waiting.toSorted((one, other) => tagOf(one) - tagOf(other));
+      if (next === undefined) return undefined;
+      list.delete(next);
+      turns.take(next.job.tenant, next.job.call, tagOf(next));
+      return next.job;
+    },
+    remove: (position) => {
+      const gone = list.at(position);
+      if (gone === undefined) return;
+      list.delete(gone);
+      const moved = turns.remove(gone.job.tenant, gone.job.call, tagOf(gone));
+      if (moved !== null) tags.set(moved.call, moved.tag);
     },
   };
 };
@@ -42,10 +92,9 @@ const Step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('remove' as const), position: fc.nat(50) }) },
 );
 
-type Lane = ReturnType<typeof createLane>;
 type LaneStep = typeof Step extends fc.Arbitrary<infer Value> ? Value : never;
 
-const perform = (lane: Lane, step: LaneStep): Waiting | undefined => {
+const perform = (lane: Lane, step: LaneStep): Waiting['job'] | undefined => {
   if (step.kind === 'start') return lane.start();
   if (step.kind === 'remove') lane.remove(step.position);
   if (step.kind === 'offer') lane.offer(step.tenant);
@@ -53,11 +102,10 @@ const perform = (lane: Lane, step: LaneStep): Waiting | undefined => {
   return undefined;
 };
 
-const has = (lane: Lane, tenant: string): boolean => lane.waiting.some((one) => one.tenant === tenant);
+const has = (lane: Lane, tenant: string): boolean => lane.waiting.some(({ job }) => job.tenant === tenant);
 
 /** How many more starts than `watched` had another tenant, at the most, in any time in which `watched` had jobs waiting. */
-const longestLead = (steps: readonly LaneStep[], watched: string, other: string): number => {
-  const lane = createLane();
+const longestLead = (lane: Lane, steps: readonly LaneStep[], watched: string, other: string): number => {
   let [lead, longest] = [0, 0];
   for (const step of steps) {
     const waits = has(lane, watched);
@@ -75,14 +123,17 @@ const PAIRS = [
   ['c', 'd'],
 ] as const;
 
-describe('turns of tenants', () => {
+describe.each([
+  ['in this process', createMemoryLane],
+  ['by the rule of the script of Redis', createModelLane],
+])('turns of tenants %s', (_where, createLane) => {
   test('while a tenant waits and starts n jobs, each other tenant starts at most n + 2', () => {
     void fc.assert(
       fc.property(
         fc.array(Step, { maxLength: 120, size: 'max' }),
         fc.constantFrom(...PAIRS),
         (steps, [watched, other]) => {
-          expect(longestLead(steps, watched, other)).toBeLessThanOrEqual(2);
+          expect(longestLead(createLane(), steps, watched, other)).toBeLessThanOrEqual(2);
         },
       ),
       { numRuns: 1000 },
@@ -131,14 +182,31 @@ describe('turns of tenants', () => {
     const lane = createLane();
     for (let count = 0; count < 50; count += 1) lane.offer('a');
     while (lane.start() !== undefined);
-    lane.offer('a');
-    expect(lane.waiting[0]?.tag).toBe(1);
+    for (const tenant of 'aab') lane.offer(tenant);
+    // With the tags of before, `b` would be first: it has had no turn.
+    expect([1, 2, 3].map(() => lane.start()?.tenant)).toEqual(['a', 'b', 'a']);
   });
 
-  test('beyond the highest tag jobs run in the order in which they came', () => {
-    const lane = createLane(3);
-    const calls = [...'aaaaabb'].map((tenant) => lane.offer(tenant));
-    lane.remove(3);
-    expect(calls.map(() => lane.start()?.call)).toEqual(['a1', 'b6', 'a2', 'b7', 'a3', 'a5', undefined]);
+  test('a tenant that removes its jobs is not behind their turns', () => {
+    const lane = createLane();
+    for (let count = 0; count < 20; count += 1) lane.offer('a');
+    for (let count = 0; count < 19; count += 1) lane.remove(0);
+    lane.offer('b');
+    lane.offer('a');
+    lane.offer('b');
+    expect([1, 2, 3, 4].map(() => lane.start()?.tenant)).toEqual(['a', 'b', 'a', 'b']);
   });
+});
+
+test('the last slot goes to the next job whose tenant has nothing running, also where it comes again', () => {
+  const lane = new FairLane<Waiting>();
+  const [first, second, third, fourth] = ['a', 'a', 'b', 'a'].map((tenant, at) => {
+    const entry: Waiting = { job: { tenant, call: `${tenant}${at}`, lane: 'default' } };
+    if (at < 3) lane.offer(entry);
+    else lane.offerAgain(entry);
+    return entry;
+  });
+  expect(lane.take(new Map([['a', 1]]))).toBe(third);
+  expect(lane.take(new Map([['a', 1]]))).toBeUndefined();
+  expect([lane.take(), lane.take(), lane.take()]).toEqual([fourth, first, second]);
 });

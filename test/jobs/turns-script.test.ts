@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createFairTurns } from '#src/jobs/fair-turns.ts';
 import { createRedisClient, createRedisScript, type RedisClient } from '#src/sessions/redis-client.ts';
 import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
 import { timeLimit } from '#test/support/time-limit.ts';
+import { createFairTurns } from './fair-turns-model.ts';
 
 const LUA = new URL('../../src/jobs/lua/', import.meta.url);
 
@@ -117,4 +117,16 @@ test('the tag of a job that was never added is given up once nothing waits and n
   await client().call('HSET', scripts.key('turns'), 'offered_at', String(Date.now() - 10_000));
   await client().call('ZADD', scripts.key('prioritized'), '1', 'c_4');
   expect(await scripts.offer('a', 'c_5')).toBe(2);
+});
+
+test('beyond the highest priority of BullMQ jobs share it, and none moves where one of them is removed', async () => {
+  const scripts = createScriptTurns();
+  expect(await scripts.offer('a', 'c_1')).toBe(1);
+  await client().call('HSET', scripts.key('turns'), 'last:a', '2097149');
+  const tags: unknown[] = [];
+  for (const call of ['c_2', 'c_3', 'c_4']) tags.push(await scripts.offer('a', call));
+  expect(tags).toEqual([2_097_150, 2_097_151, 2_097_151]);
+  expect(await scripts.remove('a', 'c_2', 2_097_150)).toBeNull();
+  await scripts.take('a', 'c_3', 2_097_151);
+  expect(await scripts.offer('b', 'c_5')).toBe(1);
 });

@@ -1,13 +1,6 @@
 /**
- * In which order the jobs of one lane run, so that tenants take turns: start-time fair queueing (Goyal, Vin, Cheng 1996)
- * where each job costs the same. A job gets a tag when it is offered; the lowest tag runs next, the older job among equals.
- *
- * - A job's tag is one more than the tag that its tenant got last, and no less than the lane's virtual time.
- * - The virtual time is the highest tag that was taken.
- *
- * While a tenant has jobs waiting and starts n of them, each other tenant starts at most n + 2. One that is new to the lane
- * waits for one start of each other tenant at most: where a tenant has a thousand jobs, the first of another runs next.
- * `src/jobs/lua/turns.lua` is the same rule, for Redis.
+ * The rule by which `src/jobs/lua/turns.lua` gives tags, as simple as it can be said; what it promises is told in
+ * `src/jobs/fair-lane.ts`, which is the same for jobs of one process.
  */
 export type FairTurns = {
   /** The tag of a job that is offered now. */
@@ -26,14 +19,14 @@ export type FairTurns = {
 };
 
 /** The highest priority that BullMQ has; jobs beyond it run in the order in which they came. */
-export const HIGHEST_TAG = 2_097_151;
+const HIGHEST_TAG = 2_097_151;
 const FIRST_TAG = 1;
 
 /** The tags that one tenant has waiting: all from its lowest to `last`, for who waits is never behind the virtual time. */
 type TenantTags = { last: number; readonly waiting: Map<number, string> };
 
 /** A lane in which nothing waits begins anew. */
-export const createFairTurns = (highestTag = HIGHEST_TAG): FairTurns => {
+export const createFairTurns = (): FairTurns => {
   let virtualTime = FIRST_TAG;
   let waiting = 0;
   const tenants = new Map<string, TenantTags>();
@@ -54,7 +47,7 @@ export const createFairTurns = (highestTag = HIGHEST_TAG): FairTurns => {
   return {
     offer: (tenant, call) => {
       const tags = tagsOf(tenant);
-      const tag = Math.min(highestTag, Math.max(virtualTime, tags.last + 1));
+      const tag = Math.min(HIGHEST_TAG, Math.max(virtualTime, tags.last + 1));
       tags.last = tag;
       if (!tags.waiting.has(tag)) waiting += 1;
       tags.waiting.set(tag, call);
@@ -73,7 +66,7 @@ export const createFairTurns = (highestTag = HIGHEST_TAG): FairTurns => {
       const { last } = tags;
       const youngest = tags.waiting.get(last);
       // Beyond the highest tag jobs share one, and the lane keeps no order that a removal could disturb.
-      if (last === highestTag || youngest === undefined) {
+      if (last === HIGHEST_TAG || youngest === undefined) {
         forget(tags, tag);
         return null;
       }
