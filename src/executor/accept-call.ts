@@ -6,7 +6,7 @@ import * as text from './failure-text.ts';
 import { invokeTool, toCheckingTool } from './invoke-tool.ts';
 import { setAccepted, setState } from './kept-result.ts';
 import { toCallOutcome } from './outcome.ts';
-import type { Acceptance, CallSpec } from './pending-calls.ts';
+import type { Acceptance, AsyncTerms, CallSpec } from './pending-calls.ts';
 import { bucketOf } from './round-call.ts';
 
 // A batch whose caller prefers an asynchronous answer runs no handler itself: it accepts each call, which a worker runs, and
@@ -27,6 +27,22 @@ export const findAccepted = (batch: Batch): Promise<void> | undefined => {
 
 const mayBePending = (call: Call): call is ReadyCall =>
   isReady(call) && (call.batch.async !== null || call.tool.background !== 'never');
+
+/** Makes of a call the pending one that an earlier try of its batch has accepted; false: none has, or its caller may not know. */
+export const reattachCall = async (call: Call): Promise<boolean> => {
+  const { request, services } = call.batch;
+  if (request.idempotency === null || call.original !== null || !mayKnow(call)) return false;
+  const { recordKey } = request.idempotency;
+  const accepted = await services.pending.reattach(request.tenant, { recordKey, index: call.index });
+  if (accepted === null) return false;
+  setAccepted(call, accepted, 'joined');
+  void announce(call, accepted.handle);
+  return true;
+};
+
+// Its tool may have gone since it was accepted.
+const mayKnow = (call: Call): boolean =>
+  isReady(call) || (call.refusal?.code !== 'not_authorized' && call.batch.request.mayUse(call.name ?? ''));
 
 const joinPending = async (calls: readonly Call[], sessionKey: string): Promise<void> => {
   await Promise.all(
@@ -102,6 +118,13 @@ export const awaitAccepted = async (call: Call): Promise<void> => {
   const state = await accepted.ended(leftMs, batch.async.over);
   if (state !== null) setState(call, state);
 };
+
+/** The terms of a batch whose calls run in the background only because of an earlier try: its caller waits for their ends. */
+export const toWaitingTerms = ({ request, cancellation }: Batch): AsyncTerms => ({
+  waitMs: request.deadlineMs,
+  notify: null,
+  over: new Promise((resolve) => void cancellation.onCancel(() => resolve())),
+});
 
 /** What is wrong with the arguments, as the tool's own check says, wherever that lives; null where nothing is. */
 const findInvalid = async (call: ReadyCall): Promise<CallOutcome | null> => {

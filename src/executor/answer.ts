@@ -87,7 +87,7 @@ const copyOriginal = (call: Call): void => {
   call.isCopy = true;
   call.outcome = original.outcome;
   call.storedResult = original.storedResult;
-  call.withheld = original.withheld;
+  call.isRecorded = original.isRecorded;
   call.accepted = original.accepted;
   call.acceptedState = original.acceptedState;
   call.isJoined = original.accepted !== null;

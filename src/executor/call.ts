@@ -24,7 +24,7 @@ export const NO_RESULT: RenderedResult = { json: 'null', handle: null, plainValu
  * | stage    | sets                                                                        |
  * |----------|-----------------------------------------------------------------------------|
  * | read     | kind, tool, missingTool, refusal, rawArguments, timeoutMs, original, sharesId  |
- * | record   | outcome, storedResult, withheld: what an earlier try of the batch left          |
+ * | record   | outcome, storedResult, isRecorded, accepted: what an earlier try of the batch left |
  * | admit    | obstacle, isAsked, verdict                                                     |
  * | run      | outcome, durationMs, late; or accepted, acceptedState: it goes on after the answer     |
  * | answer   | outcome (fitted and redacted), callerOutcome, event, reference, retry, result, isAnswered |
@@ -63,8 +63,8 @@ export class Call {
   outcome: CallOutcome | null = null;
   /** The result of an earlier try of the same batch, as JSON text, in whose place nothing ran now. */
   storedResult: string | null = null;
-  /** An earlier try has another outcome on record, which this caller may not see and the record goes on to keep. */
-  withheld = false;
+  /** The record goes on to keep what an earlier try left of it, whatever this one answers. */
+  isRecorded = false;
   durationMs = 0;
   /** What its handler came to after all; null where nobody will ever know. Never rejects. */
   late: Promise<CallOutcome | null> | null = null;
@@ -114,8 +114,8 @@ export const isUnkeyed = ({ record, request }: Batch): boolean =>
 export class Batch {
   readonly request: BatchRequest;
   readonly services: ExecutorServices;
-  /** How it is answered before its calls have ended; null: each call is answered by how it ended. */
-  readonly async: AsyncTerms | null;
+  /** How it is answered before its calls have ended, as its caller prefers or its record asks for; null: each call is answered by how it ended. */
+  async: AsyncTerms | null;
   /** Milliseconds of the executor's clock. */
   readonly startedAt: number;
   /** When its last call ended, or its calls began to run: a call that runs at once begins where the one before it ended. */

@@ -7,7 +7,10 @@ export type KeyedBatch = {
   /** Digest of what makes two bodies the same. */
   readonly body: string;
   readonly calls: number;
-  /** `promised`: its caller is told to ask for the results again, so `commit` rejects unless `find` knows of them. */
+  /**
+   * `promised`: its caller is told to ask for the results again, so `commit` rejects unless `find` knows of them. Every later try
+   * of the key is told that its calls may be pending.
+   */
   readonly answer?: 'promised';
 };
 
@@ -26,6 +29,8 @@ export type ResultToKeep = {
 export type HeldRecord = {
   /** Results and marks of earlier tries, by index; empty on the first. */
   readonly earlier: ReadonlyMap<number, EarlierCall>;
+  /** An earlier try was promised: it may have accepted its calls as pending ones, or does so yet if it was frozen. */
+  readonly mayBePending: boolean;
   /** Notes that this call begins, before it does. `lost`: another batch holds the record, and the call must not run. */
   readonly start: (index: number) => Promise<'held' | 'lost'>;
   /** Holds the record for another 5 s. */

@@ -52,6 +52,9 @@ export const CallSpec = z.object({
 });
 export type CallSpec = Readonly<z.infer<typeof CallSpec>>;
 
+/** What names a call in every try of its batch. */
+export type CallPlace = Pick<CallSpec, 'recordKey' | 'index'>;
+
 /** Where a pending call stands. `ended`: the JSON text of its result. */
 export type CallState =
   | { readonly kind: 'pending'; readonly pending: PendingCall }
@@ -92,6 +95,11 @@ export type PendingCalls = {
   ) => Promise<Acceptance>;
   /** The call that an earlier answer named by its handle; null: nobody knows of it, or the store is away. */
   readonly attach: (tenant: string, handle: string) => Promise<AcceptedCall | null>;
+  /**
+   * The call that an earlier try of the batch has accepted, queued again where that try may have died before; null: none was
+   * accepted, or the store is away.
+   */
+  readonly reattach: (tenant: string, place: CallPlace) => Promise<AcceptedCall | null>;
 };
 
 /** A pending call that this process runs: what its batch of one call does differently. */
@@ -112,4 +120,5 @@ export const NO_PENDING_CALLS: PendingCalls = {
   find: async () => null,
   accept: async () => ({ kind: 'unavailable' }),
   attach: async () => null,
+  reattach: async () => null,
 };

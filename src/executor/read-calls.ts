@@ -89,8 +89,9 @@ const bindTool = (call: Call, tool: Tool, entry: object): Call => {
   return call.rawArguments === undefined ? refuseMisnamed(call, entry) : call;
 };
 
-// A call of it may go on after its request.
-const isBackground = ({ background }: Tool, batch: Batch): boolean => background !== 'never' && batch.async !== null;
+// A call of it may go on after its request; of some tools it does, or never runs.
+const isBackground = ({ background }: Tool, batch: Batch): boolean =>
+  background === 'always' || (background === 'optional' && batch.async !== null);
 
 const toNamelessText = (entry: object): string => {
   const misnamed = findMisnamed(entry, 'name');

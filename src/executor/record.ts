@@ -3,6 +3,7 @@ import type { Warning } from '../contract/tool-result.ts';
 import { toCanonicalText, toDigest } from '../json/canonical-text.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { isSafe } from '../tools/tool.ts';
+import { reattachCall, toWaitingTerms } from './accept-call.ts';
 import type { IdempotencyKey } from './batch-request.ts';
 import { type Batch, type Call, isReady, type ReadyCall } from './call.ts';
 import { type CallOutcome, type Failure, failed, toFailure } from './call-outcome.ts';
@@ -49,8 +50,7 @@ const toKeyedBatch = (batch: Batch, { recordKey, requestKey }: IdempotencyKey): 
 const toAwayWarning = ({ key }: IdempotencyKey): Warning => (key === null ? NOT_FOUND_AGAIN : NOT_KEPT);
 
 const openKey = async (batch: Batch, idempotency: IdempotencyKey): Promise<void> => {
-  const { calls, services } = batch;
-  const { keys, observer } = services;
+  const { keys, observer } = batch.services;
   const opening = await byDeadline(batch, keys.open(toKeyedBatch(batch, idempotency)), UNAVAILABLE);
   switch (opening.kind) {
     case 'unavailable':
@@ -69,45 +69,44 @@ const openKey = async (batch: Batch, idempotency: IdempotencyKey): Promise<void>
     case 'complete':
       observer.keyUsed('replayed');
       batch.isReplay = true;
-      for (const [index, result] of opening.results.entries()) restore(calls[index], { state: 'committed', result });
-      await attachPending(calls);
+      await restoreCalls(batch, { earlier: toCommitted(opening.results), mayBePending: false });
       return;
     case 'held':
       observer.keyUsed(opening.record.earlier.size === 0 ? 'new' : 'resumed');
       batch.record = holdRecord(opening.record, batch);
       // Of a batch without a key its pending results say so themselves.
       batch.warnings = keys.durability === 'process' && batch.request.idempotency?.key !== null ? [NOT_DURABLE] : [];
-      for (const [index, earlier] of opening.record.earlier) restore(calls[index], earlier);
-      await attachPending(calls);
+      // Once its calls may be pending they run in no request: a try that was frozen may accept them yet.
+      if (opening.record.mayBePending) batch.async ??= toWaitingTerms(batch);
+      await restoreCalls(batch, opening.record);
   }
 };
 
-/** Calls that an earlier try answered as pending are the calls that they have become. */
-const attachPending = async (calls: readonly Call[]): Promise<void> => {
-  await Promise.all(
-    calls.map(async (call) => {
-      const handle = call.storedResult === null ? null : readHandle(call.storedResult);
-      if (handle === null) return;
-      const { services, request } = call.batch;
-      const accepted = await services.pending.attach(request.tenant, handle);
-      if (accepted === null) {
-        call.storedResult = null;
-        call.withheld = true;
-        endUnknown(call);
-        return;
-      }
-      call.storedResult = null;
-      call.outcome = null;
-      setAccepted(call, accepted, 'joined');
-    }),
-  );
+const toCommitted = (results: readonly string[]): HeldRecord['earlier'] =>
+  new Map(results.map((result, index) => [index, { state: 'committed', result }]));
+
+/** What earlier tries left of the calls. */
+type Earlier = Pick<HeldRecord, 'earlier' | 'mayBePending'>;
+
+const restoreCalls = async ({ calls }: Batch, { earlier, mayBePending }: Earlier): Promise<void> => {
+  if (earlier.size === 0 && !mayBePending) return;
+  await Promise.all(calls.map((call) => restoreCall(call, earlier.get(call.index), mayBePending)));
 };
 
-const restore = (call: Call | undefined, earlier: EarlierCall): void => {
-  if (call === undefined) return;
-  restoreEarlier(call, earlier, call.batch.request.mayUse);
-  const isUnknown = call.outcome !== null && call.storedResult === null && !call.withheld;
-  if (isUnknown) call.batch.services.observer.keyUsed('unknown');
+const restoreCall = async (call: Call, earlier: EarlierCall | undefined, mayBePending: boolean): Promise<void> => {
+  const { services, request } = call.batch;
+  if (mayBePending && earlier?.state !== 'committed' && (await reattachCall(call))) return;
+  if (earlier === undefined) return;
+  restoreEarlier(call, earlier, request.mayUse);
+  if (call.outcome !== null && call.storedResult === null && !call.isRecorded) services.observer.keyUsed('unknown');
+  const handle = call.storedResult === null ? null : readHandle(call.storedResult);
+  if (handle === null) return;
+  // What was answered as pending is the call that it has become.
+  const accepted = await services.pending.attach(request.tenant, handle);
+  call.storedResult = null;
+  call.outcome = null;
+  if (accepted === null) endUnknown(call);
+  else setAccepted(call, accepted, 'joined');
 };
 
 const UNAVAILABLE = { kind: 'unavailable' } as const;
@@ -217,11 +216,8 @@ const keepUnderRequest = async (batch: Batch, { recordKey, requestKey }: Idempot
 const commitResults = async (batch: Batch, record: RecordLease): Promise<void> => {
   const { calls, request, hasAccepted } = batch;
   const kinds = toResultKinds(calls);
-  const own = calls.flatMap(
-    ({ index, result, storedResult, withheld, accepted, isJoined }, place): readonly ResultToKeep[] =>
-      (storedResult === null || (accepted !== null && !isJoined)) && !withheld
-        ? [{ index, result: result.json, kind: kinds[place] ?? 'final' }]
-        : [],
+  const own = calls.flatMap(({ index, result, isRecorded }, place): readonly ResultToKeep[] =>
+    isRecorded ? [] : [{ index, result: result.json, kind: kinds[place] ?? 'final' }],
   );
   const state = hasAccepted ? await finishAccepted(record, own) : await record.finish(own);
   if (state === 'given_back') batch.isGivenBack = true;
@@ -285,7 +281,7 @@ const toSentArguments = (entry: unknown): string => {
 };
 
 /** What of a call an earlier try decides on. */
-export type RestoredCall = Pick<Call, 'kind' | 'name' | 'tool' | 'refusal' | 'outcome' | 'storedResult' | 'withheld'>;
+export type RestoredCall = Pick<Call, 'kind' | 'name' | 'tool' | 'refusal' | 'outcome' | 'storedResult' | 'isRecorded'>;
 
 /**
  * Ends a call whose earlier try is on record: by its kept result, marked as a replay, or as one of which nobody knows how it
@@ -321,7 +317,7 @@ const TOOLLESS: ReadonlySet<string> = new Set(['unknown_tool', 'not_authorized']
 
 const withhold = (call: RestoredCall, failure: Failure): void => {
   call.outcome = failed(failure);
-  call.withheld = true;
+  call.isRecorded = true;
 };
 
 const endUnknown = (call: RestoredCall): void => {
@@ -347,6 +343,7 @@ export const renameResult = (result: string, name: string): string => {
 
 const replay = (call: RestoredCall, result: string, kept: Kept): void => {
   call.outcome = toOutcome(kept);
+  call.isRecorded = true;
   call.storedResult = kept.replayed === true ? result : `${result.slice(0, -1)},"replayed":true}`;
 };
 

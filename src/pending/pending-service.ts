@@ -1,6 +1,13 @@
 import { hash } from 'node:crypto';
 import type { PendingCall } from '../contract/tool-result.ts';
-import type { Acceptance, AcceptedCall, CallSpec, CallState, PendingCalls } from '../executor/pending-calls.ts';
+import type {
+  Acceptance,
+  AcceptedCall,
+  CallPlace,
+  CallSpec,
+  CallState,
+  PendingCalls,
+} from '../executor/pending-calls.ts';
 import { renderLost } from '../executor/pending-result.ts';
 import { type CallRecord, handleOf, toCallKey } from '../sessions/calls/call-kind.ts';
 import type { CallRecords } from '../sessions/calls/call-records.ts';
@@ -71,18 +78,7 @@ export const createPendingService = (options: PendingServiceOptions): PendingSer
   const { records, onFailed, onAccepted, time } = options;
   const waiters = createCallWaiters(records, time);
   const untilEnded = createUntilEnded(options, waiters);
-  const toState = (record: CallRecord, handle: string): CallState => toCallState(record, handle, records.durability);
-  const toAccepted = (key: string, record: CallRecord): AcceptedCall => {
-    const handle = handleOf(key);
-    const ended = async (waitMs: number, over?: Promise<void>): Promise<CallState | null> => {
-      const waited = untilEnded(key, waitMs, over).catch(onFailed);
-      // That nobody waits any more says nothing of its record.
-      const found = await Promise.race([over?.then(() => undefined) ?? waited, waited]);
-      if (found === undefined) return null;
-      return found === null ? { kind: 'ended', result: renderLost(record.spec) } : toState(found, handle);
-    };
-    return { handle, state: toState(record, handle), ended };
-  };
+  const toAccepted = createToAccepted(options, untilEnded);
   const attach = async (tenant: string, handle: string): Promise<AcceptedCall | null> => {
     const key = toCallKey(tenant, handle);
     const record = await records.find(key);
@@ -90,7 +86,7 @@ export const createPendingService = (options: PendingServiceOptions): PendingSer
   };
   const lookUp: PendingService['lookUp'] = async (tenant, handle, waitMs, over) => {
     const record = await untilEnded(toCallKey(tenant, handle), waitMs, over);
-    return record === null ? null : { spec: record.spec, state: toState(record, handle) };
+    return record === null ? null : { spec: record.spec, state: toCallState(record, handle, records.durability) };
   };
   const orNull = (error: unknown): null => {
     onFailed(error);
@@ -100,7 +96,7 @@ export const createPendingService = (options: PendingServiceOptions): PendingSer
   const confirm = createConfirm(options, closing.signal);
   const dispatch = createDispatch(options, closing.signal);
   const accept: PendingService['accept'] = async (spec, announce, withinMs) => {
-    const key = keyOfSpec(spec);
+    const key = toCallKey(spec.tenant, handleOfSpec(spec));
     const until = time() + withinMs;
     const created = await orLate(records.create(key, spec), withinMs);
     if (created.kind === 'same') return toJoined(await attach(tenantOf(created.key), handleOf(created.key)));
@@ -115,6 +111,14 @@ export const createPendingService = (options: PendingServiceOptions): PendingSer
     // What was just written need not be read. What an earlier try has written may have ended.
     const record = isNew ? null : await records.find(key).catch(orNull);
     return { kind: 'accepted', call: toAccepted(key, record ?? toFresh(spec)), how: 'new' };
+  };
+  const reattach: PendingService['reattach'] = async (tenant, place) => {
+    const key = toCallKey(tenant, handleOfSpec(place));
+    // One that nobody has confirmed is accepted again.
+    const record = await records.describe(key);
+    if (record === null) return null;
+    if (record.state !== 'ended') await dispatch(key, record.spec);
+    return toAccepted(key, record);
   };
   return {
     accept: (spec, announce, withinMs) =>
@@ -131,6 +135,7 @@ export const createPendingService = (options: PendingServiceOptions): PendingSer
       }
     },
     attach: (tenant, handle) => attach(tenant, handle).catch(orNull),
+    reattach: (tenant, place) => reattach(tenant, place).catch(orNull),
     lookUp,
     stateOf: async (tenant, handle, waitMs, over) => (await lookUp(tenant, handle, waitMs, over))?.state ?? null,
     cancel: createCancel(options),
@@ -144,6 +149,21 @@ export const createPendingService = (options: PendingServiceOptions): PendingSer
     },
   };
 };
+
+const createToAccepted =
+  ({ records, onFailed }: PendingServiceOptions, untilEnded: CallWaiters['untilEnded']) =>
+  (key: string, record: CallRecord): AcceptedCall => {
+    const handle = handleOf(key);
+    const toState = (known: CallRecord): CallState => toCallState(known, handle, records.durability);
+    const ended = async (waitMs: number, over?: Promise<void>): Promise<CallState | null> => {
+      const waited = untilEnded(key, waitMs, over).catch(onFailed);
+      // That nobody waits any more says nothing of its record.
+      const found = await Promise.race([over?.then(() => undefined) ?? waited, waited]);
+      if (found === undefined) return null;
+      return found === null ? { kind: 'ended', result: renderLost(record.spec) } : toState(found);
+    };
+    return { handle, state: toState(record), ended };
+  };
 
 /** The record of a call that has just been made. */
 const toFresh = (spec: CallSpec): CallRecord => ({
@@ -180,8 +200,6 @@ const createUntilEnded = (options: PendingServiceOptions, waiters: CallWaiters):
   };
 };
 
-const keyOfSpec = (spec: CallSpec): string => toCallKey(spec.tenant, handleOfSpec(spec));
-
 const toJoined = (call: AcceptedCall | null): Acceptance =>
   call === null ? UNAVAILABLE : { kind: 'accepted', call, how: 'joined' };
 
@@ -195,7 +213,7 @@ const tenantOf = (key: string): string => key.slice(0, key.lastIndexOf(':'));
 const HANDLE_CHARACTERS = 22;
 
 /** The handle of a call: it follows from its batch and its place there. */
-export const handleOfSpec = ({ recordKey, index }: CallSpec): string =>
+export const handleOfSpec = ({ recordKey, index }: CallPlace): string =>
   `c_${hash('sha256', `${recordKey}\n${index}`, 'base64url').slice(0, HANDLE_CHARACTERS)}`;
 
 // As long as an outage may last that nobody notices: a sweep queues a confirmed record after 15 s, also elsewhere.

@@ -130,6 +130,7 @@ export const createFallbackKeyedStore = (options: {
   const { attemptWhileUp, attemptAlways } = availability;
   const guard = (record: HeldRecord): HeldRecord => ({
     earlier: record.earlier,
+    mayBePending: record.mayBePending,
     start: (index) => insist(attemptWhileUp, () => record.start(index)),
     renew: () => insist(attemptAlways, record.renew),
     commit: (results) => insist(attemptAlways, () => record.commit(results)),

@@ -11,7 +11,7 @@ const ANY = (): boolean => true;
 const toUnknownToolText = (name: string, available: readonly string[]): string =>
   createNameSuggestions(() => createNameIndex(available), ANY).unknown(name);
 
-const OPEN = { name: 'mine_2', tool: null, outcome: null, storedResult: null, withheld: false };
+const OPEN = { name: 'mine_2', tool: null, outcome: null, storedResult: null, isRecorded: false };
 
 const toCall = (available: readonly string[]): RestoredCall => ({
   ...OPEN,
@@ -47,7 +47,7 @@ test.each([
 ] as const)('words that list %s are not replayed: those of now are said, and the record stays', (_, then, now) => {
   const call = toCall(now);
   restoreEarlier(call, keptFor(then, LAST_RETRY), ANY);
-  expect([call.storedResult, call.withheld]).toEqual([null, true]);
+  expect([call.storedResult, call.isRecorded]).toEqual([null, true]);
   expect(call.outcome).toMatchObject({ kind: 'failure', failure: { message: toUnknownToolText('mine_2', now) } });
 });
 

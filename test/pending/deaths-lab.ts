@@ -11,16 +11,16 @@ import { timeLimit } from '#test/support/time-limit.ts';
 import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 
 // Each handler writes a line when it begins and one when it ends. The first that is asked to wait does so for a file.
-const TOOLS = `
+export const TOOLS = `
   import { appendFileSync, existsSync, readFileSync } from 'node:fs';
   import { setTimeout as pause } from 'node:timers/promises';
   import { defineTool, z } from 'recourse-server';
-  const make = (name, effects) =>
+  const make = (name, effects, background = 'optional') =>
     defineTool({
       name,
       description: 'Writes into a ledger.',
       effects,
-      background: 'optional',
+      background,
       input: z.object({ id: z.string(), ledger: z.string(), waitsFor: z.string() }),
       run: async ({ id, ledger, waitsFor }) => {
         const earlier = readFileSync(ledger, 'utf8').split('\\n').filter((line) => line === 'begin ' + id).length;
@@ -36,6 +36,8 @@ const TOOLS = `
   export const frozenRead = make('frozen_read', 'read');
   export const otherWrite = make('other_write', 'write');
   export const otherRead = make('other_read', 'read');
+  export const neverWrite = make('never_write', 'write', 'never');
+  export const alwaysWrite = make('always_write', 'write', 'always');
 `;
 
 const LANES = `

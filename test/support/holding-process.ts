@@ -69,7 +69,7 @@ const records: unknown = Object.getPrototypeOf(
 );
 if (typeof records !== 'object' || records === null) throw new Error('The records have no prototype.');
 
-holdMethod(records, 'create', toHandleOfKey, { after: 'created' });
+holdMethod(records, 'create', toHandleOfKey, { before: 'asked', after: 'created' });
 holdMethod(records, 'confirm', toHandleOfKey, { after: 'confirmed' });
 // Who accepts a call and waits for its end reads the record after the call is queued.
 holdMethod(records, 'find', toHandleOfKey, { before: 'queued' });

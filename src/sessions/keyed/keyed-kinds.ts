@@ -18,6 +18,8 @@ export type KeyedRecord = {
   /** When the hold lapses, in Unix milliseconds; 0: its try has committed. */
   leaseEndsAt: number;
   endsAt: number;
+  /** A try was to be answered before its calls end: they may be, or become, pending ones. */
+  promised: boolean;
   /** JSON texts, or STARTED, by the index of the call. */
   readonly calls: Map<number, string>;
   /** What the JSON texts take of the heap. */
@@ -41,7 +43,7 @@ const toResultBytes = (text: string): number => (text === STARTED ? 0 : textByte
 const RECORD_BYTES = 530;
 const MARK_BYTES = 60;
 
-type SavedRecord = { head: string; readonly calls: Map<number, string> };
+type SavedRecord = { head: string; promised: boolean; readonly calls: Map<number, string> };
 
 const createRecord = (): KeyedRecord => ({
   body: '',
@@ -50,12 +52,13 @@ const createRecord = (): KeyedRecord => ({
   committer: '',
   leaseEndsAt: 0,
   endsAt: 0,
+  promised: false,
   calls: new Map(),
   resultBytes: 0,
 });
 
 /**
- * Records of keyed batches: `h` is the head, `r:INDEX` a call, so that a large result is written once. In memory results are
+ * Records of keyed batches: `h` is the head, `p` says that it was promised, `r:INDEX` is a call, so that a large result is written once. In memory results are
  * weighed apart from marks, and a record that loses them says that its calls ran; held records are the last to go.
  */
 export const keyedKind: Kind<KeyedRecord, SavedRecord> = {
@@ -77,17 +80,20 @@ export const keyedKind: Kind<KeyedRecord, SavedRecord> = {
   decode: (fields) => {
     const record = decodeHead(fields.get('h') ?? '');
     const isReadable = record.life !== '';
+    record.promised = fields.has('p');
     // A result that cannot be believed says at least that its call began.
     for (const [index, text] of toCalls(fields))
       setCall(record, index, isReadable && parseObject(text) !== null ? text : STARTED);
     return record;
   },
-  toSaved: (_record, fields) => ({ head: fields.get('h') ?? '', calls: toCalls(fields) }),
+  toSaved: (_record, fields) => ({ head: fields.get('h') ?? '', promised: fields.has('p'), calls: toCalls(fields) }),
   changes: (record, saved) => {
     const set: string[] = [];
     const head = encodeHead(record);
     if (head !== saved.head && head !== '') set.push('h', head);
     saved.head = head;
+    if (record.promised && !saved.promised) set.push('p', '1');
+    saved.promised = record.promised;
     for (const [index, text] of record.calls) {
       if (saved.calls.get(index) === text) continue;
       set.push(`r:${index}`, text);

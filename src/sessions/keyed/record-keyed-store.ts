@@ -58,9 +58,12 @@ export const createRecordKeyedStore = ({
         return { kind: 'complete', results: claim.results };
       }
       if (claim.kind !== 'held') return claim;
-      const { life, earlier } = claim;
+      const { life, earlier, mayBePending } = claim;
       const cap = createResultCap(toResults(earlier), { maxResultBytes, maxRecordBytes });
-      return { kind: 'held', record: new Hold({ batch, life, id, earlier, cap, records, answers, mayKeep }) };
+      return {
+        kind: 'held',
+        record: new Hold({ batch, life, id, earlier, mayBePending, cap, records, answers, mayKeep }),
+      };
     },
     find: async (requestKey) => {
       const answer = await answers.read(requestKey);
@@ -91,7 +94,7 @@ const toResults = (earlier: ReadonlyMap<number, EarlierCall>): readonly string[]
   [...earlier.values()].flatMap((call) => (call.state === 'committed' ? [call.result] : []));
 
 /** What a batch that opens the record gets; `held` is a try of its own, with a lease. */
-const claimRecord = (record: KeyedRecord, { body, calls }: KeyedBatch, id: string, now: number) => {
+const claimRecord = (record: KeyedRecord, { body, calls, answer }: KeyedBatch, id: string, now: number) => {
   const isNew = record.life === '';
   if (!isNew && record.body !== body) return { kind: 'other_body' } as const;
   const retryAfterMs = toLeaseLeft(record, now);
@@ -102,10 +105,12 @@ const claimRecord = (record: KeyedRecord, { body, calls }: KeyedBatch, id: strin
     record.life = id;
     record.body = body;
   }
+  const mayBePending = record.promised;
+  record.promised ||= answer === 'promised';
   record.holder = id;
   record.leaseEndsAt = now + LEASE_MS;
   record.endsAt = now + RECORD_TTL_MS;
-  return { kind: 'held', life: record.life, earlier: toEarlierCalls(record) } as const;
+  return { kind: 'held', life: record.life, earlier: toEarlierCalls(record), mayBePending } as const;
 };
 
 // A lease that ends later than any can is of a clock that was set back by more than a lease: it is over.
@@ -141,12 +146,14 @@ type Try = Kept & {
   readonly life: string;
   readonly id: string;
   readonly earlier: HeldRecord['earlier'];
+  readonly mayBePending: boolean;
   readonly cap: (result: string) => string;
 };
 
 /** The record for the try that holds it. */
 class Hold implements HeldRecord {
   readonly earlier: HeldRecord['earlier'];
+  readonly mayBePending: boolean;
   readonly #try: Try;
   /** Calls that this try has committed as final. */
   readonly #finals = new Set<number>();
@@ -156,6 +163,7 @@ class Hold implements HeldRecord {
   constructor(parts: Try) {
     this.#try = parts;
     this.earlier = parts.earlier;
+    this.mayBePending = parts.mayBePending;
   }
 
   readonly start = (index: number): Promise<'held' | 'lost'> =>
@@ -199,9 +207,9 @@ class Hold implements HeldRecord {
   }
 
   #mayKeep(): boolean {
-    const { batch, mayKeep } = this.#try;
+    const { batch, mayBePending, mayKeep } = this.#try;
     // A caller that was told to ask again finds its results by this record alone.
-    return mayKeep(batch.answer === 'promised' ? 'pending_results' : 'results');
+    return mayKeep(batch.answer === 'promised' || mayBePending ? 'pending_results' : 'results');
   }
 
   /**
