@@ -121,6 +121,22 @@ describe.each(['memory', 'redis'] as const)('calls that outlive their request, o
     expect(build.asked).toHaveLength(1);
   });
 
+  test('a call that joined a pending one and ended with it never runs under the key of its batch', async () => {
+    const build = createHeldTool('build', { effects: 'write' });
+    const look = createActor('look', {}, () => build.release());
+    const { begin, post } = await start([build, look]);
+    const [id, only, key] = [freshName(), freshName(), freshName()];
+    await begin({ session_id: id, calls: [callOf('build', only)] });
+    const body = { session_id: id, calls: [callOf('build', only), callOf('look')] };
+    const headers = { 'idempotency-key': key };
+    // It has joined before any call of its batch runs.
+    const joined = await begin(body, { headers, wait: 20 });
+    expect(joined.results[0]).toMatchObject({ value: 'build done', replayed: true });
+    expect((await begin(body, { headers, wait: 20 })).results[0]).toMatchObject({ value: 'build done' });
+    expect((await post(body, { key })).results[0]).toMatchObject({ value: 'build done' });
+    expect(build.asked).toHaveLength(1);
+  });
+
   test('pending calls belong to their tenant, and to keys that may use their tools', async () => {
     const build = createHeldTool('build');
     const keys = [toKeyEntry('one', 'a'), toKeyEntry('two', 'b'), toKeyEntry('one', 'c', 'tools=echo')];

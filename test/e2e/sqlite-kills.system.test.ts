@@ -30,8 +30,11 @@ const send = async (url: string, key: string, prefer: string): Promise<Answer> =
   return { status: answer.status, replayed, value: result?.value, outcome };
 };
 
-// A repeat asks as the first try did.
-const preferOf = (key: string): string => (key.startsWith('pending') ? 'respond-async, wait=0' : 'wait=10');
+const WAITING = 'wait=10';
+const PENDING = 'respond-async, wait=0';
+const preferOf = (key: string): string => (key.startsWith('pending') ? PENDING : WAITING);
+// A repeat prefers the other of the two: a key holds whatever its batch is sent with.
+const repeatedBy = (key: string): string => (preferOf(key) === PENDING ? WAITING : PENDING);
 
 /** Sends one batch after the other until it is told to end. `told`: what each was answered, if it was. */
 const startCaller = (url: string, name: string, told: Map<string, string | null>) => {
@@ -86,7 +89,7 @@ test(
     const findEnd = (key: string): Promise<Answer> =>
       vi.waitUntil(
         async () => {
-          const answer = await send(last.url, key, preferOf(key));
+          const answer = await send(last.url, key, repeatedBy(key));
           return answer.status === 200 && answer.outcome !== 'pending' ? answer : false;
         },
         { timeout: timeLimit(60_000), interval: 250 },

@@ -101,6 +101,24 @@ export const describeKeyedRepeats = (createStore: CreateKeyedStoreUnderTest): vo
     expect([...second.earlier]).toEqual([]);
   });
 
+  test('once a try was promised, each later one is told that its calls may be pending, also after a commit', async () => {
+    const { store, lapse } = createStore({});
+    const batch = createKeyedBatch();
+    const plain = await hold(store, batch);
+    await lapse(batch.recordKey);
+    const promised = await hold(store, { ...repeat(batch), answer: 'promised' });
+    await lapse(batch.recordKey);
+    const second = await hold(store, repeat(batch));
+    await second.commit([toFinal(0)]);
+    const third = await hold(store, repeat(batch));
+    expect([plain, promised, second, third].map(({ mayBePending }) => mayBePending)).toEqual([
+      false,
+      false,
+      true,
+      true,
+    ]);
+  });
+
   test('a batch without calls is complete after its first commit', async () => {
     const { store, lapse } = createStore({});
     const batch = createKeyedBatch({ calls: 0 });
