@@ -14,6 +14,8 @@ export type Delivery = {
 
 /** A delivery that is this process's for the time of its lease. */
 export type ClaimedDelivery = Delivery & {
+  /** Where the store has it. */
+  readonly queue: string;
   /** Which attempt this is, the first being 1. An attempt whose process died counts. */
   readonly attempt: number;
 };
@@ -37,12 +39,14 @@ export type DeliveryStore = {
   /** Makes a message due again in `delayMs`, unless it was claimed again since. */
   readonly reschedule: (delivery: ClaimedDelivery, delayMs: number) => Promise<void>;
   /** The message is delivered or given up. */
-  readonly remove: (delivery: Delivery) => Promise<void>;
+  readonly remove: (delivery: ClaimedDelivery) => Promise<void>;
   /** Marks a version of an endpoint as one that wants no more messages. */
   readonly disable: (endpoint: string, version: string) => Promise<void>;
-  /** Ends the store; gives how many messages end with it. */
-  readonly close: () => Promise<number>;
+  /** Ends the store; gives the messages that end with it. */
+  readonly close: () => Promise<readonly Delivery[]>;
 };
+
+export const NO_CLAIM: Claim = { deliveries: [], nextMs: null, waiting: 0, disabled: null };
 
 /** What two claims of one endpoint are together. */
 export const addUp = (one: Claim, other: Claim): Claim => ({

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { createDeliver, type DeliverOptions, type EndpointVersion, toReport } from './deliver-message.ts';
-import type { Claim, ClaimedDelivery } from './delivery-store.ts';
+import { type Claim, type ClaimedDelivery, NO_CLAIM } from './delivery-store.ts';
 import type { EndpointSettings } from './endpoint-settings.ts';
 
 /** Sends the messages of one endpoint, at most four at once: one slow endpoint takes nothing from another. */
@@ -59,7 +59,7 @@ export const createEndpointSender = (first: EndpointSettings, options: SenderOpt
     if (free === 0) return;
     const claim = await store.claim(endpoint, free, leaseMs).then(undefined, (error: unknown): Claim => {
       observer.failed(endpoint, error);
-      return NOTHING;
+      return NO_CLAIM;
     });
     if (isStopped) {
       await Promise.all(claim.deliveries.map((delivery) => store.reschedule(delivery, 0)));
@@ -99,5 +99,3 @@ export const createEndpointSender = (first: EndpointSettings, options: SenderOpt
     },
   };
 };
-
-const NOTHING: Claim = { deliveries: [], nextMs: null, waiting: 0, disabled: null };

@@ -117,7 +117,7 @@ export const createWebhooks = (options: WebhooksOptions): ConfigurableWebhooks =
       for (const [name, sender] of senders) stop(name, sender);
       await Promise.all([...stopping, ...adding]);
       const lost = await store.close();
-      if (lost > 0) observer.lost(lost);
+      if (lost.length > 0) observer.lost(lost.length);
     },
   };
 };

@@ -1,39 +1,55 @@
 import { textBytes } from '../../memory/bounded-store.ts';
 import type { Fields, Kind } from '../../store/record-store.ts';
+import type { Delivery } from '../../webhooks/delivery-store.ts';
+import { NO_LIST, toChanges } from '../record-fields.ts';
 
 // Longer than a message is tried. Records of an endpoint that no configuration names any more end by themselves.
 const TTL_MS = 25 * 3_600_000;
 
-/**
- * A message. `head`: all but its body, and in which queue it is; "": there is none. The head of one whose id comes but once stays
- * when the body is gone.
- */
-export type StoredMessage = { head: string; body: string | null };
+/** All of a message but its body, and in which queue it is. */
+type Head = Omit<Delivery, 'body'> & { readonly queue: string };
 
-// The record, and its place in a queue.
-const MESSAGE_BYTES = 250;
+/** A message; null: there is none. The head of one whose id comes but once stays when the body is gone. */
+export type StoredMessage = { head: Head | null; body: string | null };
+
+// None of them holds a space.
+const HEAD = /^(\d{1,16}) (\S*) (\S*) (\S*) (\S*) (once)?$/;
+
+const toHead = ({ since, id, endpoint, tenant, queue, repeats }: Head): string =>
+  `${since} ${id} ${endpoint} ${tenant} ${queue} ${repeats === undefined ? '' : 'once'}`;
+
+/** null: there is none, or it is damaged. */
+const readHead = (text: string): Head | null => {
+  const [found, since, id = '', endpoint = '', tenant = '', queue = '', once] = HEAD.exec(text) ?? [];
+  if (found === undefined) return null;
+  const repeats = once === undefined ? {} : ({ repeats: 'never' } as const);
+  return { id, endpoint, tenant, queue, since: Number(since), ...repeats };
+};
+
+const toMessageTexts = ({ head, body }: StoredMessage): Map<string, string> => {
+  const texts = new Map<string, string>();
+  if (head !== null) texts.set('h', toHead(head));
+  if (body !== null) texts.set('b', body);
+  return texts;
+};
+
+// The record, its head, and its place in a queue.
+const MESSAGE_BYTES = 400;
 
 /** `onForgotten`: memory has had no room for a message, or its time was over. */
 export const createMessageKind = (
   onForgotten: (message: StoredMessage) => void,
-): Kind<StoredMessage, StoredMessage> => ({
+): Kind<StoredMessage, Map<string, string>> => ({
   name: 'message',
   memory: { records: 'webhooks', lists: null },
   ttlMs: TTL_MS,
-  create: () => ({ head: '', body: null }),
-  decode: (fields) => ({ head: fields.get('h') ?? '', body: fields.get('b') ?? null }),
-  toSaved: (state) => ({ ...state }),
-  changes: ({ head, body }, saved) => {
-    const set = head === saved.head ? [] : ['h', head];
-    if (body !== null && body !== saved.body) set.push('b', body);
-    const gone = body === null && saved.body !== null ? ['b'] : [];
-    Object.assign(saved, { head, body });
-    return { set, gone };
-  },
-  takeAdded: () => [],
-  toKeep: () => 0,
-  isEmpty: ({ head }) => head === '',
-  bytes: ({ head, body }) => MESSAGE_BYTES + textBytes(head) + textBytes(body ?? ''),
+  create: () => ({ head: null, body: null }),
+  decode: (fields) => ({ head: readHead(fields.get('h') ?? ''), body: fields.get('b') ?? null }),
+  toSaved: toMessageTexts,
+  changes: (message, saved) => toChanges(toMessageTexts(message), saved),
+  ...NO_LIST,
+  isEmpty: ({ head }) => head === null,
+  bytes: ({ body }) => MESSAGE_BYTES + textBytes(body ?? ''),
   onForgotten,
 });
 
@@ -98,12 +114,12 @@ export const queueKind: Kind<Queue, null> = {
     }
     return { set, gone };
   },
+  ...NO_LIST,
   // Every backend asks this after each update, and after `changes`: what was changed is saved, or needs no saving.
   takeAdded: ({ changed }) => {
     changed.clear();
     return [];
   },
-  toKeep: () => 0,
   isEmpty: ({ waiting }) => waiting.size === 0,
   bytes: ({ waiting }) => WAITING_BYTES * (1 + waiting.size),
 };
@@ -113,11 +129,11 @@ export type Endpoint = { readonly queues: Map<string, number>; disabled: string 
 
 const QUEUE = 'q:';
 
-const toFields = ({ queues, disabled }: Endpoint): Map<string, string> => {
-  const fields = new Map<string, string>();
-  for (const [name, livesUntil] of queues) fields.set(QUEUE + name, String(Math.ceil(livesUntil)));
-  if (disabled !== null) fields.set('d', disabled);
-  return fields;
+const toEndpointTexts = ({ queues, disabled }: Endpoint): Map<string, string> => {
+  const texts = new Map<string, string>();
+  for (const [name, livesUntil] of queues) texts.set(QUEUE + name, String(Math.ceil(livesUntil)));
+  if (disabled !== null) texts.set('d', disabled);
+  return texts;
 };
 
 export const endpointKind: Kind<Endpoint, Map<string, string>> = {
@@ -130,17 +146,9 @@ export const endpointKind: Kind<Endpoint, Map<string, string>> = {
     for (const [name, text] of fields) if (name.startsWith(QUEUE)) queues.set(name.slice(QUEUE.length), Number(text));
     return { queues, disabled: fields.get('d') ?? null };
   },
-  toSaved: toFields,
-  changes: (endpoint, saved) => {
-    const fields = toFields(endpoint);
-    const gone = [...saved.keys()].filter((name) => !fields.has(name));
-    const set = [...fields].filter(([name, text]) => saved.get(name) !== text).flat();
-    saved.clear();
-    for (const [name, text] of fields) saved.set(name, text);
-    return { set, gone };
-  },
-  takeAdded: () => [],
-  toKeep: () => 0,
+  toSaved: toEndpointTexts,
+  changes: (endpoint, saved) => toChanges(toEndpointTexts(endpoint), saved),
+  ...NO_LIST,
   isEmpty: ({ queues, disabled }) => queues.size === 0 && disabled === null,
   bytes: ({ queues }) => 200 * (1 + queues.size),
 };

@@ -1,5 +1,5 @@
 import type { MayKeep } from '../../executor/store-observer.ts';
-import type { RecordStore, Records } from '../../store/record-store.ts';
+import type { Decide, RecordStore, Records } from '../../store/record-store.ts';
 import {
   addUp,
   type Claim,
@@ -44,12 +44,7 @@ type Options = {
  * each other; and one an endpoint, which names the queues. The queue of a process that has died, or has not been heard of
  * for 30 s, is everyone's. Rejects where the store does.
  */
-export const createRecordDeliveries = (
-  options: Options,
-): DeliveryStore & {
-  /** Whether the message waits. */
-  readonly has: (delivery: Delivery) => Promise<boolean>;
-} => new RecordDeliveries(options);
+export const createRecordDeliveries = (options: Options): DeliveryStore => new RecordDeliveries(options);
 
 type Taken = Omit<Claim, 'disabled'>;
 
@@ -61,8 +56,6 @@ class RecordDeliveries implements DeliveryStore {
   /** Those of which this process has a queue. */
   readonly #known = new Set<string>();
   #isClosed = false;
-  /** In which queue what this process has claimed is, where that is another one's. */
-  readonly #takenOver = new Map<string, string>();
 
   constructor(options: Options) {
     const { store } = options;
@@ -78,38 +71,27 @@ class RecordDeliveries implements DeliveryStore {
     const [queueOfIt] = await Promise.all([this.#addMessage(delivery, queue), this.#renew(delivery.endpoint)]);
     if (queueOfIt === null) return 'kept';
     // Also where the message is known: who kept it may have died before this step.
-    const added = await this.#queues.update(
-      toQueueKey(delivery.endpoint, queueOfIt),
-      (state, now) => {
-        if (state.waiting.has(delivery.id)) return 'kept';
-        if (state.waiting.size >= mostWaiting.endpoint) return 'full';
-        if ((state.ofTenant.get(delivery.tenant) ?? 0) >= mostWaiting.tenant) return 'full';
-        setWaiting(state, delivery.id, { dueAt: now, attempt: 0, tenant: delivery.tenant });
-        return 'kept';
-      },
-      'long',
-    );
+    const added = await keep(this.#queues, toQueueKey(delivery.endpoint, queueOfIt), (state, now) => {
+      if (state.waiting.has(delivery.id)) return 'kept';
+      if (state.waiting.size >= mostWaiting.endpoint) return 'full';
+      if ((state.ofTenant.get(delivery.tenant) ?? 0) >= mostWaiting.tenant) return 'full';
+      setWaiting(state, delivery.id, { dueAt: now, attempt: 0, tenant: delivery.tenant });
+      return 'kept';
+    });
     if (added === 'full') await this.#messages.delete(toMessageKey(delivery));
     return added;
   };
 
-  readonly has = async (delivery: Delivery): Promise<boolean> => {
-    return (await this.#messages.read(toMessageKey(delivery), toDelivery)) !== null;
-  };
-
   /** The queue that the message is in, or is to be in; null where it is delivered already. */
   #addMessage(delivery: Delivery, queue: string): Promise<string | null> | string | null {
-    const { body } = delivery;
-    const head = toHead(delivery, queue);
-    return this.#messages.update(
-      toMessageKey(delivery),
-      (message) => {
-        const known = readHead(message.head);
-        if (known === null) Object.assign(message, { head, body });
-        return message.body === null ? null : (known?.queue ?? queue);
-      },
-      'long',
-    );
+    const { body, ...rest } = delivery;
+    return keep(this.#messages, toMessageKey(delivery), (message) => {
+      if (message.head === null) {
+        message.head = { ...rest, queue };
+        message.body = body;
+      }
+      return message.body === null ? null : message.head.queue;
+    });
   }
 
   readonly claim = async (endpoint: string, most: number, leaseMs: number): Promise<Claim> => {
@@ -120,7 +102,6 @@ class RecordDeliveries implements DeliveryStore {
     let claim: Claim = { ...own, disabled };
     for (const queue of abandoned) {
       const taken = await this.#take(endpoint, queue, most - claim.deliveries.length, leaseMs);
-      for (const { id } of taken.deliveries) this.#takenOver.set(id, queue);
       if (taken.waiting === 0) await this.#dropQueue(endpoint, queue);
       claim = addUp(claim, { ...taken, disabled });
     }
@@ -131,107 +112,98 @@ class RecordDeliveries implements DeliveryStore {
     const { queue } = this.#options;
     this.#known.add(endpoint);
     const [lifeMs, renewAtMs] = this.#isClosed ? [LAST_LIFE_MS, LAST_LIFE_MS] : [LIFE_MS, RENEW_AT_MS];
-    return this.#endpoints.update(
-      endpoint,
-      ({ queues, disabled }, now) => {
-        if ((queues.get(queue) ?? 0) - now < renewAtMs) queues.set(queue, now + lifeMs);
-        return { disabled, abandoned: [...queues].flatMap(([name, until]) => (until <= now ? [name] : [])) };
-      },
-      'long',
-    );
+    return keep(this.#endpoints, endpoint, ({ queues, disabled }, now) => {
+      if ((queues.get(queue) ?? 0) - now < renewAtMs) queues.set(queue, now + lifeMs);
+      return { disabled, abandoned: [...queues].flatMap(([name, until]) => (until <= now ? [name] : [])) };
+    });
   }
 
   async #dropQueue(endpoint: string, queue: string): Promise<void> {
-    await this.#endpoints.update(
-      endpoint,
-      // Its process may be back.
-      ({ queues }, now) => {
-        if ((queues.get(queue) ?? 0) <= now) queues.delete(queue);
-      },
-      'long',
-    );
+    // Its process may be back.
+    await keep(this.#endpoints, endpoint, ({ queues }, now) => {
+      if ((queues.get(queue) ?? 0) <= now) queues.delete(queue);
+    });
   }
 
   async #take(endpoint: string, queue: string, most: number, leaseMs: number): Promise<Taken> {
     const key = toQueueKey(endpoint, queue);
-    const taken = await this.#queues.update(key, (state, now) => take(state, most, now + leaseMs, now), 'long');
+    const taken = await keep(this.#queues, key, (state, now) => take(state, most, now + leaseMs, now));
+    const deliveries = await this.#readMessages(endpoint, taken.messages);
+    const lost = taken.messages.length - deliveries.length;
+    if (lost > 0) {
+      const ids = new Set(deliveries.map(({ id }) => id));
+      await keep(this.#queues, key, (state) => {
+        for (const { id } of taken.messages) if (!ids.has(id)) remove(state, id);
+      });
+    }
+    return { deliveries, nextMs: taken.nextMs, waiting: taken.waiting - lost };
+  }
+
+  /** Those of them that are there and not damaged. */
+  async #readMessages(endpoint: string, places: readonly Place[]): Promise<readonly ClaimedDelivery[]> {
     const found = await Promise.all(
-      taken.messages.map(async ({ id, tenant, attempt }): Promise<ClaimedDelivery | null> => {
+      places.map(async ({ id, tenant, attempt }): Promise<ClaimedDelivery | null> => {
         const delivery = await this.#messages.read(toMessageKey({ endpoint, id, tenant }), toDelivery);
         return delivery === null ? null : { ...delivery, attempt };
       }),
     );
-    const deliveries = found.filter((delivery) => delivery !== null);
-    if (deliveries.length < found.length) {
-      const ids = new Set(deliveries.map(({ id }) => id));
-      const lost = taken.messages.filter(({ id }) => !ids.has(id));
-      await this.#queues.update(key, (state) => remove(state, lost), 'long');
-    }
-    return { deliveries, nextMs: taken.nextMs, waiting: taken.waiting - (found.length - deliveries.length) };
+    return found.filter((delivery) => delivery !== null);
   }
 
-  readonly reschedule = async ({ endpoint, id, attempt }: ClaimedDelivery, delayMs: number): Promise<void> => {
-    await this.#queues.update(
-      this.#keyOf(endpoint, id),
-      (state, now) => {
-        const waiting = state.waiting.get(id);
-        if (waiting?.attempt === attempt) setWaiting(state, id, { ...waiting, dueAt: now + delayMs });
-      },
-      'long',
-    );
+  readonly reschedule = async ({ endpoint, queue, id, attempt }: ClaimedDelivery, delayMs: number): Promise<void> => {
+    await keep(this.#queues, toQueueKey(endpoint, queue), (state, now) => {
+      const waiting = state.waiting.get(id);
+      if (waiting?.attempt === attempt) setWaiting(state, id, { ...waiting, dueAt: now + delayMs });
+    });
   };
 
-  readonly remove = async (delivery: Delivery): Promise<void> => {
-    const key = this.#keyOf(delivery.endpoint, delivery.id);
-    this.#takenOver.delete(delivery.id);
+  readonly remove = async (delivery: ClaimedDelivery): Promise<void> => {
+    const { endpoint, queue, id } = delivery;
     await Promise.all([
-      this.#queues.update(key, (state) => remove(state, [delivery]), 'long'),
-      this.#messages.update(
-        toMessageKey(delivery),
-        (message) => {
-          if (readHead(message.head)?.delivery.repeats === undefined) message.head = '';
-          message.body = null;
-        },
-        'long',
-      ),
+      keep(this.#queues, toQueueKey(endpoint, queue), (state) => remove(state, id)),
+      keep(this.#messages, toMessageKey(delivery), (message) => {
+        if (message.head?.repeats === undefined) message.head = null;
+        message.body = null;
+      }),
     ]);
   };
 
   readonly disable = async (endpoint: string, version: string): Promise<void> => {
-    await this.#endpoints.update(
-      endpoint,
-      (state) => {
-        state.disabled = version;
-      },
-      'long',
-    );
+    await keep(this.#endpoints, endpoint, (state) => {
+      state.disabled = version;
+    });
   };
 
-  readonly close = async (): Promise<number> => {
+  readonly close = async (): Promise<readonly Delivery[]> => {
     const { queue, survives } = this.#options;
-    let lost = 0;
+    const ending: Delivery[] = [];
     this.#isClosed = true;
     for (const endpoint of this.#known) {
       // At once everyone's.
-      await this.#endpoints.update(endpoint, ({ queues }) => void queues.set(queue, 0), 'long');
-      if (survives === 'nothing')
-        lost += (await this.#queues.read(toQueueKey(endpoint, queue), ({ waiting }) => waiting.size)) ?? 0;
+      await keep(this.#endpoints, endpoint, ({ queues }) => void queues.set(queue, 0));
+      if (survives === 'process') continue;
+      const places = await this.#queues.read(toQueueKey(endpoint, queue), toPlaces);
+      ending.push(...(await this.#readMessages(endpoint, places ?? [])));
     }
-    return lost;
+    return ending;
   };
-
-  #keyOf(endpoint: string, id: string): string {
-    return toQueueKey(endpoint, this.#takenOver.get(id) ?? this.#options.queue);
-  }
 
   /** Only in memory, where updates are made at once. */
   #forget(message: StoredMessage): void {
     const delivery = toDelivery(message);
     if (delivery === null) return;
-    void this.#queues.update(this.#keyOf(delivery.endpoint, delivery.id), (state) => remove(state, [delivery]));
+    const { endpoint, queue, id } = delivery;
+    void this.#queues.update(toQueueKey(endpoint, queue), (state) => remove(state, id));
     this.#options.onEvicted?.(delivery);
   }
 }
+
+/** Each step of a message waits until it is kept. */
+const keep = <State, Result>(
+  records: Records<State>,
+  key: string,
+  decide: Decide<State, Result>,
+): Result | Promise<Result> => records.update(key, decide, 'long');
 
 // Neither names of tenants nor ids have a colon: what stands before it is the tenant.
 const toMessageKey = ({ tenant, endpoint, id }: Pick<Delivery, 'tenant' | 'endpoint' | 'id'>): string =>
@@ -239,26 +211,14 @@ const toMessageKey = ({ tenant, endpoint, id }: Pick<Delivery, 'tenant' | 'endpo
 
 const toQueueKey = (endpoint: string, queue: string): string => `${endpoint}/${queue}`;
 
-// None of them holds a space.
-const HEAD = /^(\d{1,16}) (\S*) (\S*) (\S*) (\S*) (once)?$/;
+const toDelivery = ({ head, body }: StoredMessage): Omit<ClaimedDelivery, 'attempt'> | null =>
+  head === null || body === null ? null : { ...head, body };
 
-const toHead = ({ since, id, endpoint, tenant, repeats }: Delivery, queue: string): string =>
-  `${since} ${id} ${endpoint} ${tenant} ${queue} ${repeats === undefined ? '' : 'once'}`;
+/** Of a message in its queue. */
+type Place = { readonly id: string; readonly tenant: string; readonly attempt: number };
 
-/** null: there is none, or it is damaged. */
-const readHead = (head: string) => {
-  const [found, since, id = '', endpoint = '', tenant = '', queue = '', once] = HEAD.exec(head) ?? [];
-  if (found === undefined) return null;
-  const repeats = once === undefined ? {} : ({ repeats: 'never' } as const);
-  return { queue, delivery: { id, endpoint, tenant, since: Number(since), ...repeats } };
-};
-
-const toDelivery = ({ head, body }: StoredMessage): Delivery | null => {
-  const read = body === null ? null : readHead(head);
-  return body === null || read === null ? null : { ...read.delivery, body };
-};
-
-type TakenMessage = { readonly id: string; readonly tenant: string; readonly attempt: number };
+const toPlaces = ({ waiting }: Queue): readonly Place[] =>
+  Array.from(waiting, ([id, { tenant, attempt }]) => ({ id, tenant, attempt }));
 
 /** Takes what is due, the first first. */
 const take = (
@@ -266,10 +226,10 @@ const take = (
   most: number,
   leaseUntil: number,
   now: number,
-): { readonly messages: readonly TakenMessage[]; readonly waiting: number; readonly nextMs: number | null } => {
+): { readonly messages: readonly Place[]; readonly waiting: number; readonly nextMs: number | null } => {
   const due = [...queue.waiting].filter(([, { dueAt }]) => dueAt <= now);
   due.sort(([, one], [, other]) => one.dueAt - other.dueAt);
-  const messages: TakenMessage[] = [];
+  const messages: Place[] = [];
   for (const [id, { tenant, attempt }] of due.slice(0, most)) {
     setWaiting(queue, id, { dueAt: leaseUntil, attempt: attempt + 1, tenant });
     messages.push({ id, tenant, attempt: attempt + 1 });
@@ -279,6 +239,6 @@ const take = (
   return { messages, waiting: queue.waiting.size, nextMs: queue.waiting.size === 0 ? null : Math.max(0, nextAt - now) };
 };
 
-const remove = (queue: Queue, messages: readonly { readonly id: string }[]): void => {
-  for (const { id } of messages) if (queue.waiting.has(id)) setWaiting(queue, id, null);
+const remove = (queue: Queue, id: string): void => {
+  if (queue.waiting.has(id)) setWaiting(queue, id, null);
 };
