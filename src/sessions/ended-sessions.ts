@@ -1,23 +1,21 @@
 import type { EndedSessions } from '../executor/session-store.ts';
 import type { Kind, RecordStore } from '../store/record-store.ts';
+import { NO_LIST, toChanges } from './record-fields.ts';
 import type { StoreAvailability } from './store-availability.ts';
 
 type Ended = { isEnded: boolean };
 
-const createEndedKind = (ttlMs: number): Kind<Ended, Ended> => ({
+const toTexts = ({ isEnded }: Ended): Map<string, string> => new Map(isEnded ? [['e', '1']] : []);
+
+const createEndedKind = (ttlMs: number): Kind<Ended, Map<string, string>> => ({
   name: 'ended',
   memory: { records: 'ended_sessions', lists: null },
   ttlMs,
   create: () => ({ isEnded: false }),
   decode: (fields) => ({ isEnded: fields.has('e') }),
-  toSaved: (state) => ({ ...state }),
-  changes: ({ isEnded }, saved) => {
-    const set = isEnded && !saved.isEnded ? ['e', '1'] : [];
-    saved.isEnded = isEnded;
-    return { set, gone: [] };
-  },
-  takeAdded: () => [],
-  toKeep: () => 0,
+  toSaved: toTexts,
+  changes: (ended, saved) => toChanges(toTexts(ended), saved),
+  ...NO_LIST,
   isEmpty: ({ isEnded }) => !isEnded,
   bytes: () => 0,
 });
