@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
-import { tenantOfKey } from '../memory/bounded-store.ts';
 import type { StoreMemory } from '../memory/store-memory.ts';
 import type { Rate } from './callers.ts';
 
@@ -62,7 +61,7 @@ export const createRateLimits = (options: RateLimitsOptions): LimitRate => {
   const { standard, onError, now, memory } = options;
   const counterOf = createCounters(options);
   // One caller that is known to be over its rate costs no command until its window ends.
-  const blockedUntil = memory.open<number>('blocked', { tenantOf: tenantOfKey, ttl: null, now });
+  const blockedUntil = memory.open<number>('blocked', { now });
   const count = async (rate: Rate, key: string): Promise<Limited | null> => {
     try {
       const limited = await counterOf(rate)(key);
@@ -88,8 +87,6 @@ const createCounters = (options: RateLimitsOptions): ((rate: Rate) => CountReque
   const counters = new Map<string, CountRequest>();
   const pause = createPause(now);
   const callers = memory.open<RateLimiterMemory>('rates', {
-    tenantOf: tenantOfKey,
-    ttl: null,
     now,
     onGone: (key, limiter) => void limiter.delete(key),
   });

@@ -46,7 +46,6 @@ export const createCircuitBreakers = (options: CircuitBreakersOptions): CircuitB
   const moved = createStateReports(options.observer);
   const circuits = memory.open<Circuit>('circuits', {
     tenantOf: () => '',
-    ttl: null,
     now,
     onGone: (_id, circuit) => circuit.forget(),
   });

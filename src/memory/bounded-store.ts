@@ -1,3 +1,5 @@
+import { attach, type LinkedNodes, moveToEnd, remove } from './linked-list.ts';
+
 /**
  * Why a store forgot something. `full`: it had no room. `share`: the same while other tenants had entries, of the tenant
  * that held most. `expired`: its time was over. `too_large`: larger than the whole store, and never kept.
@@ -14,17 +16,17 @@ export type StoreUse = {
 
 export type BoundedStoreOptions<Value> = {
   readonly limitBytes: number;
-  /** Whose an entry is. */
-  readonly tenantOf: (key: string) => string;
-  /** How long an entry stays, and whether `get` renews that; null: as long as there is room. */
-  readonly ttl: { readonly ms: number; readonly renewed: 'by_get' | 'never' } | null;
+  /** Whose an entry is. Left out: what stands before the last colon of its key. */
+  readonly tenantOf?: (key: string) => string;
+  /** How long an entry stays after it was set, or got, last. Left out: as long as there is room. */
+  readonly ttlMs?: number | undefined;
   readonly now: () => number;
   /** An entry is gone that was not replaced: evicted, expired, deleted or cleared. */
   readonly onGone?: (key: string, value: Value, reason: EvictionReason | 'deleted') => void;
 };
 
 /** `tenant:sha256`, as the keys of sessions, records and requests are written; '' where there is no tenant. */
-export const tenantOfKey = (key: string): string => key.slice(0, Math.max(0, key.lastIndexOf(':')));
+const tenantOfKey = (key: string): string => key.slice(0, Math.max(0, key.lastIndexOf(':')));
 
 type Entry<Value> = {
   readonly key: string;
@@ -35,17 +37,12 @@ type Entry<Value> = {
   valueBytes: number;
   /** Infinity: never. */
   expiresAt: number;
-  older: Entry<Value> | null;
-  newer: Entry<Value> | null;
+  previous: Entry<Value> | null;
+  next: Entry<Value> | null;
 };
 
 /** A tenant's entries, by when they were used last. */
-type Holder<Value> = {
-  readonly tenant: string;
-  bytes: number;
-  oldest: Entry<Value> | null;
-  newest: Entry<Value> | null;
-};
+type Holder<Value> = LinkedNodes<Entry<Value>> & { readonly tenant: string; bytes: number };
 
 // Measured with --expose-gc: an entry with its place in the map, which is never more than half empty; a tenant the same.
 const ENTRY_BYTES = 200;
@@ -81,12 +78,9 @@ export class BoundedStore<Value> implements StoreUse {
   get(key: string): Value | undefined {
     const entry = this.#find(key);
     if (entry === undefined) return undefined;
-    const { ttl, now } = this.#options;
-    if (ttl?.renewed === 'by_get') entry.expiresAt = now() + ttl.ms;
-    if (entry.holder.newest !== entry) {
-      unlink(entry);
-      append(entry);
-    }
+    const { ttlMs, now } = this.#options;
+    if (ttlMs !== undefined) entry.expiresAt = now() + ttlMs;
+    if (entry.holder.last !== entry) moveToEnd(entry.holder, entry);
     return entry.value;
   }
 
@@ -104,13 +98,14 @@ export class BoundedStore<Value> implements StoreUse {
       this.#gone(key, value, 'too_large');
       return;
     }
-    const tenant = this.#options.tenantOf(key);
+    const { tenantOf = tenantOfKey, now, ttlMs } = this.#options;
+    const tenant = tenantOf(key);
     this.#dropExpired(tenant);
     const holder = this.#holderOf(tenant);
-    const expiresAt = this.#options.now() + (lifeMs ?? this.#options.ttl?.ms ?? Number.POSITIVE_INFINITY);
-    const entry: Entry<Value> = { key, value, holder, ownBytes, valueBytes, expiresAt, older: null, newer: null };
+    const expiresAt = now() + (lifeMs ?? ttlMs ?? Number.POSITIVE_INFINITY);
+    const entry: Entry<Value> = { key, value, holder, ownBytes, valueBytes, expiresAt, previous: null, next: null };
     this.#entries.set(key, entry);
-    append(entry);
+    attach(holder, entry);
     this.#grow(holder, ownBytes + valueBytes);
     this.#makeRoom();
   }
@@ -154,7 +149,7 @@ export class BoundedStore<Value> implements StoreUse {
   #holderOf(tenant: string): Holder<Value> {
     const known = this.#holders.get(tenant);
     if (known !== undefined) return known;
-    const holder: Holder<Value> = { tenant, bytes: 0, oldest: null, newest: null };
+    const holder: Holder<Value> = { tenant, bytes: 0, first: null, last: null, size: 0 };
     this.#holders.set(tenant, holder);
     this.#grow(holder, HOLDER_BYTES + textBytes(tenant));
     return holder;
@@ -167,7 +162,7 @@ export class BoundedStore<Value> implements StoreUse {
 
   #makeRoom(): void {
     while (this.bytes > this.limitBytes) {
-      const oldest = this.#findVictim().oldest;
+      const oldest = this.#findVictim().first;
       if (oldest === null) return;
       this.#drop(oldest, this.#holders.size > 1 ? 'share' : 'full');
     }
@@ -187,7 +182,7 @@ export class BoundedStore<Value> implements StoreUse {
     const holder = this.#holders.get(tenant);
     if (holder === undefined) return;
     const time = this.#options.now();
-    while (holder.oldest !== null && holder.oldest.expiresAt <= time) this.#drop(holder.oldest, 'expired');
+    while (holder.first !== null && holder.first.expiresAt <= time) this.#drop(holder.first, 'expired');
   }
 
   #drop(entry: Entry<Value>, reason: EvictionReason): void {
@@ -203,31 +198,14 @@ export class BoundedStore<Value> implements StoreUse {
   #remove(entry: Entry<Value>): void {
     const { holder } = entry;
     this.#entries.delete(entry.key);
-    unlink(entry);
+    remove(holder, entry);
     this.#grow(holder, -entry.ownBytes - entry.valueBytes);
-    if (holder.oldest !== null) return;
+    if (holder.first !== null) return;
     this.#holders.delete(holder.tenant);
     this.bytes -= holder.bytes;
     if (this.#victim?.holder === holder) this.#victim = null;
   }
 }
-
-const append = <Value>(entry: Entry<Value>): void => {
-  const { holder } = entry;
-  entry.older = holder.newest;
-  entry.newer = null;
-  if (holder.newest === null) holder.oldest = entry;
-  else holder.newest.newer = entry;
-  holder.newest = entry;
-};
-
-const unlink = <Value>(entry: Entry<Value>): void => {
-  const { holder, older, newer } = entry;
-  if (older === null) holder.oldest = newer;
-  else older.newer = newer;
-  if (newer === null) holder.newest = older;
-  else newer.older = older;
-};
 
 // Header, hash and length of a string, and what its size is rounded up to.
 const HEAD = 24;

@@ -1,4 +1,4 @@
-import { append, createLinkedList, remove } from './linked-list.ts';
+import { append, createLinkedList, remove } from '../memory/linked-list.ts';
 
 /** Tells of refusals no faster than leaves the event loop time for what is not refused. */
 export type RefusalPace = {

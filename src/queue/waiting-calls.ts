@@ -1,6 +1,6 @@
 import type { SlotRequest } from '../executor/call-slots.ts';
+import { append, createLinkedList, type Link, type LinkedList, moveToEnd, remove } from '../memory/linked-list.ts';
 import type { Tool } from '../tools/tool.ts';
-import { append, createLinkedList, type Link, type LinkedList, moveToEnd, remove } from './linked-list.ts';
 import { Pace, ToolWork } from './tool-work.ts';
 
 /** What runs at one upstream, whichever of its tools it is of. */

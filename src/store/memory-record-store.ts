@@ -1,4 +1,4 @@
-import { BoundedStore, type BoundedStoreOptions, tenantOfKey } from '../memory/bounded-store.ts';
+import { BoundedStore, type BoundedStoreOptions } from '../memory/bounded-store.ts';
 import type { StoreMemory, StoreName } from '../memory/store-memory.ts';
 import { type Decide, type Kind, type ListElement, type RecordStore, type Records, toTtlMs } from './record-store.ts';
 
@@ -50,8 +50,7 @@ class MemoryRecords<State, Saved> implements Records<State> {
         ? new BoundedStore<Value>({ ...options, limitBytes: Number.POSITIVE_INFINITY })
         : memory.open<Value>(name, options);
     const options: Omit<BoundedStoreOptions<State>, 'limitBytes'> = {
-      tenantOf: tenantOfKey,
-      ttl: typeof kind.ttlMs === 'number' ? { ms: kind.ttlMs, renewed: 'by_get' } : null,
+      ttlMs: typeof kind.ttlMs === 'number' ? kind.ttlMs : undefined,
       now,
       onGone: (key, state, reason) => {
         if (reason === 'deleted') return;
@@ -59,7 +58,7 @@ class MemoryRecords<State, Saved> implements Records<State> {
         kind.onForgotten?.(state);
       },
     };
-    this.#lists = open<List>(kind.memory.lists, { tenantOf: tenantOfKey, ttl: null, now });
+    this.#lists = open<List>(kind.memory.lists, { now });
     this.#values =
       kind.values === undefined
         ? null

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { BoundedStore, tenantOfKey } from '../memory/bounded-store.ts';
+import { BoundedStore } from '../memory/bounded-store.ts';
 import { KEY_PREFIX } from './key-prefix.ts';
 import type { Decide, Fields, Kind, ListElement, RecordStore, Records, UpdateTimeout } from './record-store.ts';
 import { RedisRecord, toFields } from './redis-record.ts';
@@ -34,8 +34,6 @@ class RedisRecords<State, Saved> implements Records<State> {
     this.#sender = sender;
     this.#known = new BoundedStore<RedisRecord<State, Saved>>({
       limitBytes: cacheBytes * (kind.knownPart ?? 1),
-      tenantOf: tenantOfKey,
-      ttl: null,
       now: Date.now,
     });
   }

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BoundedStore, tenantOfKey } from '../memory/bounded-store.ts';
+import { BoundedStore } from '../memory/bounded-store.ts';
 import {
   type Decide,
   type Fields,
@@ -252,8 +252,7 @@ class SqliteRecords<State, Saved> implements Records<State> {
     this.#now = now;
     this.#cache = new BoundedStore<SqliteRecord<State, Saved>>({
       limitBytes: cacheBytes,
-      tenantOf: tenantOfKey,
-      ttl: typeof kind.ttlMs === 'number' ? { ms: kind.ttlMs, renewed: 'by_get' } : null,
+      ttlMs: typeof kind.ttlMs === 'number' ? kind.ttlMs : undefined,
       now,
     });
     writer.onForget(() => this.#cache.clear());

@@ -49,7 +49,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   webhooks: ['egress'],
   executor: ['contract', 'tools', 'memory', 'json'],
   redaction: ['contract', 'tools', 'executor', 'json'],
-  queue: ['tools', 'executor'],
+  queue: ['tools', 'executor', 'memory'],
   isolation: ['contract', 'tools', 'executor', 'json'],
   'session-view': ['contract', 'tools', 'executor', 'json'],
   sessions: ['contract', 'executor', 'tools', 'memory', 'json', 'store', 'webhooks'],

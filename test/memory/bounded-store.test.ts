@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { BoundedStore, type EvictionReason, tenantOfKey } from '#src/memory/bounded-store.ts';
+import { BoundedStore, type EvictionReason } from '#src/memory/bounded-store.ts';
 import { createManualClock } from '#test/support/session-stores-under-test.ts';
 
 // A value of 1 000 bytes takes some 1 240 with its key.
@@ -8,8 +8,7 @@ const create = (limitBytes: number, ttlMs?: number) => {
   const gone: [string, EvictionReason | 'deleted'][] = [];
   const store = new BoundedStore<string>({
     limitBytes,
-    tenantOf: tenantOfKey,
-    ttl: ttlMs === undefined ? null : { ms: ttlMs, renewed: 'by_get' },
+    ttlMs,
     now: clock.now,
     onGone: (key, _value, reason) => void gone.push([key, reason]),
   });

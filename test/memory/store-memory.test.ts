@@ -18,6 +18,6 @@ test.each([
 test('the parts of all stores that are opened come to the whole', () => {
   const uses: StoreUse[] = [];
   const memory = createStoreMemory({ totalBytes: 1_000_000, watch: (_name, use) => void uses.push(use) });
-  for (const name of STORE_NAMES) memory.open(name, { tenantOf: () => '', ttl: null, now: () => 1 });
+  for (const name of STORE_NAMES) memory.open(name, { tenantOf: () => '', now: () => 1 });
   expect(uses.reduce((sum, { limitBytes }) => sum + limitBytes, 0)).toBe(1_000_000);
 });
