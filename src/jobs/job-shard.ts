@@ -1,7 +1,7 @@
 import { Queue } from 'bullmq';
 import * as z from 'zod';
 import type { Job, LaneState } from '../pending/job-queue.ts';
-import { createRedisScript, type openQueueConnection, type RedisClient, toPatient } from '../sessions/redis-client.ts';
+import { createRedisScript, type openQueueConnection, type RedisClient } from '../sessions/redis-client.ts';
 import { CommandTimeout, LONG_TIMEOUT_MS } from '../store/command-timeout.ts';
 
 /** What BullMQ keeps of a job beside its id, which is the call. */
@@ -42,7 +42,7 @@ export type JobShardOptions = {
 /** The one queue of BullMQ at a shard; its shard tells it apart. */
 export const BULLMQ_NAME = 'jobs';
 
-const LUA = new URL('lua/', import.meta.url);
+const TURNS = new URL('lua/turns.lua', import.meta.url);
 // BullMQ writes each step of each job down, for listeners that this service does not have; without a limit 10 000.
 const MOST_EVENTS = 100;
 const State = z.tuple([z.int(), z.int()]);
@@ -61,16 +61,11 @@ export const createJobShard = (options: JobShardOptions): JobShard => {
   });
   // They are the connection's, whose owner hears of them.
   queue.on('error', () => undefined);
-  const [turns, waiting, since] = [`${prefix}:turns`, `${prefix}:waiting`, `${prefix}:since`];
-  const script = (file: string) => createRedisScript(toPatient(client), LUA, ['turns.lua', file]);
-  const scripts = {
-    offer: script('offer.lua'),
-    take: script('take.lua'),
-    remove: script('remove.lua'),
-    again: script('again.lua'),
-    state: script('state.lua'),
-    others: script('others.lua'),
-  };
+  const script = createRedisScript(client, TURNS);
+  const own = ['turns', 'waiting', 'since'].map((name) => `${prefix}:${name}`);
+  const keys = [...own, ...['prioritized', 'wait', 'delayed'].map((name) => queue.toKey(name))];
+  const run = (step: string, ...words: readonly string[]): Promise<unknown> =>
+    script(keys, [step, queue.toKey(''), ...words]);
   const timeout = new CommandTimeout(LONG_TIMEOUT_MS);
   // BullMQ waits for a connection, and would do later what nobody waits for any more.
   const inTime = <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
@@ -80,14 +75,13 @@ export const createJobShard = (options: JobShardOptions): JobShard => {
     return answer;
   };
   const noteTaken: JobShard['noteTaken'] = async ({ call, tenant }, tag) => {
-    await scripts.take([turns, waiting, since], [tenant, call, String(tag)]);
+    await run('take', tenant, call, String(tag));
   };
   return {
     lane,
     prefix,
     offer: async ({ call, tenant }) => {
-      const keys = [turns, waiting, since, queue.toKey(call), queue.toKey('prioritized'), queue.toKey('wait')];
-      const tag = Number(await scripts.offer(keys, [tenant, call]));
+      const tag = Number(await run('offer', tenant, call));
       if (tag === 0) return;
       await inTime(() => queue.add('call', { tenant }, { jobId: call, priority: tag }));
     },
@@ -96,20 +90,18 @@ export const createJobShard = (options: JobShardOptions): JobShard => {
       if (queued === undefined) return;
       const removed = await inTime(() => queue.remove(call));
       if (removed === 0) return;
-      const youngest = await scripts.remove([turns, waiting, since], [tenant, call, String(queued.priority)]);
+      const youngest = await run('remove', tenant, call, String(queued.priority));
       if (typeof youngest !== 'string') return;
       const moved = await inTime(() => queue.getJob(youngest));
       await inTime(async () => moved?.changePriority({ priority: queued.priority }));
     },
     state: async () => {
-      const keys = [since, queue.toKey('prioritized'), queue.toKey('wait'), queue.toKey('delayed')];
-      const [count, oldestWaitingMs] = State.parse(await scripts.state(keys, [queue.toKey('')]));
+      const [count, oldestWaitingMs] = State.parse(await run('state'));
       return { waiting: count, oldestWaitingMs };
     },
     noteTaken,
     takeOfOthers: async (tenants) => {
-      const keys = [queue.toKey('prioritized'), queue.toKey('wait')];
-      const call = await scripts.others(keys, [queue.toKey(''), ...tenants]);
+      const call = await run('others', ...tenants);
       const queued = typeof call === 'string' ? await queue.getJob(call) : undefined;
       // Whoever removes it has it: a job that a worker has taken cannot be removed.
       if (queued?.id === undefined || (await queue.remove(queued.id)) === 0) return null;
@@ -118,7 +110,7 @@ export const createJobShard = (options: JobShardOptions): JobShard => {
       return job;
     },
     noteAgain: async (call, afterMs) => {
-      await scripts.again([since, queue.toKey(call)], [call, String(Math.round(afterMs))]);
+      await run('again', call, String(Math.round(afterMs)));
     },
     close: () => queue.close(),
   };

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { holderOf, RESULT_TTL_MS } from '../sessions/calls/call-kind.ts';
 import { type LiveCall, type LiveCalls, LOOK_AFTER_MS, type PendingLimits } from '../sessions/calls/live-calls.ts';
-import { createRedisScript, type RedisClient, toPatient } from '../sessions/redis-client.ts';
+import { createRedisScript, type RedisClient } from '../sessions/redis-client.ts';
 import { KEY_PREFIX } from '../store/key-prefix.ts';
 
 // Longer than any call is pending: it takes a day at most.
@@ -32,7 +32,7 @@ type Options = {
 
 /** The live calls of all processes, in Redis. What waits for an answer rejects when Redis does. */
 export const createRedisLiveCalls = ({ client, limits }: Options): LiveCalls => {
-  const script = createRedisScript(toPatient(client), new URL('lua/', import.meta.url), ['pending-index.lua']);
+  const script = createRedisScript(client, new URL('lua/pending-index.lua', import.meta.url));
   const run = (step: string, ...words: readonly string[]): Promise<unknown> =>
     script([CALLS, HOLDERS], [step, INDEX_TTL_MS, ...words]);
   const wait = String(LOOK_AFTER_MS);

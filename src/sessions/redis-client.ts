@@ -356,36 +356,27 @@ const createSubscriber = (address: RedisAddress): Redis => {
   });
 };
 
-/** A client each of whose commands is patient. */
-export const toPatient = (
-  client: Pick<RedisClient, 'callPatiently' | 'preload'>,
-): Pick<RedisClient, 'call' | 'preload'> => ({
-  call: client.callPatiently,
-  ...(client.preload === undefined ? {} : { preload: client.preload }),
-});
-
 /** Runs a script on its keys; rejects when Redis does. An answer that was lost may have been a step that was taken. */
 export type RunRedisScript = (keys: readonly string[], parameters: readonly string[]) => Promise<unknown>;
 
 /**
- * The script that these files of a folder make, put together in their order. It is sent by its hash, and whole where
- * the server does not know it: NOSCRIPT is the one error that says "certainly not applied".
+ * The script of a file, whose caller is patient. It is sent by its hash, and whole where the server does not know it: NOSCRIPT is
+ * the one error that says "certainly not applied".
  */
 export const createRedisScript = (
-  client: Pick<RedisClient, 'call' | 'preload'>,
-  folder: URL,
-  files: readonly string[],
+  client: Pick<RedisClient, 'callPatiently' | 'preload'>,
+  file: URL,
 ): RunRedisScript => {
-  const lua = files.map((file) => readFileSync(new URL(file, folder), 'utf8')).join('\n');
+  const lua = readFileSync(file, 'utf8');
   const sha = createHash('sha1').update(lua).digest('hex');
   client.preload?.(lua);
   return async (keys, parameters) => {
     const words = [String(keys.length), ...keys, ...parameters];
     try {
-      return await client.call('EVALSHA', sha, ...words);
+      return await client.callPatiently('EVALSHA', sha, ...words);
     } catch (error) {
       if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
-      return client.call('EVAL', lua, ...words);
+      return client.callPatiently('EVAL', lua, ...words);
     }
   };
 };

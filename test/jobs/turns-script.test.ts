@@ -5,7 +5,7 @@ import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts
 import { timeLimit } from '#test/support/time-limit.ts';
 import { createFairTurns } from './fair-turns-model.ts';
 
-const LUA = new URL('../../src/jobs/lua/', import.meta.url);
+const TURNS = new URL('../../src/jobs/lua/turns.lua', import.meta.url);
 
 let redis: RedisForTests | undefined;
 let connected: RedisClient | undefined;
@@ -31,19 +31,18 @@ const client = (): RedisClient => {
 
 let runs = 0;
 
-/** The scripts as a shard of a lane uses them, with keys that nothing else has. */
+/** The script as a shard of a lane uses it, with keys that nothing else has. */
 const createScriptTurns = () => {
   runs += 1;
   const key = (name: string): string => `turns-test:{${process.pid}:${runs}}:${name}`;
-  const state = [key('turns'), key('waiting'), key('since')];
-  const script = (file: string) => createRedisScript(client(), LUA, ['turns.lua', file]);
-  const [offer, take, remove] = [script('offer.lua'), script('take.lua'), script('remove.lua')];
+  const keys = ['turns', 'waiting', 'since', 'prioritized', 'wait', 'delayed'].map(key);
+  const script = createRedisScript(client(), TURNS);
+  const run = (step: string, ...words: readonly string[]) => script(keys, [step, key(''), ...words]);
   return {
     key,
-    offer: (tenant: string, call: string) =>
-      offer([...state, key(call), key('prioritized'), key('wait')], [tenant, call]),
-    take: (tenant: string, call: string, tag: number) => take(state, [tenant, call, String(tag)]),
-    remove: (tenant: string, call: string, tag: number) => remove(state, [tenant, call, String(tag)]),
+    offer: (tenant: string, call: string) => run('offer', tenant, call),
+    take: (tenant: string, call: string, tag: number) => run('take', tenant, call, String(tag)),
+    remove: (tenant: string, call: string, tag: number) => run('remove', tenant, call, String(tag)),
   };
 };
 

@@ -6,8 +6,8 @@ import { startRedisServer } from '#test/support/redis-server.ts';
 import { connectToRedis } from '#test/support/session-stores-under-test.ts';
 import { timeLimit } from '#test/support/time-limit.ts';
 
-const LUA = new URL('../../src/jobs/lua/', import.meta.url);
-const FILES = ['pending-index.lua'];
+const toFile = (name: string): URL => new URL(`../../src/jobs/lua/${name}`, import.meta.url);
+const INDEX = toFile('pending-index.lua');
 const WAIT = { timeout: timeLimit(20_000), interval: 20 };
 
 const startLab = async (settings: readonly string[] = []) => {
@@ -19,29 +19,26 @@ const startLab = async (settings: readonly string[] = []) => {
   return { server, client };
 };
 
-const digestOf = (files: readonly string[]): string =>
-  createHash('sha1')
-    .update(files.map((file) => readFileSync(new URL(file, LUA), 'utf8')).join('\n'))
-    .digest('hex');
+const digestOf = (file: URL): string => createHash('sha1').update(readFileSync(file, 'utf8')).digest('hex');
 
 test('a server knows a script before it is first run, also one that was made later, and again after a restart', async () => {
   const { server, client } = await startLab();
-  createRedisScript(client, LUA, FILES);
+  createRedisScript(client, INDEX);
   client.connect();
-  const isKnown = async (files: readonly string[]): Promise<unknown> => {
+  const isKnown = async (file: URL): Promise<unknown> => {
     const redis = await connectToRedis(server.url);
-    const known = await redis.script('EXISTS', digestOf(files));
+    const known = await redis.script('EXISTS', digestOf(file));
     redis.disconnect();
     return known;
   };
-  await expect.poll(() => isKnown(FILES), WAIT).toEqual([1]);
-  const later = ['turns.lua', 'pending-index.lua'];
+  await expect.poll(() => isKnown(INDEX), WAIT).toEqual([1]);
+  const later = toFile('turns.lua');
   expect(await isKnown(later)).toEqual([0]);
-  createRedisScript(client, LUA, later);
+  createRedisScript(client, later);
   await expect.poll(() => isKnown(later), WAIT).toEqual([1]);
   await server.kill();
   await server.restart();
-  await expect.poll(() => isKnown(FILES).catch(() => null), WAIT).toEqual([1]);
+  await expect.poll(() => isKnown(INDEX).catch(() => null), WAIT).toEqual([1]);
 });
 
 test('a user that may load no script runs it all the same', async () => {
@@ -49,7 +46,7 @@ test('a user that may load no script runs it all the same', async () => {
   const admin = await connectToRedis(server.url);
   onTestFinished(() => admin.disconnect());
   await admin.call('ACL', 'SETUSER', 'default', '-script');
-  const run = createRedisScript(client, LUA, FILES);
+  const run = createRedisScript(client, INDEX);
   const ready = new Promise<void>((resolve) => client.onReady(resolve));
   client.connect();
   await ready;
