@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Job, JobQueue, LaneState, ServedLane, Taking } from '../pending/job-queue.ts';
+import type { Job, JobQueue, LaneState, ServedLane } from '../pending/job-queue.ts';
 import { CALL_LEASE_MS } from '../sessions/calls/call-records.ts';
 import { createRedisClient, openQueueConnection, type RedisAddress } from '../sessions/redis-client.ts';
 import { KEY_PREFIX } from '../store/key-prefix.ts';
@@ -70,7 +70,7 @@ export const createBullmqJobQueue = (options: BullmqJobQueueOptions): JobQueue =
     };
   };
   for (const lane of shardCounts.keys()) shardsOf(lane);
-  const takings = new Set<Taking & { readonly stopped: () => Promise<void> }>();
+  const workers: LaneWorker[] = [];
   let workerConnection: ReturnType<typeof openQueueConnection> | undefined;
   return {
     durability: 'durable',
@@ -80,30 +80,29 @@ export const createBullmqJobQueue = (options: BullmqJobQueueOptions): JobQueue =
     take: (served, run) => {
       workerConnection ??= openQueueConnection(url, 'worker');
       const connection = workerConnection;
-      const taking = startTaking(
-        served.map(({ lane, concurrency }: ServedLane) => (onIdle: () => void) => {
-          const shards = shardsOf(lane);
-          // Each shard has one slot at least.
-          const shared = concurrency > shards.length ? sharedSlots(concurrency) : concurrency;
-          const places = shards.map((shard, at) => {
-            const share = shareOf(shared, shards.length, at);
-            return {
-              shard,
-              worker: startShardWorker({ shard, connection, concurrency: share, stallMs, run, onIdle, onError }),
-            };
-          });
-          const workers = places.map(({ worker }) => worker);
-          return shared === concurrency ? workers : [...workers, startSpareSlot({ places, run, onIdle, onError })];
-        }),
-      );
-      takings.add(taking);
-      return taking;
+      const start = ({ lane, concurrency }: ServedLane): readonly LaneWorker[] => {
+        const shards = shardsOf(lane);
+        // Each shard has one slot at least.
+        const shared = concurrency > shards.length ? sharedSlots(concurrency) : concurrency;
+        const places = shards.map((shard, at) => {
+          const share = shareOf(shared, shards.length, at);
+          return { shard, worker: startShardWorker({ shard, connection, concurrency: share, stallMs, run, onError }) };
+        });
+        const started = places.map(({ worker }) => worker);
+        return shared === concurrency ? started : [...started, startSpareSlot({ places, run, onError })];
+      };
+      const started = served.flatMap(start);
+      workers.push(...started);
+      return {
+        stop: () => {
+          for (const worker of started) void worker.stop();
+        },
+        lastFetchAt: () => Math.min(...started.map((worker) => worker.lastFetchAt())),
+      };
     },
     close: async () => {
-      const all = [...takings];
-      for (const taking of all) taking.stop();
-      await Promise.all(all.map((taking) => taking.whenIdle()));
-      const stopped = Promise.all(all.map((taking) => taking.stopped()));
+      const stopped = Promise.all(workers.map((worker) => worker.stop()));
+      await Promise.all(workers.map(({ running }) => running.whenIdle()));
       await Promise.race([stopped, afterMs(LAST_WORDS_MS)]);
       await Promise.all([...lanes.values()].flat().map((shard) => shard.close()));
       for (const connection of [client, producer, workerConnection]) connection?.disconnect();
@@ -111,37 +110,9 @@ export const createBullmqJobQueue = (options: BullmqJobQueueOptions): JobQueue =
   };
 };
 
+type LaneWorker = Pick<ShardWorker, 'running' | 'lastFetchAt' | 'stop'>;
+
 const afterMs = (ms: number): Promise<void> =>
   new Promise((resolve) => {
     setTimeout(resolve, ms).unref();
   });
-
-type LaneWorker = Pick<ShardWorker, 'running' | 'lastFetchAt' | 'stop'>;
-type StartLane = (onIdle: () => void) => readonly LaneWorker[];
-
-const startTaking = (starts: readonly StartLane[]): Taking & { readonly stopped: () => Promise<void> } => {
-  let idle: PromiseWithResolvers<void> | undefined;
-  const onIdle = (): void => {
-    if (running() > 0) return;
-    idle?.resolve();
-    idle = undefined;
-  };
-  const workers = starts.flatMap((start) => start(onIdle));
-  const running = (): number => workers.reduce((sum, worker) => sum + worker.running(), 0);
-  let stopping: Promise<void> | undefined;
-  const stop = (): Promise<void> => {
-    stopping ??= Promise.all(workers.map((worker) => worker.stop())).then(() => undefined);
-    return stopping;
-  };
-  return {
-    stop: () => void stop(),
-    stopped: stop,
-    whenIdle: () => {
-      if (running() === 0) return Promise.resolve();
-      idle ??= Promise.withResolvers();
-      return idle.promise;
-    },
-    running,
-    lastFetchAt: () => Math.min(...workers.map((worker) => worker.lastFetchAt())),
-  };
-};

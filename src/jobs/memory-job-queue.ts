@@ -13,52 +13,12 @@ type Entry = {
 
 type Run = (job: Job) => Promise<JobEnd>;
 
-class MemoryTaking implements Taking {
-  readonly lanes: readonly ServedLane[];
+/** A worker. `running`: its jobs of each lane. */
+type MemoryTaking = {
+  readonly lanes: readonly (ServedLane & { readonly running: RunningJobs })[];
   readonly run: Run;
-  isStopped = false;
-  readonly #running = new Map<string, RunningJobs>();
-  #idle: PromiseWithResolvers<void> | undefined;
-
-  constructor(lanes: readonly ServedLane[], run: Run) {
-    this.lanes = lanes;
-    this.run = run;
-  }
-
-  stop(): void {
-    this.isStopped = true;
-  }
-
-  running(): number {
-    let sum = 0;
-    for (const { count } of this.#running.values()) sum += count;
-    return sum;
-  }
-
-  whenIdle(): Promise<void> {
-    if (this.running() === 0) return Promise.resolve();
-    this.#idle ??= Promise.withResolvers();
-    return this.#idle.promise;
-  }
-
-  // What is offered starts what it can; there is no fetch that could hang.
-  lastFetchAt(): number {
-    return performance.now();
-  }
-
-  runningIn(lane: string): RunningJobs {
-    const running = this.#running.get(lane) ?? new RunningJobs();
-    this.#running.set(lane, running);
-    return running;
-  }
-
-  noteEnd({ lane, tenant }: Job): void {
-    this.runningIn(lane).delete(tenant);
-    if (this.running() > 0) return;
-    this.#idle?.resolve();
-    this.#idle = undefined;
-  }
-}
+  isStopped: boolean;
+};
 
 class MemoryJobQueue implements JobQueue {
   readonly durability = 'process';
@@ -80,10 +40,17 @@ class MemoryJobQueue implements JobQueue {
   }
 
   take(lanes: readonly ServedLane[], run: Run): Taking {
-    const taking = new MemoryTaking(lanes, run);
+    const served = lanes.map((lane) => ({ ...lane, running: new RunningJobs() }));
+    const taking = { lanes: served, run, isStopped: false };
     this.#takings.push(taking);
     this.#pumpSoon();
-    return taking;
+    return {
+      stop: () => {
+        taking.isStopped = true;
+      },
+      // What is offered starts what it can; there is no fetch that could hang.
+      lastFetchAt: () => performance.now(),
+    };
   }
 
   async cancel({ call }: Job): Promise<void> {
@@ -103,9 +70,9 @@ class MemoryJobQueue implements JobQueue {
   }
 
   async close(): Promise<void> {
-    for (const taking of this.#takings) taking.stop();
+    for (const taking of this.#takings) taking.isStopped = true;
     for (const { timer } of this.#entries.values()) clearTimeout(timer);
-    await Promise.all(this.#takings.map((taking) => taking.whenIdle()));
+    await Promise.all(this.#takings.flatMap(({ lanes }) => lanes.map(({ running }) => running.whenIdle())));
     this.#entries.clear();
     this.#lanes.clear();
   }
@@ -122,12 +89,11 @@ class MemoryJobQueue implements JobQueue {
     this.#isPumping = true;
     setImmediate(() => {
       this.#isPumping = false;
-      for (const taking of this.#takings) for (const lane of taking.lanes) this.#startWaiting(taking, lane);
+      for (const taking of this.#takings) for (const lane of taking.lanes) this.#start(taking, lane);
     });
   }
 
-  #startWaiting(taking: MemoryTaking, { lane, concurrency }: ServedLane): void {
-    const running = taking.runningIn(lane);
+  #start(taking: MemoryTaking, { lane, concurrency, running }: MemoryTaking['lanes'][number]): void {
     while (!taking.isStopped && running.count < concurrency) {
       const isShared = running.count < sharedSlots(concurrency);
       const entry = this.#laneOf(lane).take(isShared ? undefined : running.tenants);
@@ -137,7 +103,7 @@ class MemoryJobQueue implements JobQueue {
       void taking.run(entry.job).then((end) => {
         if (end.kind === 'done') this.#entries.delete(entry.job.call);
         else this.#waitLater(entry, end.afterMs);
-        taking.noteEnd(entry.job);
+        running.delete(entry.job.tenant);
         this.#pumpSoon();
       });
     }

@@ -9,6 +9,7 @@ export const sharedSlots = (slots: number): number => Math.max(1, slots - 1);
 export class RunningJobs {
   readonly #tenants = new Map<string, number>();
   #count = 0;
+  #idle: PromiseWithResolvers<void> | undefined;
 
   get count(): number {
     return this.#count;
@@ -28,5 +29,15 @@ export class RunningJobs {
     this.#count -= 1;
     if (left > 0) this.#tenants.set(tenant, left);
     else this.#tenants.delete(tenant);
+    if (this.#count > 0) return;
+    this.#idle?.resolve();
+    this.#idle = undefined;
+  }
+
+  /** Resolves when nothing runs; where nothing more is taken, that is for good. */
+  async whenIdle(): Promise<void> {
+    if (this.#count === 0) return;
+    this.#idle ??= Promise.withResolvers();
+    await this.#idle.promise;
   }
 }

@@ -14,11 +14,9 @@ import { RunningJobs } from './running-jobs.ts';
 
 /** Takes the jobs of one shard. */
 export type ShardWorker = {
-  readonly running: () => number;
+  readonly running: RunningJobs;
   /** Whether it takes no further job before one of those that run has ended. */
   readonly isFull: () => boolean;
-  /** Of the jobs that run. */
-  readonly tenants: () => Iterable<string>;
   readonly lastFetchAt: () => number;
   /** Takes nothing more; resolves when what runs has ended and is acknowledged. */
   readonly stop: () => Promise<void>;
@@ -31,7 +29,6 @@ export type ShardWorkerOptions = {
   /** After so many milliseconds without a sign of its worker a job is offered again; a quarter later in the worst case. */
   readonly stallMs: number;
   readonly run: (job: Job) => Promise<JobEnd>;
-  readonly onIdle: () => void;
   readonly onError: (error: unknown) => void;
 };
 
@@ -69,7 +66,6 @@ export const startShardWorker = (options: ShardWorkerOptions): ShardWorker => {
   const end = (tenant: string): void => {
     running.delete(tenant);
     fetchedAt = performance.now();
-    options.onIdle();
   };
   const perform = async (queued: QueuedJob<JobData>, token = ''): Promise<void> => {
     // It was on its way when the worker was stopped.
@@ -101,9 +97,8 @@ export const startShardWorker = (options: ShardWorkerOptions): ShardWorker => {
   worker.on('error', onError);
   worker.on('stalled', (call) => void shard.noteAgain(call, 0).catch(onError));
   return {
-    running: () => running.count,
+    running,
     isFull: () => running.count >= concurrency,
-    tenants: () => running.tenants.keys(),
     lastFetchAt: () => (running.count >= concurrency ? performance.now() : fetchedAt),
     stop: () => {
       stopped ??= worker.close();

@@ -1,15 +1,15 @@
 import type { Job, JobEnd } from '../pending/job-queue.ts';
 import type { JobShard } from './job-shard.ts';
+import { RunningJobs } from './running-jobs.ts';
 import type { ShardWorker } from './shard-worker.ts';
 
 export type SpareSlotOptions = {
   /** All shards of a lane, and what takes their jobs in this process. */
   readonly places: readonly {
     readonly shard: Pick<JobShard, 'takeOfOthers' | 'offer'>;
-    readonly worker: Pick<ShardWorker, 'isFull' | 'tenants'>;
+    readonly worker: Pick<ShardWorker, 'isFull' | 'running'>;
   }[];
   readonly run: (job: Job) => Promise<JobEnd>;
-  readonly onIdle: () => void;
   readonly onError: (error: unknown) => void;
 };
 
@@ -23,19 +23,14 @@ const LOOK_EVERY_MS = 250;
  * such a job. BullMQ gives the next job whoever it is of, so this one takes it out of the queue: if this process dies, a
  * sweep of the records queues it again.
  */
-export const startSpareSlot = ({
-  places,
-  run,
-  onIdle,
-  onError,
-}: SpareSlotOptions): Omit<ShardWorker, 'isFull' | 'tenants'> => {
-  let running = 0;
+export const startSpareSlot = ({ places, run, onError }: SpareSlotOptions): Omit<ShardWorker, 'isFull'> => {
+  const running = new RunningJobs();
   let stopped = false;
   let working: Promise<void> | null = null;
   const take = async (): Promise<Taken | null> => {
     for (const { shard, worker } of places) {
       if (stopped || !worker.isFull()) continue;
-      const tenants = new Set(places.flatMap((place) => [...place.worker.tenants()]));
+      const tenants = new Set(places.flatMap((place) => [...place.worker.running.tenants.keys()]));
       const job = await shard.takeOfOthers([...tenants]);
       if (job !== null) return { shard, job };
     }
@@ -44,10 +39,9 @@ export const startSpareSlot = ({
   const offerAgain = (shard: Pick<JobShard, 'offer'>, job: Job): void => void shard.offer(job).catch(onError);
   const perform = async ({ shard, job }: Taken): Promise<void> => {
     if (stopped) return offerAgain(shard, job);
-    running = 1;
+    running.add(job.tenant);
     const end = await run(job);
-    running = 0;
-    onIdle();
+    running.delete(job.tenant);
     if (end.kind === 'later') setTimeout(offerAgain, stopped ? 0 : end.afterMs, shard, job).unref();
   };
   const work = async (): Promise<void> => {
@@ -61,7 +55,7 @@ export const startSpareSlot = ({
       });
   }, LOOK_EVERY_MS).unref();
   return {
-    running: () => running,
+    running,
     // It takes nothing as long as there is room elsewhere.
     lastFetchAt: () => performance.now(),
     stop: async () => {

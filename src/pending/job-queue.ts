@@ -50,9 +50,6 @@ export type JobQueue = {
 export type Taking = {
   /** Takes no more jobs; what runs goes on. */
   readonly stop: () => void;
-  /** Resolves when no job of this taking runs; after `stop` that is for good. */
-  readonly whenIdle: () => Promise<void>;
-  readonly running: () => number;
   /**
    * When, by `performance.now()`, it last asked the queue for a job of each lane that has room for one. Now where no lane
    * has: a worker that is busy need not ask.

@@ -12,7 +12,7 @@ import { renderLost } from '../executor/pending-result.ts';
 import { type CallRecord, handleOf, toCallKey } from '../sessions/calls/call-kind.ts';
 import type { CallRecords } from '../sessions/calls/call-records.ts';
 import type { PartsWatch } from '../sessions/calls/call-signals.ts';
-import { type CallWaiters, createCallWaiters } from './call-waiters.ts';
+import { CallWaiters } from './call-waiters.ts';
 import type { Job, JobEnd, JobQueue } from './job-queue.ts';
 
 /** What a request to cancel a call has come to. */
@@ -76,7 +76,7 @@ const waitAtMost = async (wait: Promise<void> | undefined, ms: number): Promise<
  */
 export const createPendingService = (options: PendingServiceOptions): PendingService => {
   const { records, onFailed, onAccepted, time } = options;
-  const waiters = createCallWaiters(records, time);
+  const waiters = new CallWaiters(records, time);
   const untilEnded = createUntilEnded(options, waiters);
   const toAccepted = createToAccepted(options, untilEnded);
   const attach = async (tenant: string, handle: string): Promise<AcceptedCall | null> => {

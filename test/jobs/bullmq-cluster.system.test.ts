@@ -41,9 +41,9 @@ test('a lane of three shards runs each of its jobs once, at most its concurrency
     { lane: 'default', waiting: 60 },
     { lane: 'gpu', waiting: 0, oldestWaitingMs: 0 },
   ]);
-  const taking = worker.take([{ lane: 'default', concurrency: 3 }], jobs.run);
+  worker.take([{ lane: 'default', concurrency: 3 }], jobs.run);
   await jobs.untilStarted(60);
-  await taking.whenIdle();
+  await jobs.whenIdle();
   expect(jobs.started.toSorted()).toEqual(calls.toSorted());
   expect(jobs.most('default')).toBeLessThanOrEqual(3);
 });

@@ -85,7 +85,7 @@ export const describeJobQueue = (name: string, open: OpenJobQueue): void => {
       expect(jobs.started.slice(4).toSorted()).toEqual(['b2', 'c1']);
       taking.stop();
       for (const call of ['a1', 'a2', 'a3', jobs.started[5] ?? '']) jobs.end(call);
-      await taking.whenIdle();
+      await jobs.whenIdle();
       expect(jobs.most('default')).toBe(4);
     });
 
@@ -110,15 +110,15 @@ export const describeJobQueue = (name: string, open: OpenJobQueue): void => {
         { lane: 'default', concurrency: 4 },
         { lane: 'gpu', concurrency: 1 },
       ];
-      const taking = queue.take(lanes, jobs.run);
+      queue.take(lanes, jobs.run);
       await jobs.untilStarted(4);
       await pause(50);
       expect(jobs.started).toHaveLength(4);
-      expect(taking.running()).toBe(4);
+      expect(jobs.running()).toBe(4);
       for (const call of ['a1', 'a2', 'a3', 'g1']) jobs.end(call);
       await jobs.untilStarted(8);
       for (const call of ['a4', 'a5', 'a6', 'g2']) jobs.end(call);
-      await taking.whenIdle();
+      await jobs.whenIdle();
       expect([jobs.most('default'), jobs.most('gpu')]).toEqual([3, 1]);
     });
 
@@ -139,7 +139,7 @@ export const describeJobQueue = (name: string, open: OpenJobQueue): void => {
     test('a job that is cancelled while it waits never runs; one that runs goes on', async () => {
       const queue = await open();
       const jobs = recordJobs();
-      const taking = queue.take([{ lane: 'default', concurrency: 1 }], jobs.run);
+      queue.take([{ lane: 'default', concurrency: 1 }], jobs.run);
       await queue.offer(job('c_1'));
       await jobs.untilStarted(1);
       await offerAll(queue, [job('c_2'), job('c_3')]);
@@ -150,7 +150,7 @@ export const describeJobQueue = (name: string, open: OpenJobQueue): void => {
       await jobs.untilStarted(2);
       expect(jobs.started).toEqual(['c_1', 'c_3']);
       jobs.end('c_3');
-      await taking.whenIdle();
+      await jobs.whenIdle();
       expect(await stateOf(queue)).toMatchObject({ waiting: 0, oldestWaitingMs: 0 });
     });
 
@@ -197,9 +197,9 @@ export const describeJobQueue = (name: string, open: OpenJobQueue): void => {
       taking.stop();
       const running = [...first.started];
       for (const call of running) first.end(call);
-      await taking.whenIdle();
+      await first.whenIdle();
       await pause(50);
-      expect(taking.running()).toBe(0);
+      expect(first.running()).toBe(0);
       expect(first.started).toEqual(running);
       queue.take([{ lane: 'default', concurrency: 1 }], second.run);
       await second.untilStarted(4);
@@ -223,7 +223,7 @@ export const describeJobQueue = (name: string, open: OpenJobQueue): void => {
         taking.stop();
         isStopped = true;
         await offered;
-        await taking.whenIdle();
+        await first.whenIdle();
       }
       queue.take([{ lane: 'default', concurrency: 1 }], second.run);
       await vi.waitFor(() => expect(first.started.length + second.started.length).toBe(20), SOON);

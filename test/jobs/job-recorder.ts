@@ -1,4 +1,4 @@
-import { vi } from 'vitest';
+import { expect, vi } from 'vitest';
 import type { Job, JobEnd } from '#src/pending/job-queue.ts';
 import { timeLimit } from '#test/support/time-limit.ts';
 
@@ -15,6 +15,8 @@ export type JobRecorder = {
   /** Ends the oldest of this call's runs. */
   readonly end: (call: string, end?: JobEnd) => void;
   readonly untilStarted: (count: number) => Promise<void>;
+  readonly running: () => number;
+  readonly whenIdle: () => Promise<void>;
 };
 
 type Running = { readonly job: Job; readonly resolve: (end: JobEnd) => void };
@@ -48,6 +50,8 @@ export const recordJobs = (mode: 'hold' | 'pass' = 'hold'): JobRecorder => {
       if (entry === undefined) throw new Error(`${call} does not run.`);
       entry.resolve(end);
     },
+    running: () => running.length,
+    whenIdle: () => vi.waitFor(() => expect(running).toHaveLength(0), SOON),
     untilStarted: (count) =>
       vi.waitFor(() => {
         if (started.length < count) throw new Error(`${started.length} of ${count} jobs were started: ${started}`);

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createCallWaiters } from '#src/pending/call-waiters.ts';
+import { CallWaiters } from '#src/pending/call-waiters.ts';
 import type { CallRecords } from '#src/sessions/calls/call-records.ts';
 import {
   accept,
@@ -87,7 +87,7 @@ const watchQuestions = (records: CallRecords) => {
 
 test('calls to which nothing happens are not read again; an end whose message got lost is', async () => {
   const { watched, asked } = watchQuestions(createDeafRecords());
-  const waiters = createCallWaiters(watched, Date.now);
+  const waiters = new CallWaiters(watched, Date.now);
   onTestFinished(waiters.close);
   const keys = await Promise.all(Array.from({ length: 150 }, () => accept(watched)));
   const ends = keys.map((key) => waiters.untilEnded(key, 60_000));
@@ -102,7 +102,7 @@ test('calls to which nothing happens are not read again; an end whose message go
 
 test('an end is told again until it could be read', async () => {
   const { watched, asked } = watchQuestions(createDeafRecords());
-  const waiters = createCallWaiters(watched, Date.now);
+  const waiters = new CallWaiters(watched, Date.now);
   onTestFinished(waiters.close);
   const key = await accept(watched);
   let told = 0;

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { createMemoryJobQueue } from '#src/jobs/memory-job-queue.ts';
-import { createCallWaiters } from '#src/pending/call-waiters.ts';
+import { CallWaiters } from '#src/pending/call-waiters.ts';
 import type { Job, JobEnd } from '#src/pending/job-queue.ts';
 import { createPendingService, handleOfSpec } from '#src/pending/pending-service.ts';
 import type { CallRecords } from '#src/sessions/calls/call-records.ts';
@@ -180,7 +180,7 @@ test('who waits hears of an end at once, also where the record was being read wh
       return copy;
     },
   };
-  const waiters = createCallWaiters(slow, Date.now);
+  const waiters = new CallWaiters(slow, Date.now);
   onTestFinished(waiters.close);
   const waited = waiters.untilEnded(key, 600_000);
   await expect.poll(() => reads, WAIT).toBe(1);
