@@ -12,6 +12,8 @@ import { HOLDING, makeHolds, TOOLS, untilTrue } from './deaths-lab.ts';
 // Batches with an Idempotency-Key whose first try preferred an asynchronous answer and never gave one, and that are sent
 // again without that preference.
 
+// What was accepted in a session counts no second time, and is refused by no limit.
+const LIMITS = { SESSION_MAX_ROUNDS: '1' };
 const PROMISED = { prefer: 'respond-async, wait=100' };
 
 /** A keyed batch of one call for each tool. */
@@ -52,7 +54,7 @@ const startLab = async (store: Readonly<Record<string, string>>) => {
     post,
     linesOf,
     start: (by: 'node' | typeof HOLDING) =>
-      startProcess({ by, environment: { TOOLS_DIR: tools.root, ...store, ...holds.environment } }),
+      startProcess({ by, environment: { TOOLS_DIR: tools.root, ...LIMITS, ...store, ...holds.environment } }),
     /** Sent again until the record of the batch is not that of the service that died any more. */
     repeat: async (to: RunningProcess, batch: Batch, headers: Readonly<Record<string, string>> = {}) => {
       const { promise, resolve } = Promise.withResolvers<Response>();
