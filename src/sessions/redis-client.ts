@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
 import { CommandTimeout, LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from '../store/command-timeout.ts';
-import { createPreload } from './preload-scripts.ts';
 import { toSentinelOptions } from './redis-sentinel.ts';
 import { isSentinelUrl, splitRedisUrl } from './redis-url.ts';
 
@@ -23,7 +22,7 @@ export type RedisClient = {
   /** Sends a message; as patient. Those of a channel stay in their order: in a cluster one node takes them all. */
   readonly publish: (channel: string, message: string) => Promise<unknown>;
   /** Makes a script known to the servers before it is first run. Best effort. */
-  readonly preload?: (lua: string) => void;
+  readonly preload: (lua: string) => void;
   /** What each server that takes writes says of its memory; as patient. */
   readonly memory: () => Promise<readonly string[]>;
   /** Whether one command may name keys of several hash slots. */
@@ -80,31 +79,18 @@ export const createRedisClient = (address: RedisAddress, answerWithinMs = SHORT_
   };
   if (client instanceof Cluster) onNodesReady(client, becomeReady);
   else client.on('ready', becomeReady);
+  const ask = <Answer>(timeout: CommandTimeout, command: () => Promise<Answer>): Promise<Answer> => {
+    openTurn();
+    return timeout.wait(command());
+  };
   return {
     // Its listener is the first: what others ask at a new connection comes after the scripts.
-    preload: createPreload({
-      onReady,
-      isReady: () => client.status === 'ready',
-      servers: () => (client instanceof Cluster ? client.nodes('master') : [client]),
-    }),
-    call: (command, ...parameters) => {
-      openTurn();
-      return hurried.wait(client.call(command, ...parameters));
-    },
-    callPatiently: (command, ...parameters) => {
-      openTurn();
-      return patient.wait(client.call(command, ...parameters));
-    },
+    preload: createPreload(client, onReady),
+    call: (command, ...parameters) => ask(hurried, () => client.call(command, ...parameters)),
+    callPatiently: (command, ...parameters) => ask(patient, () => client.call(command, ...parameters)),
     send: (command, ...parameters) => client.call(command, ...parameters),
-    publish: (channel, message) => {
-      openTurn();
-      return patient.wait(toPublisher(client, channel).publish(channel, message));
-    },
-    memory: () => {
-      openTurn();
-      const servers = client instanceof Cluster ? client.nodes('master') : [client];
-      return Promise.all(servers.map((server) => patient.wait(server.info('memory'))));
-    },
+    publish: (channel, message) => ask(patient, () => toPublisher(client, channel).publish(channel, message)),
+    memory: () => Promise.all(mastersOf(client).map((server) => ask(patient, () => server.info('memory')))),
     topology: client instanceof Cluster ? 'cluster' : 'server',
     // The outcome of the first attempt is told by the events; later ones are the retry strategy's.
     connect: () => void client.connect().then(ignore, ignore),
@@ -125,9 +111,32 @@ export const createRedisClient = (address: RedisAddress, answerWithinMs = SHORT_
   };
 };
 
+/** The servers that take writes. */
+const mastersOf = (client: Redis | Cluster): readonly Redis[] =>
+  client instanceof Cluster ? client.nodes('master') : [client];
+
 const toPublisher = (client: Redis | Cluster, channel: string): Redis | Cluster => {
-  const masters = client instanceof Cluster ? client.nodes('master') : [];
+  const masters = mastersOf(client);
   return masters[channel.charCodeAt(channel.length - 1) % masters.length] ?? client;
+};
+
+/**
+ * Sends each script to the servers before it is first run, and again at each new connection: a server that was restarted has
+ * forgotten it. Best effort: the user of Redis may lack the right, and a script that a server does not know is sent whole.
+ */
+const createPreload = (client: Redis | Cluster, onReady: RedisClient['onReady']): RedisClient['preload'] => {
+  const scripts = new Set<string>();
+  const load = (lua: string): void => {
+    for (const server of mastersOf(client)) server.script('LOAD', lua).then(ignore, ignore);
+  };
+  onReady(() => {
+    for (const lua of scripts) load(lua);
+  });
+  return (lua) => {
+    if (scripts.has(lua)) return;
+    scripts.add(lua);
+    if (client.status === 'ready') load(lua);
+  };
 };
 
 const toUrl = (address: RedisAddress): string => (typeof address === 'string' ? address : address.url);
@@ -186,24 +195,19 @@ const createReconnectRule = (): ((error: Error) => boolean) => {
   };
 };
 
-const openServer = (address: RedisAddress, options: Omit<RedisOptions, 'replyMapping'>): Redis => {
+const createStandalone = (address: RedisAddress, more: Omit<RedisOptions, 'replyMapping'> = {}): Redis => {
   const url = toUrl(address);
-  if (!isSentinelUrl(url)) return new Redis(url, options);
-  const password = typeof address === 'string' ? undefined : address.sentinelPassword;
-  return new Redis({ ...options, ...toSentinelOptions(url, password, retryDelay) });
-};
-
-const createStandalone = (
-  address: RedisAddress,
-  options: typeof WORKER_OPTIONS | Pick<RedisOptions, 'lazyConnect'> = {},
-): Redis =>
-  openServer(address, {
+  const options = {
     ...SHARED_OPTIONS,
     enableOfflineQueue: false,
     retryStrategy: retryDelay,
     reconnectOnError: createReconnectRule(),
-    ...options,
-  });
+    ...more,
+  };
+  if (!isSentinelUrl(url)) return new Redis(url, options);
+  const password = typeof address === 'string' ? undefined : address.sentinelPassword;
+  return new Redis({ ...options, ...toSentinelOptions(url, password, retryDelay) });
+};
 
 // The nodes that a cluster names itself are reached as the first one is: ioredis keeps what a URL says to that URL.
 const toAccess = (url: string): { username?: string; password?: string; tls?: Record<string, never> } => {
@@ -315,7 +319,7 @@ export const createRedisSubscription = (address: RedisAddress): RedisSubscriptio
   };
   const subscribeToAll = (): void => subscribe([...channels.keys()]);
   const open = (): Redis | Cluster => {
-    const opened = nodes.length > 1 ? createCluster(nodes) : createSubscriber(address);
+    const opened = nodes.length > 1 ? createCluster(nodes) : createStandalone(address, SUBSCRIBER_OPTIONS);
     opened.on('ready', subscribeToAll);
     opened.on('message', (name: string, message: string) => channels.get(name)?.listener(message));
     // The other connection to the same servers tells of them.
@@ -346,15 +350,7 @@ export const createRedisSubscription = (address: RedisAddress): RedisSubscriptio
 };
 
 // Without a time for data to come: there may be none for hours.
-const createSubscriber = (address: RedisAddress): Redis => {
-  const { socketTimeout: _none, ...shared } = SHARED_OPTIONS;
-  return openServer(address, {
-    ...shared,
-    enableOfflineQueue: false,
-    autoResubscribe: false,
-    retryStrategy: retryDelay,
-  });
-};
+const SUBSCRIBER_OPTIONS = { socketTimeout: undefined, autoResubscribe: false } as const satisfies RedisOptions;
 
 /** Runs a script on its keys; rejects when Redis does. An answer that was lost may have been a step that was taken. */
 export type RunRedisScript = (keys: readonly string[], parameters: readonly string[]) => Promise<unknown>;
@@ -369,7 +365,7 @@ export const createRedisScript = (
 ): RunRedisScript => {
   const lua = readFileSync(file, 'utf8');
   const sha = createHash('sha1').update(lua).digest('hex');
-  client.preload?.(lua);
+  client.preload(lua);
   return async (keys, parameters) => {
     const words = [String(keys.length), ...keys, ...parameters];
     try {

@@ -72,6 +72,7 @@ export const toRedisClient = (redis: Redis | Cluster): RedisClient => ({
   publish: (channel, message) =>
     (redis instanceof Redis ? redis : (redis.nodes('master')[0] ?? redis)).publish(channel, message),
   memory: async () => (redis instanceof Redis ? [await redis.info('memory')] : []),
+  preload: () => undefined,
   topology: redis instanceof Redis ? 'server' : 'cluster',
   connect: () => undefined,
   onReady: (listener) => void redis.on('ready', listener),
