@@ -47,17 +47,26 @@ export class RoundCall implements SettledCall, CallMark {
   get answer(): AnswerMark | null {
     const { outcome } = this.#call;
     if (outcome?.kind !== 'success') return null;
-    return {
-      get print() {
-        return toTextPrint(outcome.valueJson);
-      },
-    };
+    return new AnswerOf(outcome.valueJson);
   }
 
   get executed(): boolean {
     const { outcome, accepted, isJoined } = this.#call;
     if (accepted !== null) return !isJoined;
     return outcome?.kind === 'success' || (outcome?.kind === 'failure' && outcome.failure.executed !== 'no');
+  }
+}
+
+// A class: an object with a getter of its own is made by the runtime, slowly.
+class AnswerOf implements AnswerMark {
+  readonly #json: string;
+
+  constructor(json: string) {
+    this.#json = json;
+  }
+
+  get print(): number {
+    return toTextPrint(this.#json);
   }
 }
 

@@ -100,12 +100,7 @@ const toJournal = (batch: Batch, { step }: Admission): SettlingJournal | null =>
 /** All calls of the batch, where each has a line that tells no more than that it went well. */
 const toPlainCalls = ({ calls, services }: Batch): PlainCalls | null => {
   if (calls.length > services.journal) return null;
-  const plain = new PlainCalls();
-  for (const call of calls) {
-    if (!isPlain(call)) return null;
-    plain.add(call.tool, call.durationMs);
-  }
-  return plain;
+  return calls.every(isPlain) ? new PlainCalls(calls) : null;
 };
 
 const isPlain = (call: Call): call is ReadyCall => {

@@ -28,9 +28,10 @@ export type BoundedStoreOptions<Value> = {
 /** `tenant:sha256`, as the keys of sessions, records and requests are written; '' where there is no tenant. */
 const tenantOfKey = (key: string): string => key.slice(0, Math.max(0, key.lastIndexOf(':')));
 
-type Entry<Value> = {
+/** A value in its place. For the store alone, but for the value. */
+export type Entry<Value> = {
   readonly key: string;
-  value: Value;
+  readonly value: Value;
   readonly holder: Holder<Value>;
   /** Of the entry and its key. */
   readonly ownBytes: number;
@@ -74,14 +75,19 @@ export class BoundedStore<Value> implements StoreUse {
     return this.#entries.size;
   }
 
-  /** The value, which is its tenant's newest from now on. */
-  get(key: string): Value | undefined {
-    const entry = this.#find(key);
+  /** The value, which is its tenant's newest from now on. `time`: what `now` says, where the caller has asked it. */
+  get(key: string, time?: number): Value | undefined {
+    return this.use(key, time)?.value;
+  }
+
+  /** What `get` finds, to be weighed without being looked for again. */
+  use(key: string, time?: number): Entry<Value> | undefined {
+    const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
-    const { ttlMs, now } = this.#options;
-    if (ttlMs !== undefined) entry.expiresAt = now() + ttlMs;
+    if (entry.expiresAt !== Number.POSITIVE_INFINITY && !this.#renew(entry, time ?? this.#options.now()))
+      return undefined;
     if (entry.holder.last !== entry) moveToEnd(entry.holder, entry);
-    return entry.value;
+    return entry;
   }
 
   /** The value, and nothing changes. */
@@ -113,7 +119,11 @@ export class BoundedStore<Value> implements StoreUse {
   /** The value of an entry has changed, and takes so many bytes now. Its place stays, and its time where `lifeMs` is left out. */
   weigh(key: string, valueBytes: number, lifeMs?: number): void {
     const entry = this.#entries.get(key);
-    if (entry === undefined) return;
+    if (entry !== undefined) this.weighEntry(entry, valueBytes, lifeMs);
+  }
+
+  /** The same of what `use` has just found. */
+  weighEntry(entry: Entry<Value>, valueBytes: number, lifeMs?: number): void {
     if (lifeMs !== undefined) entry.expiresAt = this.#options.now() + lifeMs;
     const growth = valueBytes - entry.valueBytes;
     if (growth === 0) return;
@@ -136,6 +146,17 @@ export class BoundedStore<Value> implements StoreUse {
 
   clear(): void {
     for (const key of [...this.#entries.keys()]) this.delete(key);
+  }
+
+  /** False where its time was over: it is gone. */
+  #renew(entry: Entry<Value>, time: number): boolean {
+    if (entry.expiresAt <= time) {
+      this.#drop(entry, 'expired');
+      return false;
+    }
+    const { ttlMs } = this.#options;
+    if (ttlMs !== undefined) entry.expiresAt = time + ttlMs;
+    return true;
   }
 
   #find(key: string): Entry<Value> | undefined {

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { LateRound, Permit, Round, SessionSettings } from '../executor/session-store.ts';
-import { toCleanBudgets } from './rules/clean-round.ts';
+import { toCleanTools } from './rules/clean-round.ts';
 import type { AdmittedTool } from './rules/retry-budgets.ts';
 
 /** What a call that outlives its batch keeps of its admission: the life of the session, and the tool as it was let in. */
@@ -51,7 +51,7 @@ export const toLateTools = (
   settings: SessionSettings,
 ): ReadonlyMap<string, AdmittedTool> =>
   new Map(
-    Array.from(toCleanBudgets(round, settings), ([name, budget]): readonly [string, AdmittedTool] => {
+    Array.from(toCleanTools(round, settings).budgets, ([name, budget]): readonly [string, AdmittedTool] => {
       const permit: Permit = { decision: retry ? 'retry' : 'free', budget };
       return [name, { permit, claimId: claim ?? round.batchId, epoch, late: true }];
     }),

@@ -15,13 +15,13 @@ import { toMaxLines } from './journal-lines.ts';
 import { readTicket, toLateRound, toLateTools, toTicket } from './late-rounds.ts';
 import {
   admitClean,
+  type CleanTools,
   endedCleanly,
   settleClean,
-  toCleanBudgets,
-  toCleanPermits,
+  toAdmittedTools,
   toCleanTools,
 } from './rules/clean-round.ts';
-import { type AdmittedTool, toPermits } from './rules/retry-budgets.ts';
+import { type AdmittedTool, toPermits, toRetriesLeft } from './rules/retry-budgets.ts';
 import { admitRound, readBudgets, type Settlement, settleRound, toGuardStep, toSettlement } from './rules/rounds.ts';
 import { createSessionState, resetSession, toEmptyRecord, toSessionRecord } from './rules/session-state.ts';
 import { addLate, addRound, readJournal } from './session-journal.ts';
@@ -116,39 +116,36 @@ class SessionAdmission implements Admission {
   readonly verdicts: Admission['verdicts'];
   readonly #round: Round;
   readonly #admitted: Admitted;
+  /** null where it was not clean. */
+  readonly #clean: CleanTools | null;
   readonly #options: Options;
 
   constructor(round: Round, admitted: Admitted, options: Options) {
     this.mode = options.mode;
     this.step = admitted.step;
-    this.permits = admitted.tools === null ? toCleanPermits(round, options.settings) : toPermits(admitted.tools);
     this.verdicts = admitted.verdicts;
     this.#round = round;
     this.#admitted = admitted;
+    this.#clean = admitted.tools === null ? toCleanTools(round, options.settings) : null;
     this.#options = options;
+    this.permits = this.#clean === null ? toPermits(this.#toTools()) : this.#clean.permits;
   }
 
   settle(report: RoundReport): Budgets | Promise<Budgets> {
     const { sessions, settings, mayKeep } = this.#options;
+    const most = settings.journal;
     // Of a clean round it is made only where another one, or a failure, was in its way.
-    const settlement = this.#admitted.tools === null ? undefined : this.#toSettlement(report);
+    const settlement = this.#clean === null ? this.#toSettlement(report) : undefined;
     if (settlement === null) return UNCHANGED;
-    const lines = settings.journal === 0 ? null : report.journal;
+    const lines = most === 0 ? null : report.journal;
     const hasRoom = lines === null || lines.lines === 0 || mayKeep('journals');
+    const kept = hasRoom ? lines : null;
     return sessions.update(
       this.#round.sessionKey,
       (stored, now) => {
         if (stored.session?.born !== this.#admitted.born) return this.#readBudgets(stored, now);
-        const isClean = this.#admitted.tools === null && endedCleanly(stored.session, report);
-        const budgets = isClean
-          ? this.#settleCleanly(stored, report)
-          : this.#settleAny(stored, settlement ?? this.#toSettlement(report), now);
-        if (lines !== null && hasRoom)
-          addRound(
-            stored.journal,
-            { journal: lines, most: settings.journal, tools: this.#round.tools, budgets },
-            toMaxLines(settings),
-          );
+        const { budgets, left } = this.#settleIn(stored, report, settlement, now);
+        if (kept !== null) addRound(stored.journal, { journal: kept, most, left }, toMaxLines(settings));
         stored.journal.isTruncated ||= !hasRoom;
         return budgets;
       },
@@ -172,17 +169,23 @@ class SessionAdmission implements Admission {
     );
   }
 
-  #settleCleanly(stored: StoredSession, report: RoundReport): Budgets {
-    if (stored.session !== null && settleClean(stored.session, this.#round, report) === 'other') stored.bytes = 0;
-    return toCleanBudgets(this.#round, this.#options.settings);
-  }
-
-  #settleAny(stored: StoredSession, settlement: Settlement | null, now: number): Budgets {
+  #settleIn(
+    stored: StoredSession,
+    report: RoundReport,
+    settlement: Settlement | null | undefined,
+    now: number,
+  ): Pick<CleanTools, 'budgets' | 'left'> {
     const { session } = stored;
+    if (this.#clean !== null && session !== null && endedCleanly(session, report)) {
+      if (settleClean(session, this.#round, report) === 'other') stored.bytes = 0;
+      return this.#clean;
+    }
     stored.bytes = 0;
-    if (settlement !== null && session !== null)
-      settleRound(session, settlement, { tools: this.#toTools(), guardStep: toGuardStep(this.#round, this.step) }, now);
-    return this.#readBudgets(stored, now);
+    const due = settlement ?? this.#toSettlement(report);
+    if (due !== null && session !== null)
+      settleRound(session, due, { tools: this.#toTools(), guardStep: toGuardStep(this.#round, this.step) }, now);
+    const budgets = this.#readBudgets(stored, now);
+    return { budgets, left: toRetriesLeft(this.#round.tools, budgets) };
   }
 
   #readBudgets({ session }: StoredSession, now: number): Budgets {
@@ -195,6 +198,6 @@ class SessionAdmission implements Admission {
   }
 
   #toTools(): ReadonlyMap<string, AdmittedTool> {
-    return this.#admitted.tools ?? toCleanTools(this.#round, this.#options.settings);
+    return this.#admitted.tools ?? toAdmittedTools(this.#clean ?? toCleanTools(this.#round, this.#options.settings));
   }
 }

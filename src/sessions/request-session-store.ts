@@ -7,7 +7,7 @@ import type {
   SessionStore,
 } from '../executor/session-store.ts';
 import { NO_TICKET, toLateRound } from './late-rounds.ts';
-import { toBudgetsOfOnly, toCleanPermits } from './rules/clean-round.ts';
+import { toBudgetsOfOnly, toCleanTools } from './rules/clean-round.ts';
 import { admitRound, readBudgets, settleRound, toSettlement } from './rules/rounds.ts';
 import { createSessionState, toEmptyRecord } from './rules/session-state.ts';
 
@@ -38,7 +38,7 @@ class RequestAdmission implements Admission {
   readonly #options: RequestOptions;
 
   constructor(round: Round, options: RequestOptions) {
-    this.permits = toCleanPermits(round, options.settings);
+    this.permits = toCleanTools(round, options.settings).permits;
     this.#round = round;
     this.#options = options;
   }

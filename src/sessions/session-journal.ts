@@ -1,8 +1,8 @@
 import type { RoundJournal, UnpackRound } from '../executor/journal/round-lines.ts';
-import type { AskedTool, Budget } from '../executor/session-store.ts';
 import { textBytes } from '../memory/bounded-store.ts';
 import type { ListElement } from '../store/record-store.ts';
 import { EQUAL_WITHIN, toJournalText, toRepeated, toRepeatKey } from './journal-lines.ts';
+import { type RetriesLeft, retriesLeftOf } from './rules/retry-budgets.ts';
 
 /**
  * What a session knows of its journal. The lines are in a list that only grows at its end: those of a round are one element.
@@ -35,8 +35,7 @@ export const createSessionJournal = (): SessionJournal => ({
 export type JournalRound = {
   readonly journal: RoundJournal;
   readonly most: number;
-  readonly tools: readonly AskedTool[];
-  readonly budgets: ReadonlyMap<string, Budget>;
+  readonly left: RetriesLeft;
 };
 
 /** Adds the lines of a round; `maxLines` are kept. Changes `journal`. */
@@ -112,13 +111,11 @@ const dropSurplus = (journal: SessionJournal, maxLines: number): void => {
   if (surplus > 0) journal.tail = tail.slice(surplus);
 };
 
-const toLines = ({ journal, most, budgets }: JournalRound): readonly string[] => {
-  const leftOf = (tool: string): number | null => budgets.get(tool)?.remaining ?? null;
-  return journal
+const toLines = ({ journal, most, left }: JournalRound): readonly string[] =>
+  journal
     .render()
     .slice(-most)
-    .map((line) => toJournalText(line, leftOf));
-};
+    .map((line) => toJournalText(line, (tool) => retriesLeftOf(left, tool)));
 
 // A number that an element keeps for each of its tools, and the element.
 const [ELEMENT_BYTES, LEFT_BYTES] = [130, 16] as const;
@@ -127,38 +124,26 @@ const [ELEMENT_BYTES, LEFT_BYTES] = [130, 16] as const;
  * A round, rendered when it is read. Its text: `[lines, tool, what it has left after the round, tool, ...]`, a line break and the round as
  * the executor packs it; or `[]`, a line break, and the lines.
  */
-class RoundElement implements ListElement {
+class RoundElement implements ListElement, JournalRound {
   readonly bytes: number;
-  readonly #journal: RoundJournal;
-  readonly #most: number;
-  readonly #left: readonly (string | number | null)[];
+  readonly journal: RoundJournal;
+  readonly most: number;
+  readonly left: RetriesLeft;
 
-  constructor({ journal, most, tools, budgets }: JournalRound) {
-    this.#journal = journal;
-    this.#most = most;
-    const left: (string | number | null)[] = [];
-    for (const { name } of tools) left.push(name, budgets.get(name)?.remaining ?? null);
-    this.#left = left;
+  constructor({ journal, most, left }: JournalRound) {
+    this.journal = journal;
+    this.most = most;
+    this.left = left;
     this.bytes = ELEMENT_BYTES + journal.bytes + left.length * LEFT_BYTES;
   }
 
   toText(): string {
-    const packed = this.#journal.lines > this.#most ? null : this.#journal.pack();
-    if (packed !== null) return `${JSON.stringify([this.#journal.lines, ...this.#left])}\n${packed}`;
-    const leftOf = (tool: string): number | null => toLeft(this.#left, tool);
-    return toLinesText(
-      this.#journal
-        .render()
-        .slice(-this.#most)
-        .map((line) => toJournalText(line, leftOf)),
-    );
+    const packed = this.journal.lines > this.most ? null : this.journal.pack();
+    return packed === null
+      ? toLinesText(toLines(this))
+      : `${JSON.stringify([this.journal.lines, ...this.left])}\n${packed}`;
   }
 }
-
-const toLeft = (left: readonly unknown[], tool: string): number | null => {
-  const count = left[left.indexOf(tool) + 1];
-  return left.includes(tool) && typeof count === 'number' ? count : null;
-};
 
 // JSON has no line breaks.
 const toLinesText = (lines: readonly string[]): string => ['[]', ...lines].join('\n');
@@ -176,7 +161,7 @@ const readElement = (element: ListElement, unpackRound: UnpackRound): readonly s
   if (end === -1) return [];
   if (head === '[]') return text.slice(end + 1).split('\n');
   const left = readHead(head);
-  return unpackRound(text.slice(end + 1)).map((line) => toJournalText(line, (tool) => toLeft(left, tool)));
+  return unpackRound(text.slice(end + 1)).map((line) => toJournalText(line, (tool) => retriesLeftOf(left, tool)));
 };
 
 // A damaged head is that of no tool.

@@ -41,10 +41,13 @@ class MemoryRecords<State, Saved> implements Records<State> {
   /** The values of records; null where the kind has none. */
   readonly #values: BoundedStore<State> | null;
   readonly #lists: BoundedStore<List>;
+  /** Of a state that weighs what it weighed nothing else has changed, either. */
+  readonly #isPlain: boolean;
 
   constructor(kind: Kind<State, Saved>, { memory, now }: Options) {
     this.#kind = kind;
     this.#now = now;
+    this.#isPlain = kind.isPinned === undefined && kind.values === undefined && typeof kind.ttlMs === 'number';
     const open = <Value>(name: StoreName | null, options: Omit<BoundedStoreOptions<Value>, 'limitBytes'>) =>
       name === null
         ? new BoundedStore<Value>({ ...options, limitBytes: Number.POSITIVE_INFINITY })
@@ -84,14 +87,13 @@ class MemoryRecords<State, Saved> implements Records<State> {
 
   update<Result>(key: string, decide: Decide<State, Result>): Result {
     const kind = this.#kind;
-    const before = this.#records.get(key) ?? this.#pinned?.get(key);
+    const now = this.#now();
+    const before = this.#records.get(key, now) ?? this.#pinned?.get(key, now);
     const state = before ?? kind.create();
     const bytesBefore = before === undefined ? -1 : kind.bytes(state);
-    const now = this.#now();
     const result = decide(state, now);
     const bytes = kind.bytes(state);
-    const isPlain = kind.isPinned === undefined && kind.values === undefined && typeof kind.ttlMs === 'number';
-    const isSame = bytes === bytesBefore && isPlain;
+    const isSame = this.#isPlain && bytes === bytesBefore;
     if (!isSame && !this.#keep(key, state, bytes, now)) return result;
     const added = kind.takeAdded(state);
     if (added.length > 0) this.#append(key, added, kind.toKeep(state));
@@ -156,8 +158,8 @@ class MemoryRecords<State, Saved> implements Records<State> {
   }
 
   #append(key: string, added: readonly ListElement[], keep: number): void {
-    const before = this.#lists.get(key);
-    const list = before ?? { elements: [], bytes: LIST_BYTES };
+    const before = this.#lists.use(key);
+    const list = before?.value ?? { elements: [], bytes: LIST_BYTES };
     for (const element of added) {
       list.elements.push(element);
       list.bytes += element.bytes;
@@ -165,6 +167,6 @@ class MemoryRecords<State, Saved> implements Records<State> {
     for (let surplus = list.elements.length - keep; surplus > 0; surplus -= 1)
       list.bytes -= list.elements.shift()?.bytes ?? 0;
     if (before === undefined) this.#lists.set(key, list, list.bytes);
-    else this.#lists.weigh(key, list.bytes);
+    else this.#lists.weighEntry(before, list.bytes);
   }
 }

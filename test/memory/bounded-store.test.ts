@@ -74,6 +74,21 @@ test('what grows where it stands makes room, too, and what shrinks gives it back
   expect([store.bytes, store.size]).toEqual([before, 3]);
 });
 
+test('an entry that is used is weighed in its place, and its time is over as for any other look', () => {
+  const { clock, store, gone, add } = create(4200, 1000);
+  for (const key of ['a:1', 'a:2', 'a:3']) add(key);
+  const used = store.use('a:1', clock.now() + 500);
+  expect(used?.value).toBe('value of a:1');
+  if (used !== undefined) store.weighEntry(used, 1500);
+  expect(gone).toEqual([['a:2', 'full']]);
+  expect(store.use('a:3', clock.now() + 1000)).toBeUndefined();
+  expect(store.use('a:1', clock.now() + 1499)?.value).toBe('value of a:1');
+  expect(gone).toEqual([
+    ['a:2', 'full'],
+    ['a:3', 'expired'],
+  ]);
+});
+
 test('what is larger than the whole store is not kept and takes no other with it', () => {
   const { store, gone, add } = create(4200);
   add('a:1');
@@ -121,9 +136,13 @@ test('any sequence of steps leaves the sum of what is there', () => {
       () => add(key, random(4000)),
       () => store.get(key),
       () => store.weigh(key, random(4000)),
+      () => {
+        const used = store.use(key);
+        if (used !== undefined) store.weighEntry(used, random(4000));
+      },
       () => store.delete(key),
     ];
-    steps[random(4)]?.();
+    steps[random(5)]?.();
     clock.advance(random(3));
     expect(store.bytes).toBeLessThanOrEqual(30_000);
   }

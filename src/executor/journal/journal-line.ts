@@ -82,13 +82,13 @@ const toPlainTool = (tool: Tool): PlainTool => {
  * takes a number and a reference, where a record of its own would take five times as much for as long as the journal lives.
  */
 export class PlainCalls {
-  readonly #tools: PlainTool[] = [];
-  readonly #durations: number[] = [];
+  readonly #tools: readonly PlainTool[];
+  readonly #durations: readonly number[];
 
-  add(tool: Tool, durationMs: number): void {
-    const last = this.#tools.at(-1);
-    this.#tools.push(last?.tool === tool.name ? last : (plainTools.get(tool) ?? toPlainTool(tool)));
-    this.#durations.push(durationMs);
+  // By `map`: arrays that grow keep room for 16 more, which is most of what a small round takes.
+  constructor(calls: readonly { readonly tool: Tool; readonly durationMs: number }[]) {
+    this.#tools = calls.map(({ tool }) => plainTools.get(tool) ?? toPlainTool(tool));
+    this.#durations = calls.map(({ durationMs }) => durationMs);
   }
 
   get length(): number {

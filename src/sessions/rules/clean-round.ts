@@ -10,7 +10,7 @@ import type {
   Streak,
 } from '../../executor/session-store.ts';
 import { addAnswers, endFailuresOfOthers, streakBefore, toLoopVerdict } from './loop-guard.ts';
-import { type AdmittedTool, toBudget, toErrorLine } from './retry-budgets.ts';
+import { type AdmittedTool, type RetriesLeft, toBudget, toErrorLine, toRetriesLeft } from './retry-budgets.ts';
 import { createSessionState, findTool, type SessionState } from './session-state.ts';
 
 /*
@@ -33,20 +33,12 @@ export const admitClean = (session: SessionState, round: Round, settings: Sessio
 
 const NO_VERDICTS: readonly CallVerdict[] = [];
 
-/** The tools of a clean round, each free; settling in another way than cleanly needs them. */
-export const toCleanTools = (round: Round, settings: CleanSettings): ReadonlyMap<string, AdmittedTool> => {
+/** The tools of a clean round as admitted, each free; settling in another way than cleanly needs them. */
+export const toAdmittedTools = ({ permits }: CleanTools): ReadonlyMap<string, AdmittedTool> => {
   const tools = new Map<string, AdmittedTool>();
-  for (const [name, permit] of toCleanPermits(round, settings)) tools.set(name, { permit, claimId: null, epoch: 0 });
+  for (const [name, permit] of permits) tools.set(name, { permit, claimId: null, epoch: 0 });
   return tools;
 };
-
-/** The permits of a clean round. */
-export const toCleanPermits = (round: Round, settings: CleanSettings): ReadonlyMap<string, Permit> =>
-  findCleanTools(round, settings).permits;
-
-/** Its budgets after it. */
-export const toCleanBudgets = (round: Round, settings: CleanSettings): ReadonlyMap<string, Budget> =>
-  findCleanTools(round, settings).budgets;
 
 /**
  * The budgets after the only round of a session, where it has no name: what failed and did not succeed as well has failed
@@ -132,10 +124,11 @@ const RUN: CallVerdict = { kind: 'run', streak: null };
 
 type CleanSettings = Pick<SessionSettings, 'sessionRetries'>;
 
-/** What a clean round is let in by, and what is left after it. */
-type CleanTools = {
+/** What a clean round is let in by, and what is left after it: one for all that are equal, for each element of a journal keeps it. */
+export type CleanTools = {
   readonly permits: ReadonlyMap<string, Permit>;
   readonly budgets: ReadonlyMap<string, Budget>;
+  readonly left: RetriesLeft;
 };
 
 // Those of a round with one tool, as nearly all are, by its name: the same for all sessions, until that tool has other retries.
@@ -143,7 +136,7 @@ const ofOneTool = new Map<string, CleanTools & { readonly retries: number; reado
 // Tools may be renamed again and again.
 const MOST_TOOLS = 1024;
 
-const findCleanTools = ({ tools }: Round, { sessionRetries }: CleanSettings): CleanTools => {
+export const toCleanTools = ({ tools }: Round, { sessionRetries }: CleanSettings): CleanTools => {
   const [tool] = tools;
   if (tool === undefined || tools.length > 1) return createCleanTools(tools, sessionRetries);
   const { name, retries } = tool;
@@ -159,7 +152,7 @@ const createCleanTools = (tools: readonly AskedTool[], sessionRetries: number): 
   const budgets = new Map(tools.map(({ name, retries }) => [name, toBudget(CLEAN, retries, sessionRetries)]));
   const permits = new Map<string, Permit>();
   for (const [name, budget] of budgets) permits.set(name, { decision: 'free', budget });
-  return { permits, budgets };
+  return { permits, budgets, left: toRetriesLeft(tools, budgets) };
 };
 
 const CLEAN = findTool(createSessionState(''), '');

@@ -307,3 +307,15 @@ const hasNamedUnknown = (session: SessionState, round: Round, now: number): bool
   dropEndedClaims(rounds, now);
   return true;
 };
+
+/** Names of tools, and what each has left after a round, in turn. */
+export type RetriesLeft = readonly (string | number | null)[];
+
+export const toRetriesLeft = (tools: readonly AskedTool[], budgets: ReadonlyMap<string, Budget>): RetriesLeft =>
+  tools.flatMap(({ name }) => [name, budgets.get(name)?.remaining ?? null]);
+
+/** What a tool has left; null where the round did not ask for it. The names come from a text that may be damaged. */
+export const retriesLeftOf = (left: readonly unknown[], tool: string): number | null => {
+  const count = left[left.indexOf(tool) + 1];
+  return left.includes(tool) && typeof count === 'number' ? count : null;
+};
