@@ -65,14 +65,15 @@ export const toFigureTable = (rows: readonly FigureRow[]): string =>
 
 export const toLaneTable = (lanes: readonly LaneFigures[]): string =>
   toTable(
-    ['server', 'calls', 'CPU µs a batch, quartile', 'median', 'batches/s', 'p50 ms alone'],
-    lanes.map(({ title, calls, micros, medianMicros, batchesPerSecond, p50Ms }) => [
+    ['server', 'calls', 'CPU µs a batch, quartile', 'median', 'batches/s', 'p50 ms', 'p99 ms'],
+    lanes.map(({ title, calls, micros, medianMicros, batchesPerSecond, p50Ms, p99Ms }) => [
       title,
       String(calls),
       micros.toFixed(1),
       medianMicros.toFixed(1),
       batchesPerSecond.toFixed(0),
-      p50Ms === null ? '' : p50Ms.toFixed(3),
+      p50Ms?.toFixed(3) ?? '',
+      p99Ms?.toFixed(3) ?? '',
     ]),
   );
 

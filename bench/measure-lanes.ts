@@ -1,3 +1,4 @@
+import { percentileOf } from './isolation/percentile.ts';
 import type { Part } from './part.ts';
 import type { Server } from './servers.ts';
 import { type AskedStint, type LaneLoad, type Slice, type SlicePlan, Slices } from './slices/slice-plan.ts';
@@ -23,8 +24,9 @@ export type LaneFigures = {
   readonly micros: number;
   readonly medianMicros: number;
   readonly batchesPerSecond: number;
-  /** From a batch to its answer, where there is one connection, in milliseconds: the median of the slices' medians. */
+  /** From a batch to its answer in milliseconds, of all slices, where the lane is timed. */
   readonly p50Ms: number | null;
+  readonly p99Ms: number | null;
   /** Why the figures are only an estimate; null where they are not. */
   readonly doubt: string | null;
 };
@@ -100,14 +102,15 @@ const toFigures = ({ title, load, mayWarn }: Lane, slices: readonly Slice[]): La
   const warned = toShareWarned(slices);
   if (mayWarn === undefined && warned > 0) refuseWarnings(title, warned, slices);
   const micros = slices.map(({ cpuNanos, answers }) => cpuNanos / answers / 1000);
-  const times = slices.flatMap(({ p50Ms }) => p50Ms ?? []);
+  const times = slices.flatMap((slice) => slice.times).toSorted((one, other) => one - other);
   return {
     title,
     calls: load.calls,
     micros: quartileOf(micros),
     medianMicros: summarise(micros).median,
     batchesPerSecond: summarise(slices.map(({ answers, ms }) => (answers * 1000) / ms)).median,
-    p50Ms: times.length === 0 ? null : summarise(times).median,
+    p50Ms: times.length === 0 ? null : percentileOf(times, 0.5),
+    p99Ms: times.length === 0 ? null : percentileOf(times, 0.99),
     doubt: mayWarn === 'sometimes' && warned > MOST_WARNED ? `Redis was late for ${toPercent(warned)}` : null,
   };
 };
@@ -124,5 +127,5 @@ const refuseWarnings = (title: string, share: number, slices: readonly Slice[]):
   throw new Error(`${title}: ${toPercent(share)} of the answers carried a warning, and none should: ${warning}`);
 };
 
-const show = ({ title, calls, micros, medianMicros, batchesPerSecond, p50Ms }: LaneFigures): string =>
-  `${title}, ${calls} a batch: ${micros.toFixed(1)} µs (median ${medianMicros.toFixed(1)}), ${batchesPerSecond.toFixed(0)} batches/s${p50Ms === null ? '' : `, p50 ${p50Ms.toFixed(3)} ms`}`;
+const show = ({ title, calls, micros, medianMicros, batchesPerSecond, p50Ms, p99Ms }: LaneFigures): string =>
+  `${title}, ${calls} a batch: ${micros.toFixed(1)} µs (median ${medianMicros.toFixed(1)}), ${batchesPerSecond.toFixed(0)} batches/s${p50Ms === null ? '' : `, p50 ${p50Ms.toFixed(3)} ms, p99 ${p99Ms?.toFixed(3)} ms`}`;

@@ -5,6 +5,7 @@ export const PARTS = [
   'main',
   'growth',
   'sessions',
+  'sqlite',
   'telemetry',
   'formats',
   'mcp',

@@ -25,6 +25,7 @@ import { createRedisServers } from './redis-servers.ts';
 import { writeResults } from './results-file.ts';
 import type { Surroundings } from './servers.ts';
 import { measureSessions } from './sessions/measure-sessions.ts';
+import { measureSqlite } from './sessions/measure-sqlite.ts';
 import { measureTelemetry } from './telemetry/measure-telemetry.ts';
 import { measureUpstream } from './upstream/measure-upstream.ts';
 
@@ -33,6 +34,7 @@ const MEASURES = {
   main: measureMain,
   growth: measureGrowth,
   sessions: measureSessions,
+  sqlite: measureSqlite,
   telemetry: measureTelemetry,
   formats: measureFormats,
   mcp: measureMcp,

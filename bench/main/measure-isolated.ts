@@ -18,8 +18,16 @@ export const measureIsolated = async (part: Part): Promise<Figures> => {
     await checkAnswer(service.url, 'isolated', 1);
     const { comparedTo, lane } = await measurePair(
       part,
-      { title: `inside the service, hosts on ${where}`, server: service, load: { calls: 1, connections: 1 } },
-      { title: `isolated, hosts on ${where}`, server: service, load: { kind: 'isolated', calls: 1, connections: 1 } },
+      {
+        title: `inside the service, hosts on ${where}`,
+        server: service,
+        load: { calls: 1, connections: 1, timed: true },
+      },
+      {
+        title: `isolated, hosts on ${where}`,
+        server: service,
+        load: { kind: 'isolated', calls: 1, connections: 1, timed: true },
+      },
     );
     rows.push(toAddedRow(lane, comparedTo));
     lanes.push(comparedTo, lane);

@@ -1,4 +1,3 @@
-import { fileURLToPath } from 'node:url';
 import { ROTATING_SESSIONS } from '../bodies.ts';
 import { type FigureRow, toRatioRow, toSection } from '../figures.ts';
 import { type Lane, type LaneFigures, measurePair } from '../measure-lanes.ts';
@@ -8,6 +7,7 @@ import type { LaneLoad } from '../slices/slice-plan.ts';
 import { measureLive } from './measure-live.ts';
 import { openRedisMemory } from './redis-memory.ts';
 import { toLiveSection } from './to-live-section.ts';
+import { WITH_WRITE_TOOL } from './write-tool.ts';
 
 /** What sessions, their journal and keys cost, and what live sessions take in Redis; one after the other. */
 export const measureSessions = async (part: Part): Promise<readonly string[]> => {
@@ -85,13 +85,6 @@ const measureStores = async (part: Part) => {
   ]);
   await endServers([redis, redisBare, embedded, embeddedBare]);
   return measured;
-};
-
-const WRITE_TOOL = 'echo_write';
-const WITH_WRITE_TOOL = {
-  TOOLS_DIR: fileURLToPath(new URL('tools', import.meta.url)),
-  TOOLS_INLINE: WRITE_TOOL,
-  TOOL_HOSTS_MIN: '0',
 };
 
 /** Batches with a new key each, and with a header of that size that the service does not read: one service. */

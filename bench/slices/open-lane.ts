@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { summarise } from '../summarise.ts';
 import { createJudge } from './judge-answer.ts';
 import { createRequests } from './lane-requests.ts';
 import { readCpuNanos } from './processor-time.ts';
@@ -46,7 +45,7 @@ export const openLane = async (plan: LanePlan, number: number): Promise<Lane> =>
   };
   const send = (line: Line): void => {
     state.waiting += 1;
-    if (plan.connections === 1) line.sentAt = performance.now();
+    if (plan.timed) line.sentAt = performance.now();
     line.socket.write(nextRequest());
   };
   const take = (line: Line, answer: string): void => {
@@ -57,7 +56,7 @@ export const openLane = async (plan: LanePlan, number: number): Promise<Lane> =>
       fail(`a wrong answer: ${answer.slice(0, SHOWN)}`);
       return;
     }
-    count(turn.tally, line, answer, verdict === 'warned', plan.connections === 1);
+    count(turn.tally, line, answer, verdict === 'warned', plan.timed);
     state.waiting -= 1;
     if (turn.mayGoOn()) send(line);
     else if (state.waiting === 0) turn.done();
@@ -140,7 +139,7 @@ const toSlice = ({ answers, warned, warning, times }: Tally, ms: number, cpuNano
   answers,
   ms,
   cpuNanos,
-  p50Ms: times.length === 0 ? null : summarise(times).median,
+  times,
   warned,
   warning,
 });

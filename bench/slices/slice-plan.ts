@@ -26,6 +26,8 @@ export const LanePlan = z.object({
   /** Requests that are made beforehand and sent over and over. */
   requests: z.int().positive().default(1024),
   connections: z.int().positive().default(32),
+  /** Whether the time from each batch to its whole answer is noted. */
+  timed: z.boolean().default(false),
 });
 export type LanePlan = Readonly<z.infer<typeof LanePlan>>;
 /** The same as it is asked for. */
@@ -58,8 +60,8 @@ export const Slice = z.object({
   ms: z.number().positive(),
   /** Processor time of all threads of the server. */
   cpuNanos: z.number().nonnegative(),
-  /** Middle of the times from sending a batch to its whole answer; null where several connections share the server. */
-  p50Ms: z.number().nullable(),
+  /** Milliseconds from sending a batch to its whole answer, of each; empty where the lane is not timed. */
+  times: z.array(z.number()),
   /** Answers with a warning, and the first of these. */
   warned: z.int().nonnegative(),
   warning: z.string(),

@@ -24,7 +24,11 @@ export const measureUpstream = async (part: Part): Promise<readonly string[]> =>
   for (const connections of [32, 1] as const) {
     const figures = await measureLanes(
       part,
-      KINDS.map((kind) => ({ title: TITLES[kind], server: service, load: { kind, calls: 1, connections } })),
+      KINDS.map((kind) => ({
+        title: TITLES[kind],
+        server: service,
+        load: { kind, calls: 1, connections, timed: connections === 1 },
+      })),
     );
     const [inside, ...others] = figures;
     if (inside === undefined) throw new Error('A lane was not measured.');

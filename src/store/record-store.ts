@@ -72,9 +72,10 @@ export type Decide<State, Result> = (state: State, now: number) => Result;
 
 /**
  * How long an update waits. `long`: up to a second, until it is kept. `short`: Redis has 50 ms, and a file answers before its
- * commit at the end of the turn: for what is worth nothing once this process has died, such as a reservation.
+ * commit: for what is worth nothing once this process has died, such as a reservation. `claim`: as `long`, but a file answers at
+ * once where the decision saw only what is committed: for what a later update of the same record, which waits, goes on with.
  */
-export type UpdateTimeout = 'short' | 'long';
+export type UpdateTimeout = 'short' | 'long' | 'claim';
 
 /** The records of one kind. */
 export type Records<State> = {

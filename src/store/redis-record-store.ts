@@ -46,7 +46,7 @@ class RedisRecords<State, Saved> implements Records<State> {
       );
       this.#known.set(key, record, 0);
     }
-    return record.update(decide, this.#sender.timeouts[timeout]);
+    return record.update(decide, this.#sender.timeouts[timeout === 'short' ? 'short' : 'long']);
   }
 
   async read<Result>(key: string, look: Decide<State, Result>, only?: readonly string[]): Promise<Result | null> {

@@ -12,7 +12,8 @@ import {
   type UpdateTimeout,
 } from './record-store.ts';
 import { closeSqlite, openSqlite, type SqliteFile, SqliteInUseError, writeCopy, writePage } from './sqlite-file.ts';
-import { type Dirty, SqliteRecord, type Write } from './sqlite-record.ts';
+import { type Dirty, ENDS_AGAIN_MS, type Found, SqliteRecord } from './sqlite-record.ts';
+import { type Place, SqliteTables } from './sqlite-tables.ts';
 
 export type SqliteOptions = SqliteFile & {
   /** Bytes of the heap for states that were read or written lately. */
@@ -34,8 +35,8 @@ export type SqliteRecordStore = RecordStore & {
 };
 
 /**
- * Records in one file of this machine, states in memory before it. A decision runs at once; what it changed is written with
- * all others of the same turn of the event loop, and answered then. No other process may have the file.
+ * Records in one file of this machine, states in memory before it. A decision runs at once; where somebody waits, what it changed
+ * is written with all others of the same turn of the event loop, and answered then. No other process may have the file.
  */
 export const createSqliteRecordStore = (options: SqliteOptions): SqliteRecordStore => {
   const writer = new Writer(openSqlite(options), options);
@@ -74,14 +75,19 @@ export const waitForSqliteRecordStore = async (
 /** An update that waits for its commit. */
 type Waiting = { readonly resolve: () => void; readonly reject: (error: unknown) => void };
 
-/** Rows of expired records that one commit removes: a sweep must not keep the event loop. */
-const SWEEP_ROWS = 64;
+// What nobody waits for goes with a commit that somebody waits for. Without one it is in the file so much later.
+const LATER_MS = 5;
+
+// For each record that is made two are looked at for their end, and one for each commit: so many at once.
+const SWEEP_TIMES = 2;
+const SWEEP_RECORDS = 128;
 
 /**
  * | state   | updates                    | becomes                                                             |
  * |---------|----------------------------|---------------------------------------------------------------------|
- * | clean   | decide and wait            | dirty                                                               |
- * | dirty   | decide and wait            | clean at the end of the turn: all are committed and answered         |
+ * | clean   | decide                     | dirty; awaited if it waits                                          |
+ * | dirty   | decide                     | clean after 5 ms: all are committed; awaited by one that waits       |
+ * | awaited | decide                     | clean at the end of the turn: all are committed and answered         |
  * | failed  | -                          | clean at once: all that waited reject, states are read anew          |
  */
 class Writer {
@@ -89,37 +95,21 @@ class Writer {
   readonly #options: SqliteOptions;
   readonly #begin: StatementSync;
   readonly #commit: StatementSync;
-  readonly #put: StatementSync;
-  readonly #drop: StatementSync;
-  readonly #touch: StatementSync;
-  readonly #append: StatementSync;
-  readonly #trim: StatementSync;
-  readonly #fields: StatementSync;
-  readonly #elements: StatementSync;
-  readonly #expired: StatementSync;
-  readonly #deletions: readonly StatementSync[];
+  readonly #tables: SqliteTables;
   readonly #forgetters: (() => void)[] = [];
   readonly #dirty = new Map<string, Dirty>();
-  #deleted: string[] = [];
+  readonly #deleted = new Set<string>();
   #waiting: Waiting[] = [];
   #isAwaited = false;
+  #isLater = false;
+  #unswept = 0;
 
   constructor(db: DatabaseSync, options: SqliteOptions) {
     this.#db = db;
     this.#options = options;
     this.#begin = db.prepare('BEGIN IMMEDIATE');
     this.#commit = db.prepare('COMMIT');
-    this.#put = db.prepare('INSERT INTO field VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value');
-    this.#drop = db.prepare('DELETE FROM field WHERE key = ? AND name = ?');
-    this.#touch = db.prepare('INSERT INTO record VALUES (?, ?) ON CONFLICT DO UPDATE SET ends = excluded.ends');
-    this.#append = db.prepare('INSERT INTO element (key, text) VALUES (?, ?)');
-    this.#trim = db.prepare(
-      'DELETE FROM element WHERE key = ? AND id <= (SELECT id FROM element WHERE key = ? ORDER BY id DESC LIMIT 1 OFFSET ?)',
-    );
-    this.#fields = db.prepare('SELECT name, value FROM field JOIN record USING (key) WHERE key = ? AND ends > ?');
-    this.#elements = db.prepare('SELECT text FROM element WHERE key = ? ORDER BY id DESC LIMIT ?');
-    this.#expired = db.prepare('SELECT key FROM record WHERE ends <= ? LIMIT ?');
-    this.#deletions = ['record', 'field', 'element'].map((table) => db.prepare(`DELETE FROM ${table} WHERE key = ?`));
+    this.#tables = new SqliteTables(db);
   }
 
   /** Called where states in memory may be ahead of the file. */
@@ -127,43 +117,49 @@ class Writer {
     this.#forgetters.push(forget);
   }
 
-  read(key: string): Fields {
-    // What waits to be written is newer than what is in the file.
-    if (this.#dirty.has(key)) this.flush();
-    const fields = new Map<string, string>();
-    for (const { name, value } of this.#fields.all(key, this.#options.now())) fields.set(String(name), String(value));
-    return fields;
+  isDirty(key: string): boolean {
+    return this.#dirty.has(key);
+  }
+
+  read(key: string): Found {
+    const place = this.#find(key);
+    if (place === null) return NOT_FOUND;
+    if (place.ends > this.#options.now()) return { ...place, fields: this.#tables.fields(place.id) };
+    // Nothing of it may be left where the key's next record begins.
+    this.delete(key);
+    return NOT_FOUND;
   }
 
   list(key: string, count: number): readonly string[] {
-    if (this.#dirty.has(key)) this.flush();
-    return this.#elements
-      .all(key, count)
-      .map(({ text }) => String(text))
-      .toReversed();
+    const place = this.#find(key);
+    return place === null ? [] : this.#tables.elements(place.id, count);
   }
 
   keys(kind: string): readonly string[] {
     const suffix = `:${kind}`;
-    const rows = this.#db.prepare('SELECT key FROM record WHERE ends > ?').all(this.#options.now());
-    const keys = rows.map(({ key }) => String(key));
+    const keys = this.#tables.keys(this.#options.now());
     return keys.filter((key) => key.endsWith(suffix)).map((key) => key.slice(0, -suffix.length));
   }
 
-  /** The record is committed at the end of this turn of the event loop. */
-  touch(key: string, record: Dirty): void {
-    this.#dirty.set(key, record);
-    this.#await();
+  /** The record goes with the next commit, at most a few milliseconds later. */
+  touch(record: Dirty): void {
+    this.#dirty.set(record.key, record);
+    if (this.#isAwaited || this.#isLater) return;
+    this.#isLater = true;
+    setTimeout(() => {
+      this.#isLater = false;
+      if (this.#dirty.size > 0) this.flush();
+    }, LATER_MS).unref();
   }
 
   delete(key: string): void {
     this.#dirty.delete(key);
-    this.#deleted.push(key);
-    this.#await();
+    this.#deleted.add(key);
   }
 
-  /** Resolves when all that has changed so far is committed. */
+  /** Resolves when all that has changed so far is committed, at the end of this turn of the event loop. */
   committed(): Promise<void> {
+    this.#await();
     return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
   }
 
@@ -174,14 +170,14 @@ class Writer {
     try {
       this.#begin.run();
       for (const key of this.#deleted) this.#delete(key);
-      for (const record of this.#dirty.values()) this.#apply(record.toWrite());
+      for (const record of this.#dirty.values()) this.#apply(record);
       this.#sweep();
       this.#commit.run();
     } catch (error) {
       this.#fail(error, waiting);
       return;
     } finally {
-      this.#deleted = [];
+      this.#deleted.clear();
       this.#dirty.clear();
     }
     for (const { resolve } of waiting) resolve();
@@ -211,24 +207,47 @@ class Writer {
     if (this.#db.isOpen) closeSqlite(this.#db, this.#options.path);
   }
 
-  #apply(write: Write | null): void {
-    if (write === null) return;
-    const { key, set } = write;
-    if (write.isNew) this.#delete(key);
-    for (let at = 0; at + 1 < set.length; at += 2)
-      this.#put.run(key, set[at] ?? '', (set[at + 1] ?? '').toWellFormed());
-    for (const name of write.gone) this.#drop.run(key, name);
-    if (write.ends !== null) this.#touch.run(key, write.ends);
-    for (const text of write.added) this.#append.run(key, text.toWellFormed());
-    if (write.keep !== null) this.#trim.run(key, key, write.keep);
+  // What waits to be written is newer than what is in the file.
+  #find(key: string): Place | null {
+    if (this.#dirty.has(key) || this.#deleted.has(key)) this.flush();
+    return this.#tables.find(key);
+  }
+
+  #apply(record: Dirty): void {
+    const tables = this.#tables;
+    const write = record.toWrite();
+    if (write === null) {
+      if (record.id !== 0) tables.delete(record.id);
+      return;
+    }
+    const { set, gone, added, keep, ends } = write;
+    const id = this.#place(record, ends);
+    for (let at = 0; at + 1 < set.length; at += 2) tables.put(id, set[at] ?? '', set[at + 1] ?? '');
+    for (const name of gone) tables.drop(id, name);
+    for (const text of added) tables.append(id, text);
+    if (keep !== null) tables.trim(id, keep);
+  }
+
+  #place(record: Dirty, ends: number | null): number {
+    const tables = this.#tables;
+    if (record.id === 0) {
+      this.#unswept += SWEEP_TIMES;
+      record.id = tables.add(record.key, ends ?? 0);
+    } else if (ends !== null) tables.touch(record.id, ends);
+    return record.id;
   }
 
   #delete(key: string): void {
-    for (const deletion of this.#deletions) deletion.run(key);
+    const place = this.#tables.find(key);
+    if (place !== null) this.#tables.delete(place.id);
   }
 
   #sweep(): void {
-    for (const { key } of this.#expired.all(this.#options.now(), SWEEP_ROWS)) this.#delete(String(key));
+    this.#unswept += 1;
+    if (this.#unswept < SWEEP_RECORDS) return;
+    this.#unswept -= SWEEP_RECORDS;
+    // What is in memory as long as it lives may end so much later than the file says.
+    this.#tables.sweep(SWEEP_RECORDS, this.#options.now() - ENDS_AGAIN_MS);
   }
 
   // Memory is ahead of the file now: nothing that was decided may be answered, nor be built upon.
@@ -239,6 +258,9 @@ class Writer {
     for (const { reject } of waiting) reject(error);
   }
 }
+
+const NO_FIELDS: Fields = new Map();
+const NOT_FOUND: Found = { id: 0, ends: 0, fields: NO_FIELDS };
 
 class SqliteRecords<State, Saved> implements Records<State> {
   readonly #kind: Kind<State, Saved>;
@@ -268,14 +290,16 @@ class SqliteRecords<State, Saved> implements Records<State> {
     const result = record.decide(decide, now);
     if (record.ttlMs === 0) this.#cache.delete(key);
     else this.#cache.weigh(key, toHeapBytes(this.#kind, record.state), record.ttlMs);
-    this.#writer.touch(record.key, record);
-    return timeout === 'short' ? result : this.#writer.committed().then(() => result);
+    const isAwaited = timeout === 'long' || (timeout === 'claim' && this.#writer.isDirty(record.key));
+    this.#writer.touch(record);
+    if (!isAwaited) return result;
+    return this.#writer.committed().then(() => result);
   }
 
   read<Result>(key: string, look: Decide<State, Result>): Result | null {
     const cached = this.#cache.peek(key);
     if (cached !== undefined) return this.#kind.isEmpty(cached.state) ? null : look(cached.state, this.#now());
-    const fields = this.#writer.read(this.#toKey(key));
+    const { fields } = this.#writer.read(this.#toKey(key));
     return fields.size === 0 ? null : look(this.#kind.decode(fields), this.#now());
   }
 

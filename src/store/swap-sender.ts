@@ -2,7 +2,6 @@ import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import * as z from 'zod';
 import { CommandTimeout } from './command-timeout.ts';
-import type { UpdateTimeout } from './record-store.ts';
 
 /** What the store needs of a Redis client. */
 export type SwapClient = {
@@ -19,7 +18,7 @@ export type SwapClient = {
 export type SwapOptions = {
   readonly client: SwapClient;
   /** Milliseconds that an update waits. */
-  readonly timeouts: Readonly<Record<UpdateTimeout, number>>;
+  readonly timeouts: Readonly<Record<'short' | 'long', number>>;
   /** For tests: how far the store's time is ahead of the server's clock, in milliseconds. */
   readonly skewMs?: () => number;
   /** Called where another process has written meanwhile. */
@@ -56,7 +55,7 @@ export type Swap = {
 export class SwapSender {
   readonly #options: SwapOptions;
   readonly writer = `w:${randomBytes(6).toString('base64url')}`;
-  readonly timeouts: Readonly<Record<UpdateTimeout, CommandTimeout>>;
+  readonly timeouts: Readonly<Record<'short' | 'long', CommandTimeout>>;
   readonly #most: number;
   #gathered: Swap[] = [];
   #sequence = 0;

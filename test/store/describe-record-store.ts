@@ -21,7 +21,7 @@ export const describeRecordStore = (name: string, create: () => Promise<RecordSt
     return { store, records: store.open(counterKind), key: `t:${process.pid}-${last}`, expire };
   };
   describe(name, () => {
-    test.each(['short', 'long'] as const)(
+    test.each(['short', 'claim', 'long'] as const)(
       'updates of a record follow each other, each on what the last one left: %s',
       async (timeout) => {
         const { records, key } = await open();
@@ -46,6 +46,16 @@ export const describeRecordStore = (name: string, create: () => Promise<RecordSt
       await records.update(key, ({ counts }) => counts.delete('a'));
       await records.update(key, countUp('b'));
       expect(await records.read(key, readCounts)).toEqual({ b: 2 });
+    });
+
+    test('nothing of a record is left in one that begins while it is deleted', async () => {
+      const { records, key } = await open();
+      await records.update(key, add('a'), 'long');
+      const deleted = records.delete(key);
+      expect(await records.update(key, countUp('two'), 'long')).toBe(1);
+      await deleted;
+      expect(await records.read(key, readCounts)).toEqual({ two: 1 });
+      expect(await records.list(key, 9)).toEqual([]);
     });
 
     test('records of one kind do not touch each other', async () => {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -8,6 +8,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { createSqliteRecordStore, waitForSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
+import { createManualClock } from '#test/support/session-stores-under-test.ts';
 import { counterKind, countUp, olderCounterKind, readCounts } from './counter-kind.ts';
 
 const makeFolder = async (): Promise<string> => {
@@ -16,10 +17,10 @@ const makeFolder = async (): Promise<string> => {
   return folder;
 };
 
-const open = (path: string) => {
+const open = (path: string, now: () => number = Date.now) => {
   const failed: unknown[] = [];
   const onFailed = (error: unknown): void => void failed.push(error);
-  const store = createSqliteRecordStore({ path, durable: 'process', cacheBytes: 1_000_000, now: Date.now, onFailed });
+  const store = createSqliteRecordStore({ path, durable: 'process', cacheBytes: 1_000_000, now, onFailed });
   onTestFinished(() => store.close());
   return { ...store, records: store.open(counterKind), failed };
 };
@@ -109,7 +110,7 @@ test.each([
       db.exec('PRAGMA user_version = 9');
       db.close();
     },
-    /has format 9, this version reads 1/,
+    /has format 9, this version reads 2/,
   ],
   ['in no folder', async () => undefined, /cannot be opened/],
 ])('a file that is %s is not touched, and the error says why', async (what, prepare, message) => {
@@ -117,6 +118,57 @@ test.each([
   const path = join(folder, what === 'in no folder' ? 'none/store.db' : 'store.db');
   await prepare(path);
   expect(() => open(path)).toThrow(message);
+});
+
+test('a claim is answered before its commit, unless it saw what is not committed', async () => {
+  const { records } = open(join(await makeFolder(), 'store.db'));
+  expect(records.update('t:one', countUp(), 'claim')).toBe(1);
+  const second = records.update('t:one', countUp(), 'claim');
+  expect(second).toBeInstanceOf(Promise);
+  expect(await second).toBe(2);
+  expect(records.update('t:one', countUp(), 'claim')).toBe(3);
+});
+
+test('what nobody waits for is in the file with the next commit, and without one a moment later', async () => {
+  const path = join(await makeFolder(), 'store.db');
+  const store = open(path);
+  void store.records.update('t:one', countUp());
+  await store.records.update('t:two', countUp(), 'long');
+  const copy = async (name: string) => {
+    // Made by SQLite from the file alone, so that nothing is written for it.
+    const to = join(path, '..', name);
+    await copyFile(path, to);
+    await copyFile(`${path}-wal`, `${to}-wal`);
+    return open(to).records;
+  };
+  expect(await (await copy('first.db')).read('t:one', readCounts)).toEqual({ one: 1 });
+  void store.records.update('t:one', countUp());
+  let tries = 0;
+  const readLater = async () => {
+    tries += 1;
+    return (await copy(`${tries}.db`)).read('t:one', readCounts);
+  };
+  await expect.poll(readLater).toEqual({ one: 2 });
+});
+
+test('records that have ended leave the file as others are made', async () => {
+  const path = join(await makeFolder(), 'store.db');
+  const clock = createManualClock();
+  const store = open(path, clock.now);
+  const make = async (name: string, count: number): Promise<void> => {
+    for (let at = 0; at < count; at += 1) await store.records.update(`t:${name}-${at}`, countUp(), 'long');
+  };
+  await make('early', 40);
+  clock.advance(60_000 + 60_001);
+  await make('late', 150);
+  store.close();
+  const db = new DatabaseSync(path);
+  const keys = db.prepare('SELECT key FROM record').all();
+  const fields = db.prepare('SELECT count(DISTINCT record) AS records FROM field').get();
+  db.close();
+  expect(keys.filter(({ key }) => String(key).startsWith('t:early'))).toEqual([]);
+  expect(keys).toHaveLength(150);
+  expect(fields?.['records']).toBe(150);
 });
 
 test('a copy of the store is a store', async () => {

@@ -52,7 +52,12 @@ export const createRecordKeyedStore = ({
     durability,
     open: async (batch) => {
       const id = randomUUID();
-      const claim = await records.update(batch.recordKey, (record, now) => claimRecord(record, batch, id, now), 'long');
+      // That no other try holds the record is true at once. The mark of the first write, or the commit, waits for the file.
+      const claim = await records.update(
+        batch.recordKey,
+        (record, now) => claimRecord(record, batch, id, now),
+        'claim',
+      );
       if (claim.kind === 'complete') {
         await answers.remember(batch, claim.life, NOTHING);
         return { kind: 'complete', results: claim.results };
