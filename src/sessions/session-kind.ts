@@ -20,7 +20,10 @@ export type StoredSession = {
   bytes: number;
 };
 
-/** What was saved last: texts of fields, and the streaks themselves, which the rules replace as a whole. */
+/**
+ * What was saved last: texts of fields, and the streaks themselves, which the rules replace as a whole. Of streaks that this
+ * process changed the text is not kept: it is "".
+ */
 type SavedSession = {
   readonly texts: Map<string, string>;
   readonly streaks: Map<string, ToolStreaks>;
@@ -36,7 +39,12 @@ export const createSessionKind = (ttlMs: number): Kind<StoredSession, SavedSessi
   memory: { records: 'sessions', lists: 'journals' },
   ttlMs,
   create: () => ({ session: null, journal: createSessionJournal(), bytes: 0 }),
-  decode,
+  decode: (fields) => {
+    const stored: StoredSession = { session: null, journal: createSessionJournal(), bytes: 0 };
+    refresh(stored, { texts: new Map(), streaks: new Map() }, fields);
+    return stored;
+  },
+  refresh,
   toSaved: ({ session }, fields) => ({ texts: new Map(fields), streaks: new Map(session?.streaks) }),
   changes: (stored, saved) => {
     const changes: Changes = { set: [], gone: [] };
@@ -75,41 +83,80 @@ const findChanges = (
   for (const [name, tool] of session.tools) put(`t:${name}`, encodeTool(tool));
   for (const [name, ofTool] of session.streaks) {
     if (streaks.get(name) === ofTool) continue;
-    set.push(`s:${name}`, encodeStreaks(ofTool));
+    const field = `s:${name}`;
+    set.push(field, encodeStreaks(ofTool));
+    texts.set(field, '');
     streaks.set(name, ofTool);
   }
   if (streaks.size === session.streaks.size) return;
   for (const name of [...streaks.keys()]) {
     if (session.streaks.has(name)) continue;
     gone.push(`s:${name}`);
+    texts.set(`s:${name}`, '');
     streaks.delete(name);
   }
 };
 
-const decode = (fields: Fields): StoredSession => {
-  const session = decodeHead(fields.get('h') ?? '');
-  const [known, named] = readJson(Named, fields.get('n')) ?? ['', []];
-  session.knownRound = known;
-  session.namedRounds = named.map(([id, step, joinUntil]) => ({ id, step, joinUntil }));
-  for (const [name, count] of readJson(Counted, fields.get('c')) ?? []) session.callsOf.set(name, count);
-  decodeTools(session, fields);
-  const counts = decodeCounts(fields.get('j') ?? '');
-  return {
-    session,
-    journal: {
-      counts,
-      lines: counts.reduce((sum, count) => sum + count, 0),
-      tail: (fields.get('q') ?? '').split('\n').filter((line) => line.startsWith('{')),
-      added: [],
-      isTruncated: fields.has('o'),
-    },
-    bytes: 0,
+/** Reads the fields whose texts are not those that were saved: of many tools a round changes one or two. */
+const refresh = (stored: StoredSession, { texts, streaks }: SavedSession, fields: Fields): void => {
+  const session = { ...(stored.session ?? createSessionState('')), ...decodeHead(fields.get('h') ?? '') };
+  stored.session = session;
+  stored.bytes = 0;
+  const read = (field: string, text: string): void => {
+    const name = field.slice(2);
+    if (field.startsWith('t:')) setOrDelete(session.tools, name, decodeTool(text));
+    else if (!field.startsWith('s:')) readPart(session, stored.journal, field, text);
+    else {
+      const ofTool = decodeStreaks(text);
+      setOrDelete(session.streaks, name, ofTool);
+      setOrDelete(streaks, name, ofTool);
+    }
   };
+  for (const [field, text] of fields) {
+    if (texts.get(field) === text) continue;
+    texts.set(field, text);
+    read(field, text);
+  }
+  if (texts.size === fields.size) return;
+  for (const field of texts.keys()) {
+    if (fields.has(field)) continue;
+    texts.delete(field);
+    read(field, '');
+  }
+};
+
+const setOrDelete = <Value>(values: Map<string, Value>, name: string, value: Value | null): void => {
+  if (value === null) values.delete(name);
+  else values.set(name, value);
+};
+
+const readPart = (session: SessionState, journal: SessionJournal, field: string, text: string): void => {
+  switch (field) {
+    case 'n': {
+      const [known, named] = readJson(Named, text) ?? ['', []];
+      session.knownRound = known;
+      session.namedRounds = named.map(([id, step, joinUntil]) => ({ id, step, joinUntil }));
+      return;
+    }
+    case 'c':
+      session.callsOf.clear();
+      for (const [name, count] of readJson(Counted, text) ?? []) session.callsOf.set(name, count);
+      return;
+    case 'j':
+      journal.counts = decodeCounts(text);
+      journal.lines = journal.counts.reduce((sum, count) => sum + count, 0);
+      return;
+    case 'q':
+      journal.tail = text.split('\n').filter((line) => line.startsWith('{'));
+      return;
+    case 'o':
+      journal.isTruncated = text !== '';
+  }
 };
 
 /** What a field says; null where it is not there or damaged: then it says nothing, and the other fields count. */
-const readJson = <Value>(schema: z.ZodType<Value>, text: string | undefined): Value | null => {
-  if (text === undefined) return null;
+const readJson = <Value>(schema: z.ZodType<Value>, text: string): Value | null => {
+  if (text === '') return null;
   try {
     return schema.safeParse(JSON.parse(text)).data ?? null;
   } catch (_damaged) {
@@ -117,23 +164,11 @@ const readJson = <Value>(schema: z.ZodType<Value>, text: string | undefined): Va
   }
 };
 
-const decodeTools = ({ tools, streaks }: SessionState, fields: Fields): void => {
-  for (const [field, text] of fields) {
-    const tool = field.startsWith('t:') ? decodeTool(text) : null;
-    if (tool !== null) tools.set(field.slice(2), tool);
-    else if (field.startsWith('s:')) streaks.set(field.slice(2), decodeStreaks(text));
-  }
-};
-
 const HEAD = /^1 (\d{1,15}) (\d{1,15}) (\d{1,15}) (.*)$/s;
 
-const decodeHead = (text: string): SessionState => {
+const decodeHead = (text: string): Pick<SessionState, 'rounds' | 'calls' | 'lost' | 'born'> => {
   const [, rounds = '', calls = '', lost = '', born = ''] = HEAD.exec(text) ?? [];
-  const session = createSessionState(born);
-  session.rounds = Number(rounds);
-  session.calls = Number(calls);
-  session.lost = Number(lost);
-  return session;
+  return { rounds: Number(rounds), calls: Number(calls), lost: Number(lost), born };
 };
 
 const Count = z.int().nonnegative();
@@ -218,7 +253,8 @@ const OpenStreaks = z.tuple([
   ),
 ]);
 
-const decodeStreaks = (text: string): ToolStreaks => {
+const decodeStreaks = (text: string): ToolStreaks | null => {
+  if (text === '') return null;
   if (!text.startsWith('@')) return new PackedStreaks(text);
   const [step, before, endings] = readJson(OpenStreaks, text.slice(1)) ?? [0, [], []];
   return { step, before: new Map(before), endings: new Map(endings) };

@@ -48,6 +48,11 @@ export type Kind<State, Saved> = {
   /** The state where there is no record. */
   readonly create: () => State;
   readonly decode: (fields: Fields) => State;
+  /**
+   * Brings a state and what is saved of it, which differ in nothing, to what these fields say: for large states of which others change
+   * a part at a time. Left out: it is decoded anew.
+   */
+  readonly refresh?: (state: State, saved: Saved, fields: Fields) => void;
   /** What of a state that was decoded from these fields is saved: all of it. */
   readonly toSaved: (state: State, fields: Fields) => Saved;
   /** What differs from `saved`, which is brought up to date. */

@@ -1,6 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import * as z from 'zod';
 import { CommandTimeout } from './command-timeout.ts';
 
 /** What the store needs of a Redis client. */
@@ -31,9 +30,13 @@ const LUA = readFileSync(new URL('swap.lua', import.meta.url), 'utf8');
 const SHA = createHash('sha1').update(LUA).digest('hex');
 
 /** What the answer to a swap may be, beside that all was written. */
-export type Conflict = readonly [words: readonly string[], isClosed: number];
+export type Conflict = readonly [words: string[], isClosed: number];
 
-const Answers = z.tuple([z.number()], z.union([z.literal(1), z.string(), z.tuple([z.array(z.string()), z.number()])]));
+// By hand and without copies: an answer has fifty texts of a session, and thirty-two sessions.
+const isConflict = (one: unknown): one is Conflict =>
+  Array.isArray(one) && Array.isArray(one[0]) && typeof one[1] === 'number' && one[0].every(isText);
+
+const isText = (word: unknown): boolean => typeof word === 'string';
 
 /** What Redis itself says of one swap of several, by the name that ioredis gives to such an answer. */
 class SwapRefusal extends Error {
@@ -132,20 +135,18 @@ export class SwapSender {
   }
 
   #answer(swaps: readonly Swap[], answer: unknown): void {
-    const parsed = Answers.safeParse(answer);
-    if (!parsed.success) {
-      for (const swap of swaps) swap.refused(new Error('Redis answered a swap with something else.'));
-      return;
-    }
-    const [time, ...answers] = parsed.data;
-    this.#offsetMs = time - Date.now();
-    for (const [at, swap] of swaps.entries()) {
-      const one = answers[at];
-      if (one === 1) swap.written();
-      else if (typeof one === 'object') swap.conflicted(one);
-      else swap.refused(new SwapRefusal(one ?? 'Redis left out an answer.'));
-    }
+    const answers: readonly unknown[] = Array.isArray(answer) ? answer : [];
+    const [time] = answers;
+    if (typeof time === 'number') this.#offsetMs = time - Date.now();
+    for (const [at, swap] of swaps.entries()) tell(swap, answers[at + 1]);
   }
 }
+
+const tell = (swap: Swap, answer: unknown): void => {
+  if (answer === 1) swap.written();
+  else if (isConflict(answer)) swap.conflicted(answer);
+  else if (typeof answer === 'string') swap.refused(new SwapRefusal(answer));
+  else swap.refused(new Error('Redis answered a swap with something else.'));
+};
 
 const isReply = (error: unknown): error is Error => error instanceof Error && error.name === 'ReplyError';
