@@ -4,7 +4,7 @@ import type { CallState } from '../executor/pending-calls.ts';
 import { LOST_END, renderPending } from '../executor/pending-result.ts';
 import { toEndedResult } from '../executor/render-result.ts';
 import { toCallKey } from '../sessions/calls/call-kind.ts';
-import { createWatchAnsweredParts, type WatchAnsweredParts } from './answered-parts.ts';
+import type { PartsWatch } from '../sessions/calls/call-signals.ts';
 import type { PendingService } from './pending-service.ts';
 
 /** How long a reading waits, in milliseconds, and for which ends; it waits no longer once `over` resolves. */
@@ -22,75 +22,95 @@ export type ResultsNow = {
   readonly late: readonly RenderedResult[];
 };
 
-/** Results that were answered before, some of them as pending. Everything rejects with the store. */
-export type AnsweredCalls = {
-  /** The same results as they are now, or after a wait. */
-  readonly read: (tenant: string, answered: readonly RenderedResult[], wait: ResultsWait | null) => Promise<ResultsNow>;
-  /** Ends those that are pending where that does no harm, or in any case. */
-  readonly cancel: (tenant: string, answered: readonly RenderedResult[], how: 'asked' | 'forced') => Promise<void>;
-  /**
-   * Tells of those that are pending until all have ended, or `over` resolves: how far each is, and each result once. Resolves
-   * with all results as they are then.
-   */
-  readonly follow: (
-    tenant: string,
-    answered: readonly RenderedResult[],
-    listener: AnsweredListener,
-    over: Promise<void>,
-  ) => Promise<readonly RenderedResult[]>;
-  /** Tells what handlers show from now on, of the calls that it is given. */
-  readonly watchParts: WatchAnsweredParts;
-};
-
 export type AnsweredListener = {
   readonly result: (index: number, result: RenderedResult) => void;
   readonly progress: (index: number, progress: NonNullable<PendingCall['progress']>) => void;
 };
 
-export const createAnsweredCalls = ({
-  service,
-  time,
-}: {
-  readonly service: Pick<PendingService, 'stateOf' | 'cancel' | 'waiters' | 'watchParts'>;
-  /** Unix milliseconds. */
-  readonly time: () => number;
-}): AnsweredCalls => {
-  const { stateOf, cancel } = service;
+type Service = Pick<PendingService, 'stateOf' | 'cancel' | 'waiters' | 'watchParts'>;
+
+/** Results that were answered before, some of them as pending. Everything rejects with the store. */
+export type AnsweredCalls = ReturnType<typeof createAnsweredCalls>;
+
+/** `time`: Unix milliseconds. */
+export const createAnsweredCalls = ({ service, time }: Pick<Following, 'service' | 'time'>) => {
   const readOne = async (tenant: string, answered: RenderedResult): Promise<ResultNow> => {
     const { handle } = answered;
     if (handle === null) return { result: answered, state: 'answered' };
-    return toResultNow(answered, await stateOf(tenant, handle, 0), time());
+    return toResultNow(answered, await service.stateOf(tenant, handle, 0), time());
   };
+  const readAll = (tenant: string, answered: readonly RenderedResult[]): Promise<readonly ResultNow[]> =>
+    Promise.all(answered.map((result) => readOne(tenant, result)));
   return {
-    read: async (tenant, answered, wait) => {
+    /** The same results as they are now, or after a wait. */
+    read: async (
+      tenant: string,
+      answered: readonly RenderedResult[],
+      wait: ResultsWait | null,
+    ): Promise<ResultsNow> => {
       const handles = toHandles(answered);
-      if (wait !== null && handles.length > 0)
-        await waitForAny(handles, wait, (handle, enough) => stateOf(tenant, handle, wait.waitMs, enough));
       if (handles.length === 0) return { results: answered, late: [] };
-      const now = await Promise.all(answered.map((result) => readOne(tenant, result)));
+      if (wait !== null)
+        await waitForEnds(handles, wait, (handle, enough) => service.stateOf(tenant, handle, wait.waitMs, enough));
+      const now = await readAll(tenant, answered);
       return {
         results: now.map(({ result }) => result),
         status: now.some(({ state }) => state === 'pending') ? 'pending' : 'done',
         late: now.filter(({ state }) => state === 'late').map(({ result }) => result),
       };
     },
-    follow: async (tenant, answered, listener, over) => {
+    /**
+     * Tells of those that are pending until all have ended, or `over` resolves: how far each is, and each result once. Resolves
+     * with all results as they are then.
+     */
+    follow: async (
+      tenant: string,
+      answered: readonly RenderedResult[],
+      listener: AnsweredListener,
+      over: Promise<void>,
+    ): Promise<readonly RenderedResult[]> => {
       const ends = answered.map((result, index) => followOne(result, { tenant, service, time }, index, listener));
       await Promise.race([Promise.all(ends.map(({ ended }) => ended)), over]);
       for (const { stop } of ends) stop();
-      const now = await Promise.all(answered.map((result) => readOne(tenant, result)));
-      return now.map(({ result }) => result);
+      return (await readAll(tenant, answered)).map(({ result }) => result);
     },
-    watchParts: createWatchAnsweredParts(service),
-    cancel: async (tenant, answered, how) => {
-      await Promise.all(toHandles(answered).map((handle) => cancel(tenant, handle, how)));
+    /** Tells one reader what handlers show from now on, of the calls that it is given. `listener`: JSON text. */
+    watchParts: (tenant: string, listener: (index: number, valueJson: string) => void) =>
+      watchEach((index, handle) => service.watchParts(tenant, handle, (valueJson) => listener(index, valueJson))),
+    /** Ends those that are pending where that does no harm, or in any case. */
+    cancel: async (tenant: string, answered: readonly RenderedResult[], how: 'asked' | 'forced'): Promise<void> => {
+      await Promise.all(toHandles(answered).map((handle) => service.cancel(tenant, handle, how)));
+    },
+  };
+};
+
+/** The parts of the calls of one batch: each call once, under the index that it was first named by. */
+const watchEach = (start: (index: number, handle: string) => PartsWatch) => {
+  const watches = new Map<string, PartsWatch>();
+  let isOver = false;
+  /** Resolves when the parts of the call arrive. Never rejects. */
+  const watch = async (index: number, handle: string): Promise<void> => {
+    if (isOver || watches.has(handle)) return;
+    const started = start(index, handle);
+    watches.set(handle, started);
+    await started.ready;
+  };
+  return {
+    watch,
+    /** The same for those of the results that are pending. */
+    watchResults: (results: readonly RenderedResult[]): void => {
+      for (const [index, { handle }] of results.entries()) if (handle !== null) void watch(index, handle);
+    },
+    stop: (): void => {
+      isOver = true;
+      for (const { stop } of watches.values()) stop();
     },
   };
 };
 
 type Following = {
   readonly tenant: string;
-  readonly service: Pick<PendingService, 'stateOf' | 'waiters'>;
+  readonly service: Service;
   readonly time: () => number;
 };
 
@@ -133,15 +153,18 @@ const followOne = (
   return { ended, stop };
 };
 
-const waitForAny = async (
+const waitForEnds = async (
   handles: readonly string[],
   { until, over }: ResultsWait,
   waitOne: (handle: string, enough: Promise<void>) => Promise<CallState | null>,
 ): Promise<void> => {
   const { promise: enough, resolve } = Promise.withResolvers<void>();
-  const ends = handles.map((handle) => waitOne(handle, enough));
+  const ends = handles.map(async (handle) => {
+    const state = await waitOne(handle, enough);
+    if (until === 'any' && state?.kind !== 'pending') resolve();
+  });
   try {
-    await Promise.race([until === 'all' ? Promise.all(ends) : firstEnded(ends), over]);
+    await Promise.race([Promise.all(ends), enough, over]);
   } finally {
     // Who has gone, or has got what it waited for, takes no more room among those that wait.
     resolve();
@@ -178,15 +201,4 @@ const withHead = (ended: string, head: z.infer<typeof Head>): string => {
 const toLost = (answered: string): string => {
   const { pending: _gone, ...rest } = JSON.parse(answered);
   return JSON.stringify({ ...rest, ...LOST_END });
-};
-
-/** Resolves with the first call that has ended, or when all waits are over. */
-const firstEnded = async (waits: readonly Promise<CallState | null>[]): Promise<void> => {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  for (const wait of waits)
-    wait.then((state) => {
-      if (state?.kind !== 'pending') resolve();
-    }, reject);
-  void Promise.allSettled(waits).then(() => resolve());
-  await promise;
 };
