@@ -21,28 +21,6 @@ export type Cancelled = 'cancelled' | 'running' | 'ended' | 'unknown';
 /** A pending call, and what it runs by. */
 export type KnownCall = { readonly spec: CallSpec; readonly state: CallState };
 
-export type PendingService = PendingCalls & {
-  /**
-   * Where a call of the tenant stands, after at most `waitMs` or at its end; null: unknown, or nobody waits any more since
-   * `over` has resolved. Rejects with the store.
-   */
-  readonly stateOf: (tenant: string, handle: string, waitMs: number, over?: Promise<void>) => Promise<CallState | null>;
-  /** The same with what the call runs by. */
-  readonly lookUp: (tenant: string, handle: string, waitMs: number, over?: Promise<void>) => Promise<KnownCall | null>;
-  /** Ends a call where that does no harm, or in any case. Rejects with the store. */
-  readonly cancel: (tenant: string, handle: string, how: 'asked' | 'forced') => Promise<Cancelled>;
-  /** The calls of a session that have not ended, oldest first. Rejects with the store. */
-  readonly ofSession: (
-    sessionKey: string,
-  ) => Promise<readonly { readonly spec: CallSpec; readonly pending: PendingCall }[]>;
-  readonly waiters: CallWaiters;
-  /** Hears of the parts of a call of the tenant. */
-  readonly watchParts: (tenant: string, handle: string, listener: (valueJson: string) => void) => PartsWatch;
-  /** Queues what has no job, ends what has expired; a few at a time. Never rejects. */
-  readonly sweep: () => Promise<void>;
-  readonly close: () => void;
-};
-
 export type PendingServiceOptions = {
   readonly records: CallRecords;
   readonly queue: JobQueue;
@@ -61,109 +39,242 @@ const MOST_SWEPT = 2000;
 const POLL_AFTER_MS = 2000;
 // A stream that cannot hear the parts of its calls by then shows later ones.
 const MOST_ANNOUNCING_MS = 250;
-
-const waitAtMost = async (wait: Promise<void> | undefined, ms: number): Promise<void> => {
-  if (wait === undefined) return;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms).unref();
-  await Promise.race([wait, promise]);
-  clearTimeout(timer);
-};
+// As long as an outage may last that nobody notices: a sweep queues a confirmed record after 15 s, also elsewhere.
+const WITHDRAW_TRIES = 60;
+const WITHDRAW_PAUSE_MS = 500;
 
 /**
  * Calls that outlive their requests: accepts them, tells where they stand, and ends them. The order is record, queue, answer:
  * what was accepted is never lost by the death of a process, and what was refused never runs.
  */
-export const createPendingService = (options: PendingServiceOptions): PendingService => {
-  const { records, onFailed, onAccepted, time } = options;
-  const waiters = new CallWaiters(records, time);
-  const untilEnded = createUntilEnded(options, waiters);
-  const toAccepted = createToAccepted(options, untilEnded);
-  const attach = async (tenant: string, handle: string): Promise<AcceptedCall | null> => {
+export class PendingService implements PendingCalls {
+  readonly waiters: CallWaiters;
+  readonly #options: PendingServiceOptions;
+  readonly #closing = new AbortController();
+
+  constructor(options: PendingServiceOptions) {
+    this.#options = options;
+    this.waiters = new CallWaiters(options.records, options.time);
+  }
+
+  async accept(spec: CallSpec, announce: Announce, withinMs: number): Promise<Acceptance> {
+    try {
+      return await this.#accept(spec, announce, withinMs);
+    } catch (error) {
+      this.#options.onFailed(error);
+      return UNAVAILABLE;
+    }
+  }
+
+  find(sessionKey: string, fingerprint: string): Promise<AcceptedCall | null> {
+    const find = async (): Promise<AcceptedCall | null> => {
+      const key = await this.#options.records.findSame(sessionKey, fingerprint);
+      return key === null ? null : this.#attach(key);
+    };
+    return find().catch(this.#orNull);
+  }
+
+  attach(tenant: string, handle: string): Promise<AcceptedCall | null> {
+    return this.#attach(toCallKey(tenant, handle)).catch(this.#orNull);
+  }
+
+  reattach(tenant: string, place: CallPlace): Promise<AcceptedCall | null> {
+    const reattach = async (key: string): Promise<AcceptedCall | null> => {
+      // One that nobody has confirmed is accepted again.
+      const record = await this.#options.records.describe(key);
+      if (record === null) return null;
+      if (record.state !== 'ended') await this.#dispatch(key, record.spec);
+      return this.#toAccepted(key, record);
+    };
+    return reattach(toCallKey(tenant, handleOfSpec(place))).catch(this.#orNull);
+  }
+
+  /**
+   * Where a call of the tenant stands, after at most `waitMs` or at its end, and what it runs by; null: unknown, or nobody waits
+   * any more since `over` has resolved. Rejects with the store.
+   */
+  async lookUp(tenant: string, handle: string, waitMs: number, over?: Promise<void>): Promise<KnownCall | null> {
+    const record = await this.#untilEnded(toCallKey(tenant, handle), waitMs, over);
+    return record === null ? null : { spec: record.spec, state: this.#toState(record, handle) };
+  }
+
+  /** The same without what it runs by. */
+  async stateOf(tenant: string, handle: string, waitMs: number, over?: Promise<void>): Promise<CallState | null> {
+    return (await this.lookUp(tenant, handle, waitMs, over))?.state ?? null;
+  }
+
+  /**
+   * Ends a call where that does no harm, or in any case: one that nobody runs here and now, and of one that runs its worker is
+   * told. Rejects with the store.
+   */
+  async cancel(tenant: string, handle: string, how: 'asked' | 'forced'): Promise<Cancelled> {
+    const { records } = this.#options;
     const key = toCallKey(tenant, handle);
-    const record = await records.find(key);
-    return record === null ? null : toAccepted(key, record);
+    const record = await records.cancel(key, how);
+    if (record === null) return 'unknown';
+    if (record.state !== 'queued') return record.state;
+    await this.end(key, record.spec);
+    const after = await records.find(key);
+    return after === null || after.state === 'ended' ? 'cancelled' : 'running';
+  }
+
+  /** Ends a call here and now that does not run any more, because of what its record says; one that a worker holds goes on. */
+  async end(key: string, call: Pick<CallSpec, 'tenant' | 'tool'>): Promise<void> {
+    const { run, queue, onFailed } = this.#options;
+    const job = this.#toJob(key, call);
+    await run(job);
+    await queue.cancel(job).catch(onFailed);
+  }
+
+  /** The calls of a session that have not ended, oldest first. Rejects with the store. */
+  async ofSession(sessionKey: string): Promise<readonly { readonly spec: CallSpec; readonly pending: PendingCall }[]> {
+    const { records } = this.#options;
+    const keys = await records.ofSession(sessionKey);
+    const found = await Promise.all(keys.map(async (key) => ({ key, record: await records.find(key) })));
+    return found.flatMap(({ key, record }) => {
+      const state = record === null ? null : this.#toState(record, handleOf(key));
+      return record === null || state?.kind !== 'pending' ? [] : [{ spec: record.spec, pending: state.pending }];
+    });
+  }
+
+  /** Hears of the parts of a call of the tenant. */
+  watchParts(tenant: string, handle: string, listener: (valueJson: string) => void): PartsWatch {
+    return this.#options.records.watchParts(toCallKey(tenant, handle), listener);
+  }
+
+  /** Queues what has no job, ends what has expired; a few at a time. Never rejects. */
+  async sweep(): Promise<void> {
+    const { records, onFailed } = this.#options;
+    try {
+      for (let left = MOST_SWEPT; left > 0; left -= SWEEP_AT_ONCE) {
+        const due = await records.due(SWEEP_AT_ONCE);
+        await Promise.all(due.map((key) => this.#offerAgain(key)));
+        if (due.length < SWEEP_AT_ONCE) return;
+      }
+    } catch (error) {
+      onFailed(error);
+    }
+  }
+
+  readonly close = (): void => {
+    this.#closing.abort();
+    this.waiters.close();
   };
-  const lookUp: PendingService['lookUp'] = async (tenant, handle, waitMs, over) => {
-    const record = await untilEnded(toCallKey(tenant, handle), waitMs, over);
-    return record === null ? null : { spec: record.spec, state: toCallState(record, handle, records.durability) };
-  };
-  const orNull = (error: unknown): null => {
-    onFailed(error);
-    return null;
-  };
-  const closing = new AbortController();
-  const confirm = createConfirm(options, closing.signal);
-  const dispatch = createDispatch(options, closing.signal);
-  const accept: PendingService['accept'] = async (spec, announce, withinMs) => {
+
+  async #accept(spec: CallSpec, announce: Announce, withinMs: number): Promise<Acceptance> {
+    const { records, time, onAccepted } = this.#options;
     const key = toCallKey(spec.tenant, handleOfSpec(spec));
     const until = time() + withinMs;
-    const created = await orLate(records.create(key, spec), withinMs);
-    if (created.kind === 'same') return toJoined(await attach(tenantOf(created.key), handleOf(created.key)));
+    const created = await inTime(records.create(key, spec), withinMs);
     if (created.kind === 'full') return created;
-    if ((await confirm(key, until - time())) === 'gone') return UNAVAILABLE;
-    return queue(key, spec, created.kind === 'created', announce);
-  };
-  const queue = async (key: string, spec: CallSpec, isNew: boolean, announce: Announce): Promise<Acceptance> => {
+    if (created.kind === 'same') {
+      const call = await this.#attach(created.key);
+      return call === null ? UNAVAILABLE : { kind: 'accepted', call, how: 'joined' };
+    }
+    if ((await this.#confirm(key, until - time())) === 'gone') return UNAVAILABLE;
+    const isNew = created.kind === 'created';
     if (isNew) onAccepted(spec);
-    await waitAtMost(announce(handleOf(key)), MOST_ANNOUNCING_MS);
-    await dispatch(key, spec);
+    await orLate(Promise.resolve(announce(handleOf(key))), MOST_ANNOUNCING_MS);
+    await this.#dispatch(key, spec);
     // What was just written need not be read. What an earlier try has written may have ended.
-    const record = isNew ? null : await records.find(key).catch(orNull);
-    return { kind: 'accepted', call: toAccepted(key, record ?? toFresh(spec)), how: 'new' };
-  };
-  const reattach: PendingService['reattach'] = async (tenant, place) => {
-    const key = toCallKey(tenant, handleOfSpec(place));
-    // One that nobody has confirmed is accepted again.
-    const record = await records.describe(key);
-    if (record === null) return null;
-    if (record.state !== 'ended') await dispatch(key, record.spec);
-    return toAccepted(key, record);
-  };
-  return {
-    accept: (spec, announce, withinMs) =>
-      accept(spec, announce, withinMs).catch((error: unknown) => {
-        onFailed(error);
-        return UNAVAILABLE;
-      }),
-    find: async (sessionKey, fingerprint) => {
-      try {
-        const key = await records.findSame(sessionKey, fingerprint);
-        return key === null ? null : await attach(tenantOf(key), handleOf(key));
-      } catch (error) {
-        return orNull(error);
-      }
-    },
-    attach: (tenant, handle) => attach(tenant, handle).catch(orNull),
-    reattach: (tenant, place) => reattach(tenant, place).catch(orNull),
-    lookUp,
-    stateOf: async (tenant, handle, waitMs, over) => (await lookUp(tenant, handle, waitMs, over))?.state ?? null,
-    cancel: createCancel(options),
-    watchParts: (tenant, handle, listener) => records.watchParts(toCallKey(tenant, handle), listener),
-    ofSession: createOfSession(options),
-    waiters,
-    sweep: createSweep(options),
-    close: () => {
-      closing.abort();
-      waiters.close();
-    },
-  };
-};
+    const record = isNew ? null : await records.find(key).catch(this.#orNull);
+    return { kind: 'accepted', call: this.#toAccepted(key, record ?? toFresh(spec)), how: 'new' };
+  }
 
-const createToAccepted =
-  ({ records, onFailed }: PendingServiceOptions, untilEnded: CallWaiters['untilEnded']) =>
-  (key: string, record: CallRecord): AcceptedCall => {
+  /**
+   * Confirms a record. Where that fails it may have been applied: its caller is told that the call does not run, and so it
+   * must not. The record is taken back, however long that takes.
+   */
+  async #confirm(key: string, withinMs: number): Promise<'confirmed' | 'gone'> {
+    try {
+      return await inTime(this.#options.records.confirm(key), withinMs);
+    } catch (error) {
+      void this.#withdraw(key);
+      throw error;
+    }
+  }
+
+  async #withdraw(key: string): Promise<void> {
+    const { records, onFailed } = this.#options;
+    for (let tries = 0; tries < WITHDRAW_TRIES && !this.#closing.signal.aborted; tries += 1) {
+      if (tries > 0) await new Promise((resolve) => setTimeout(resolve, WITHDRAW_PAUSE_MS).unref());
+      const isDone = await records.withdraw(key).then(() => true, onFailed);
+      if (isDone === true) return;
+    }
+  }
+
+  /** Has a call that has a record run: in this process where its tool ends with its request, else by any worker. */
+  async #dispatch(key: string, spec: CallSpec): Promise<void> {
+    const job = this.#toJob(key, spec);
+    if (spec.background === 'never') void this.#runHere(job);
+    // A sweep queues it later where the queue is away: the record is there.
+    else await this.#options.queue.offer(job).catch(this.#options.onFailed);
+  }
+
+  async #runHere(job: Job): Promise<void> {
+    if (this.#closing.signal.aborted) return;
+    const end = await this.#options.run(job);
+    // Not at once again: what kept it from running may be over then. A process that ends leaves it to a sweep.
+    if (end.kind === 'later') setTimeout(() => void this.#runHere(job), Math.max(1, end.afterMs)).unref();
+  }
+
+  async #offerAgain(key: string): Promise<void> {
+    const record = await this.#options.records.find(key);
+    if (record === null || record.state === 'ended' || (await this.#endOverdue(key, record))) return;
+    // Whoever takes it decides by the record whether it runs, or is not known to have ended.
+    await this.#options.queue.offer(this.#toJob(key, record.spec));
+  }
+
+  /** Waits for the end of a call. One whose time is over, and that no worker holds, ends here. */
+  async #untilEnded(key: string, waitMs: number, over?: Promise<void>): Promise<CallRecord | null> {
+    const { time } = this.#options;
+    const from = time();
+    const record = await this.waiters.untilEnded(key, waitMs, over);
+    if (!(await this.#endOverdue(key, record))) return record;
+    return this.waiters.untilEnded(key, Math.max(0, waitMs - (time() - from)), over);
+  }
+
+  /** Ends a call whose time is over, also where no worker takes it; false: it had not been over. */
+  async #endOverdue(key: string, record: CallRecord | null): Promise<boolean> {
+    if (record === null || record.state === 'ended' || this.#options.time() < record.spec.expiresAt) return false;
+    await this.end(key, record.spec);
+    return true;
+  }
+
+  async #attach(key: string): Promise<AcceptedCall | null> {
+    const record = await this.#options.records.find(key);
+    return record === null ? null : this.#toAccepted(key, record);
+  }
+
+  #toAccepted(key: string, record: CallRecord): AcceptedCall {
     const handle = handleOf(key);
-    const toState = (known: CallRecord): CallState => toCallState(known, handle, records.durability);
     const ended = async (waitMs: number, over?: Promise<void>): Promise<CallState | null> => {
-      const waited = untilEnded(key, waitMs, over).catch(onFailed);
+      const waited = this.#untilEnded(key, waitMs, over).catch(this.#options.onFailed);
       // That nobody waits any more says nothing of its record.
       const found = await Promise.race([over?.then(() => undefined) ?? waited, waited]);
       if (found === undefined) return null;
-      return found === null ? { kind: 'ended', result: renderLost(record.spec) } : toState(found);
+      return found === null ? { kind: 'ended', result: renderLost(record.spec) } : this.#toState(found, handle);
     };
-    return { handle, state: toState(record), ended };
+    return { handle, state: this.#toState(record, handle), ended };
+  }
+
+  #toState(record: CallRecord, handle: string): CallState {
+    return toCallState(record, handle, this.#options.records.durability);
+  }
+
+  #toJob(key: string, { tenant, tool }: Pick<CallSpec, 'tenant' | 'tool'>): Job {
+    return { call: handleOf(key), tenant, lane: this.#options.laneOf(tool) };
+  }
+
+  readonly #orNull = (error: unknown): null => {
+    this.#options.onFailed(error);
+    return null;
   };
+}
+
+type Announce = Parameters<PendingCalls['accept']>[1];
+
+const UNAVAILABLE: Acceptance = { kind: 'unavailable' };
 
 /** The record of a call that has just been made. */
 const toFresh = (spec: CallSpec): CallRecord => ({
@@ -176,39 +287,6 @@ const toFresh = (spec: CallSpec): CallRecord => ({
   result: null,
 });
 
-/** The calls of a session that have not ended. */
-const createOfSession =
-  ({ records }: PendingServiceOptions): PendingService['ofSession'] =>
-  async (sessionKey) => {
-    const keys = await records.ofSession(sessionKey);
-    const found = await Promise.all(keys.map(async (key) => ({ key, record: await records.find(key) })));
-    return found.flatMap(({ key, record }) => {
-      const state = record === null ? null : toCallState(record, handleOf(key), records.durability);
-      return record === null || state?.kind !== 'pending' ? [] : [{ spec: record.spec, pending: state.pending }];
-    });
-  };
-
-/** Waits for the end of a call. One whose time is over, and that no worker holds, ends here. */
-const createUntilEnded = (options: PendingServiceOptions, waiters: CallWaiters): CallWaiters['untilEnded'] => {
-  const endOverdue = createEndOverdue(options);
-  const { time } = options;
-  return async (key, waitMs, over) => {
-    const from = time();
-    const record = await waiters.untilEnded(key, waitMs, over);
-    if (!(await endOverdue(key, record))) return record;
-    return waiters.untilEnded(key, Math.max(0, waitMs - (time() - from)), over);
-  };
-};
-
-const toJoined = (call: AcceptedCall | null): Acceptance =>
-  call === null ? UNAVAILABLE : { kind: 'accepted', call, how: 'joined' };
-
-type Announce = Parameters<PendingService['accept']>[1];
-
-const UNAVAILABLE: Acceptance = { kind: 'unavailable' };
-
-const tenantOf = (key: string): string => key.slice(0, key.lastIndexOf(':'));
-
 // 128 bits. The same in each try of a batch: a call that was accepted once is not accepted again.
 const HANDLE_CHARACTERS = 22;
 
@@ -216,113 +294,17 @@ const HANDLE_CHARACTERS = 22;
 export const handleOfSpec = ({ recordKey, index }: CallPlace): string =>
   `c_${hash('sha256', `${recordKey}\n${index}`, 'base64url').slice(0, HANDLE_CHARACTERS)}`;
 
-// As long as an outage may last that nobody notices: a sweep queues a confirmed record after 15 s, also elsewhere.
-const WITHDRAW_TRIES = 60;
-const WITHDRAW_PAUSE_MS = 500;
-
-/** The answer, or a rejection after so many milliseconds: what was asked may have been done. */
-const orLate = async <Answer>(answer: Promise<Answer>, ms: number): Promise<Answer> => {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error('The deadline of the batch has passed.')), ms).unref();
-  return Promise.race([answer, promise]).finally(() => clearTimeout(timer));
+/** The answer, or `late` after so many milliseconds: what was asked may have been done, or be done yet. */
+const orLate = async <Answer>(answer: Promise<Answer>, ms: number): Promise<Answer | 'late'> => {
+  const { promise: late, resolve } = Promise.withResolvers<'late'>();
+  const timer = setTimeout(resolve, ms, 'late').unref();
+  return Promise.race([answer, late]).finally(() => clearTimeout(timer));
 };
 
-/**
- * Confirms a record. Where that fails it may have been applied: its caller is told that the call does not run, and so it
- * must not. The record is taken back, however long that takes.
- */
-const createConfirm = ({ records, onFailed }: PendingServiceOptions, closed: AbortSignal) => {
-  const withdraw = async (key: string): Promise<void> => {
-    for (let tries = 0; tries < WITHDRAW_TRIES && !closed.aborted; tries += 1) {
-      if (tries > 0) await new Promise((resolve) => setTimeout(resolve, WITHDRAW_PAUSE_MS).unref());
-      const isDone = await records.withdraw(key).then(isTrue, onFailed);
-      if (isDone === true) return;
-    }
-  };
-  return async (key: string, withinMs: number): Promise<'confirmed' | 'gone'> => {
-    try {
-      return await orLate(records.confirm(key), withinMs);
-    } catch (error) {
-      void withdraw(key);
-      throw error;
-    }
-  };
-};
-
-const isTrue = (): true => true;
-
-/** Has a call that has a record run: in this process where its tool ends with its request, else by any worker. */
-const createDispatch = ({ queue, run, laneOf, onFailed }: PendingServiceOptions, closed: AbortSignal) => {
-  const runHere = async (job: Job): Promise<void> => {
-    if (closed.aborted) return;
-    const end = await run(job);
-    // Not at once again: what kept it from running may be over then. A process that ends leaves it to a sweep.
-    if (end.kind === 'later') setTimeout(() => void runHere(job), Math.max(1, end.afterMs)).unref();
-  };
-  return async (key: string, spec: CallSpec): Promise<void> => {
-    const job: Job = { call: handleOf(key), tenant: spec.tenant, lane: laneOf(spec.tool) };
-    if (spec.background === 'never') void runHere(job);
-    // A sweep queues it later where the queue is away: the record is there.
-    else await queue.offer(job).catch(onFailed);
-  };
-};
-
-/** Ends a call here and now that does not run any more, because of what its record says; one that a worker holds goes on. */
-export const endHere = async (
-  key: string,
-  { tenant, tool }: Pick<CallSpec, 'tenant' | 'tool'>,
-  { queue, run, laneOf, onFailed }: Pick<PendingServiceOptions, 'queue' | 'run' | 'laneOf' | 'onFailed'>,
-): Promise<void> => {
-  const job: Job = { call: handleOf(key), tenant, lane: laneOf(tool) };
-  await run(job);
-  await queue.cancel(job).catch(onFailed);
-};
-
-/** A call that nobody runs is ended here and now; of one that runs, its worker is told. */
-const createCancel =
-  (options: PendingServiceOptions): PendingService['cancel'] =>
-  async (tenant, handle, how) => {
-    const { records } = options;
-    const key = toCallKey(tenant, handle);
-    const record = await records.cancel(key, how);
-    if (record === null) return 'unknown';
-    if (record.state === 'ended') return 'ended';
-    if (record.state === 'running') return 'running';
-    await endHere(key, record.spec, options);
-    const after = await records.find(key);
-    return after === null || after.state === 'ended' ? 'cancelled' : 'running';
-  };
-
-/** Ends a call whose time is over, also where no worker takes it; false: it had not been over. */
-const createEndOverdue =
-  (options: PendingServiceOptions) =>
-  async (key: string, record: CallRecord | null): Promise<boolean> => {
-    if (record === null || record.state === 'ended' || options.time() < record.spec.expiresAt) return false;
-    await endHere(key, record.spec, options);
-    return true;
-  };
-
-const createSweep = (options: PendingServiceOptions) => {
-  const { records, queue, laneOf, onFailed } = options;
-  const endOverdue = createEndOverdue(options);
-  const offerAgain = async (key: string): Promise<void> => {
-    const record = await records.find(key);
-    if (record === null || record.state === 'ended' || (await endOverdue(key, record))) return;
-    const { spec } = record;
-    // Whoever takes it decides by the record whether it runs, or is not known to have ended.
-    await queue.offer({ call: handleOf(key), tenant: spec.tenant, lane: laneOf(spec.tool) });
-  };
-  return async (): Promise<void> => {
-    try {
-      for (let left = MOST_SWEPT; left > 0; left -= SWEEP_AT_ONCE) {
-        const due = await records.due(SWEEP_AT_ONCE);
-        await Promise.all(due.map(offerAgain));
-        if (due.length < SWEEP_AT_ONCE) return;
-      }
-    } catch (error) {
-      onFailed(error);
-    }
-  };
+const inTime = async <Answer>(asked: Promise<Answer>, ms: number): Promise<Answer> => {
+  const answer = await orLate(asked, ms);
+  if (answer === 'late') throw new Error('The deadline of the batch has passed.');
+  return answer;
 };
 
 const MODES = { process: { mode: 'memory' }, file: { mode: 'sqlite' }, durable: {} } as const;

@@ -3,12 +3,12 @@ import type { PendingTasks } from '../mcp-server/tasks.ts';
 import type { KnownCall, PendingService } from '../pending/pending-service.ts';
 
 /** Pending calls as `/mcp` tells tasks. */
-export const createPendingTasks = ({ lookUp, cancel }: Pick<PendingService, 'lookUp' | 'cancel'>): PendingTasks => ({
+export const createPendingTasks = (service: Pick<PendingService, 'lookUp' | 'cancel'>): PendingTasks => ({
   find: async (tenant, handle, waitMs) => {
-    const known = await lookUp(tenant, handle, waitMs);
+    const known = await service.lookUp(tenant, handle, waitMs);
     return known === null ? null : toTask(known, Date.now());
   },
-  cancel: (tenant, handle) => cancel(tenant, handle, 'asked'),
+  cancel: (tenant, handle) => service.cancel(tenant, handle, 'asked'),
 });
 
 const toTask = ({ spec, state }: KnownCall, now: number): Awaited<ReturnType<PendingTasks['find']>> => {

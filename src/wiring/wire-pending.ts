@@ -12,7 +12,7 @@ import { observeJobQueue } from '../jobs/observe-job-queue.ts';
 import type { ByteBudget } from '../memory/byte-budget.ts';
 import type { Job, JobEnd, JobQueue, Taking } from '../pending/job-queue.ts';
 import { createPendingLists, type PendingLists } from '../pending/pending-lists.ts';
-import { createPendingService, endHere, type PendingService } from '../pending/pending-service.ts';
+import { PendingService } from '../pending/pending-service.ts';
 import { createWorker, type Worker } from '../pending/worker.ts';
 import { KEY_HOLDER, toCallKey } from '../sessions/calls/call-kind.ts';
 import type { CallRecords } from '../sessions/calls/call-records.ts';
@@ -75,8 +75,8 @@ export const wirePending = async (config: Config, parts: PendingParts): Promise<
     notifications.ended(spec, result);
   };
   const run = async (job: Job): Promise<JobEnd> => worker?.run(job) ?? NOT_YET;
-  const running = { records, queue, run, laneOf: createLaneLookup(lanes), onFailed };
-  const service = createPendingService({ ...running, time: Date.now, onAccepted });
+  const laneOf = createLaneLookup(lanes);
+  const service = new PendingService({ records, queue, run, laneOf, onFailed, time: Date.now, onAccepted });
   const closing = new AbortController();
   const stops: (() => void)[] = [service.close, () => closing.abort()];
   let taking: Taking | null = null;
@@ -85,7 +85,7 @@ export const wirePending = async (config: Config, parts: PendingParts): Promise<
     lists: createPendingLists({
       records,
       onFailed,
-      end: (key, call) => endHere(key, call, running),
+      end: (key, call) => service.end(key, call),
       closed: closing.signal,
     }),
     start: (executeBatch) => {

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { readResult } from '#src/executor/kept-result.ts';
 import { createMemoryJobQueue } from '#src/jobs/memory-job-queue.ts';
 import { createAnsweredCalls } from '#src/pending/answered-calls.ts';
-import { createPendingService, handleOfSpec } from '#src/pending/pending-service.ts';
+import { handleOfSpec, PendingService } from '#src/pending/pending-service.ts';
 import { createCallSpec, createMemoryCallsUnderTest, SURE, take } from '#test/support/call-records-under-test.ts';
 import { timeLimit } from '#test/support/time-limit.ts';
 
@@ -14,7 +14,7 @@ const WAIT = { timeout: timeLimit(20_000), interval: 5 };
 const startLab = async () => {
   const { records } = await createMemoryCallsUnderTest();
   const queue = createMemoryJobQueue();
-  const service = createPendingService({
+  const service = new PendingService({
     records,
     queue,
     run: async () => ({ kind: 'done' }),

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createMemoryJobQueue } from '#src/jobs/memory-job-queue.ts';
 import { CallWaiters } from '#src/pending/call-waiters.ts';
 import type { Job, JobEnd } from '#src/pending/job-queue.ts';
-import { createPendingService, handleOfSpec } from '#src/pending/pending-service.ts';
+import { handleOfSpec, PendingService } from '#src/pending/pending-service.ts';
 import type { CallRecords } from '#src/sessions/calls/call-records.ts';
 import {
   createCallSpec,
@@ -27,7 +27,7 @@ const startService = (records: CallRecords, run: (job: Job) => Promise<JobEnd> =
   const queue = createMemoryJobQueue();
   const accepted: string[] = [];
   const failures: unknown[] = [];
-  const service = createPendingService({
+  const service = new PendingService({
     records,
     queue,
     run,
