@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { textBytes } from '../../memory/bounded-store.ts';
 import type { Fields, Kind } from '../../store/record-store.ts';
+import { NO_LIST, toChanges, toOwnFields } from '../record-fields.ts';
 import { parseObject, RECORD_TTL_MS } from './keyed-results.ts';
 
 /** What stands for the result of a call that began, and of which nobody knows how it ended. */
@@ -43,8 +44,6 @@ const toResultBytes = (text: string): number => (text === STARTED ? 0 : textByte
 const RECORD_BYTES = 530;
 const MARK_BYTES = 60;
 
-type SavedRecord = { head: string; promised: boolean; readonly calls: Map<number, string> };
-
 const createRecord = (): KeyedRecord => ({
   body: '',
   life: '',
@@ -58,10 +57,12 @@ const createRecord = (): KeyedRecord => ({
 });
 
 /**
- * Records of keyed batches: `h` is the head, `p` says that it was promised, `r:INDEX` is a call, so that a large result is written once. In memory results are
- * weighed apart from marks, and a record that loses them says that its calls ran; held records are the last to go.
+ * Records of keyed batches: `h` is the head, `p` says that it was promised, `r:INDEX` is a call, so that a large result is
+ * written once. In memory results are weighed apart from marks, and a record that loses them says that its calls ran; held
+ * records are the last to go.
  */
-export const keyedKind: Kind<KeyedRecord, SavedRecord> = {
+export const keyedKind: Kind<KeyedRecord, Map<string, string>> = {
+  ...NO_LIST,
   name: 'keyed',
   memory: { records: 'marks', lists: null, pinned: 'leases' },
   knownPart: 0.25,
@@ -82,50 +83,34 @@ export const keyedKind: Kind<KeyedRecord, SavedRecord> = {
     const isReadable = record.life !== '';
     record.promised = fields.has('p');
     // A result that cannot be believed says at least that its call began.
-    for (const [index, text] of toCalls(fields))
-      setCall(record, index, isReadable && parseObject(text) !== null ? text : STARTED);
+    for (const [name, text] of fields)
+      if (name.startsWith(CALL))
+        setCall(record, Number(name.slice(CALL.length)), isReadable && parseObject(text) !== null ? text : STARTED);
     return record;
   },
-  toSaved: (_record, fields) => ({ head: fields.get('h') ?? '', promised: fields.has('p'), calls: toCalls(fields) }),
-  changes: (record, saved) => {
-    const set: string[] = [];
-    const head = encodeHead(record);
-    if (head !== saved.head && head !== '') set.push('h', head);
-    saved.head = head;
-    if (record.promised && !saved.promised) set.push('p', '1');
-    saved.promised = record.promised;
-    for (const [index, text] of record.calls) {
-      if (saved.calls.get(index) === text) continue;
-      set.push(`r:${index}`, text);
-      saved.calls.set(index, text);
-    }
-    return { set, gone: saved.calls.size === record.calls.size ? [] : takeGone(record, saved) };
-  },
-  takeAdded: () => [],
-  toKeep: () => 0,
+  toSaved: (_record, fields) => toOwnFields(fields, (name) => name === 'h' || name === 'p' || name.startsWith(CALL)),
+  changes: (record, saved) => toChanges(toTexts(record, saved), saved),
   isEmpty: ({ life, calls }) => life === '' && calls.size === 0,
   bytes: ({ body, calls }) => RECORD_BYTES + textBytes(body) + calls.size * MARK_BYTES,
 };
 
-const takeGone = ({ calls }: KeyedRecord, saved: SavedRecord): readonly string[] => {
-  const gone = [...saved.calls.keys()].filter((index) => !calls.has(index));
-  for (const index of gone) saved.calls.delete(index);
-  return gone.map((index) => `r:${index}`);
-};
+const CALL = 'r:';
 
-const toCalls = (fields: Fields): Map<number, string> => {
-  const calls = new Map<number, string>();
-  for (const [name, text] of fields) if (name.startsWith('r:')) calls.set(Number(name.slice(2)), text);
-  return calls;
+const toTexts = (record: KeyedRecord, saved: Fields): Fields => {
+  const texts = new Map<string, string>();
+  // A head that cannot be read stays as it is.
+  const head = record.life === '' ? saved.get('h') : encodeHead(record);
+  if (head !== undefined) texts.set('h', head);
+  if (record.promised) texts.set('p', '1');
+  for (const [index, text] of record.calls) texts.set(CALL + index, text);
+  return texts;
 };
 
 const FORMAT = '1';
 const HEAD = /^1 (\S+) (\S+) (\S+) (\d{1,15}) (\d{1,15}) (.*)$/s;
 
 const encodeHead = ({ life, holder, committer, leaseEndsAt, endsAt, body }: KeyedRecord): string =>
-  life === ''
-    ? ''
-    : `${FORMAT} ${life} ${holder} ${committer === '' ? '-' : committer} ${leaseEndsAt} ${endsAt} ${body}`;
+  `${FORMAT} ${life} ${holder} ${committer === '' ? '-' : committer} ${leaseEndsAt} ${endsAt} ${body}`;
 
 const decodeHead = (text: string): KeyedRecord => {
   const [, life = '', holder = '', committer = '-', leaseEndsAt, endsAt, body = ''] = HEAD.exec(text) ?? [];
@@ -157,7 +142,8 @@ const ANSWER_BYTES = 150;
 const OWN_BYTES = 100;
 
 /** Answers by request id, in one field: they are small, but for one whose record another try has taken over. */
-export const answerKind: Kind<AnswerRecord, { text: string }> = {
+export const answerKind: Kind<AnswerRecord, Map<string, string>> = {
+  ...NO_LIST,
   name: 'answer',
   memory: { records: 'answers', lists: null },
   // It is written once, and read as it is in the store.
@@ -165,15 +151,8 @@ export const answerKind: Kind<AnswerRecord, { text: string }> = {
   ttlMs: RECORD_TTL_MS,
   create: () => ({ answer: null }),
   decode: (fields) => ({ answer: Answer.safeParse(parseObject(fields.get('a') ?? '')).data ?? null }),
-  toSaved: (_state, fields) => ({ text: fields.get('a') ?? '' }),
-  changes: ({ answer }, saved) => {
-    const text = answer === null ? '' : JSON.stringify(answer);
-    if (text === '' || text === saved.text) return { set: [], gone: [] };
-    saved.text = text;
-    return { set: ['a', text], gone: [] };
-  },
-  takeAdded: () => [],
-  toKeep: () => 0,
+  toSaved: (_state, fields) => toOwnFields(fields, (name) => name === 'a'),
+  changes: ({ answer }, saved) => toChanges(answer === null ? saved : new Map([['a', JSON.stringify(answer)]]), saved),
   isEmpty: ({ answer }) => answer === null,
   bytes: ({ answer }) => {
     let bytes = ANSWER_BYTES + textBytes(answer?.record ?? '');

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import type { ResultToKeep } from '../../executor/keyed-store.ts';
 
 /** How long a batch that does not renew its lease holds its record; it renews it every 1.5 s, so that two renewals may be lost. */
 export const LEASE_MS = 5000;
@@ -73,17 +72,6 @@ export const parseObject = (text: string): object | null => {
     throw error;
   }
 };
-
-/**
- * The results of an answer that are its own, by index: their calls run again with the same key, so that the record has
- * none.
- */
-export const toOwnResults = (results: readonly ResultToKeep[]): ReadonlyMap<number, string> =>
-  new Map(results.filter(({ kind }) => kind === 'repeatable').map(({ index, result }) => [index, result]));
-
-/** The results of an answer whose record another try has taken over, by index: that record has, or will have, others. */
-export const toAllResults = (results: readonly ResultToKeep[]): ReadonlyMap<number, string> =>
-  new Map(results.map(({ index, result }) => [index, result]));
 
 /** All results of a batch in the order of its calls; null where one is missing. */
 export const readResults = (

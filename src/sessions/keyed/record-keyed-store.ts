@@ -12,7 +12,7 @@ import {
   STARTED,
   setCall,
 } from './keyed-kinds.ts';
-import { createResultCap, LEASE_MS, RECORD_TTL_MS, readResults, toAllResults, toOwnResults } from './keyed-results.ts';
+import { createResultCap, LEASE_MS, RECORD_TTL_MS, readResults } from './keyed-results.ts';
 
 // What is larger is committed in several updates, of which each makes sense alone: other commands of Redis have 50 ms.
 const PIECE_BYTES = 512 * 1024;
@@ -30,13 +30,6 @@ type Options = {
 // A record that could fill the memory for results alone would leave no other its own.
 const RECORDS_AT_LEAST = 4;
 
-/** What a keyed batch and its answer are kept in. */
-type Kept = {
-  readonly records: Records<KeyedRecord>;
-  readonly answers: ReturnType<typeof createAnswers>;
-  readonly mayKeep: MayKeep;
-};
-
 /** Records of keyed batches in any store of records: each step is one decision on the record. */
 export const createRecordKeyedStore = ({
   store,
@@ -47,7 +40,7 @@ export const createRecordKeyedStore = ({
   const { maxResultBytes, memory } = options;
   const maxRecordBytes = memory === undefined ? undefined : Math.floor(memory.limitOf('results') / RECORDS_AT_LEAST);
   const records = store.open(keyedKind);
-  const answers = createAnswers(store.open(answerKind));
+  const answers = store.open(answerKind);
   return {
     durability,
     open: async (batch) => {
@@ -59,19 +52,15 @@ export const createRecordKeyedStore = ({
         'claim',
       );
       if (claim.kind === 'complete') {
-        await answers.remember(batch, claim.life, NOTHING);
+        await remember(answers, batch, claim.life, []);
         return { kind: 'complete', results: claim.results };
       }
       if (claim.kind !== 'held') return claim;
-      const { life, earlier, mayBePending } = claim;
-      const cap = createResultCap(toResults(earlier), { maxResultBytes, maxRecordBytes });
-      return {
-        kind: 'held',
-        record: new Hold({ batch, life, id, earlier, mayBePending, cap, records, answers, mayKeep }),
-      };
+      const cap = createResultCap(toResults(claim.earlier), { maxResultBytes, maxRecordBytes });
+      return { kind: 'held', record: new Hold({ ...claim, batch, id, cap, records, answers, mayKeep }) };
     },
     find: async (requestKey) => {
-      const answer = await answers.read(requestKey);
+      const answer = await answers.read(requestKey, (state) => state.answer);
       if (answer === null) return null;
       const own = new Map(answer.own);
       return records.read(answer.record, ({ life, calls }) =>
@@ -82,8 +71,6 @@ export const createRecordKeyedStore = ({
     },
   };
 };
-
-const NOTHING: ReadonlyMap<number, string> = new Map();
 
 const toResult = (text: string | undefined): string | null => (text === undefined || text === STARTED ? null : text);
 
@@ -145,13 +132,13 @@ const commitPiece = (record: KeyedRecord, id: string, { results, isLast }: Piece
   record.endsAt = now + RECORD_TTL_MS;
 };
 
-/** A try that holds its record. */
-type Try = Kept & {
+/** A try that holds its record, and what that and its answer are kept in. */
+type Try = Omit<Extract<ReturnType<typeof claimRecord>, { readonly kind: 'held' }>, 'kind'> & {
+  readonly records: Records<KeyedRecord>;
+  readonly answers: Records<AnswerRecord>;
+  readonly mayKeep: MayKeep;
   readonly batch: KeyedBatch;
-  readonly life: string;
   readonly id: string;
-  readonly earlier: HeldRecord['earlier'];
-  readonly mayBePending: boolean;
   readonly cap: (result: string) => string;
 };
 
@@ -186,10 +173,13 @@ class Hold implements HeldRecord {
     const hasRoom = capped.length === 0 || this.#mayKeep();
     // The marks of writes that began stay: none of them runs again.
     const stored = hasRoom ? capped : capped.filter(({ kind }) => kind === 'repeatable');
-    const state = await this.#commitAll(stored, hasRoom ? toOwnResults(stored) : null);
+    // What runs again with the same key is in its answer alone, for the record has none of it.
+    const own = stored.filter(({ kind }) => kind === 'repeatable');
+    const state = await this.#commitAll(stored, hasRoom ? own : null);
     this.#isUnsure = false;
     if (state === 'lost') {
-      await answers.remember(batch, life, toAllResults(stored));
+      // That record has, or will have, others.
+      await remember(answers, batch, life, stored);
       return 'lost';
     }
     if (!hasRoom) return 'marked';
@@ -221,10 +211,7 @@ class Hold implements HeldRecord {
    * `own`: what only this answer has; null: it is not to be found. The answer goes with the last piece, in one command where there is
    * one server. Where a death leaves one of the two alone, `find` knows of nothing, or of what a later try commits.
    */
-  async #commitAll(
-    results: readonly ResultToKeep[],
-    own: ReadonlyMap<number, string> | null,
-  ): Promise<'held' | 'lost'> {
+  async #commitAll(results: readonly ResultToKeep[], own: readonly ResultToKeep[] | null): Promise<'held' | 'lost'> {
     const { batch, life, answers } = this.#try;
     const wasUnsure = this.#isUnsure;
     this.#isUnsure = true;
@@ -235,7 +222,7 @@ class Hold implements HeldRecord {
       if (state === 'lost') return state;
     }
     const committed = this.#commitPiece({ results: last, isLast: true }, wasUnsure);
-    const remembered = own === null ? 'kept' : answers.remember(batch, life, own);
+    const remembered = own === null ? 'kept' : remember(answers, batch, life, own);
     const state = await committed;
     const isMissed = (await remembered) === 'away' && batch.answer === 'promised';
     if (isMissed && state === 'held') throw new Error('The answer could not be kept.');
@@ -269,29 +256,24 @@ const toPieces = (results: readonly ResultToKeep[]): ResultToKeep[][] => {
   return pieces;
 };
 
-const createAnswers = (answers: Records<AnswerRecord>) => ({
-  /**
-   * Notes what a request was answered; `own` are the results that only this answer has. That of another record stays.
-   * Never rejects: without it `find` knows of nothing, and a record that was kept stays kept.
-   */
-  remember: (
-    { recordKey, requestKey, calls }: KeyedBatch,
-    life: string,
-    own: ReadonlyMap<number, string>,
-  ): Promise<'kept' | 'away'> => {
-    const answer = { record: recordKey, life, calls, own: [...own] };
-    const update = async (): Promise<void> =>
-      answers.update(
-        requestKey,
-        (state) => {
-          if ((state.answer?.record ?? recordKey) === recordKey) state.answer = answer;
-        },
-        'long',
-      );
-    return update().then(
-      () => 'kept',
-      () => 'away',
-    );
-  },
-  read: async (requestKey: string) => answers.read(requestKey, ({ answer }) => answer),
-});
+/**
+ * Notes what a request was answered; `own` are the results that only this answer has. That of another record stays.
+ * Never rejects: without it `find` knows of nothing, and a record that was kept stays kept.
+ */
+const remember = (
+  answers: Records<AnswerRecord>,
+  { recordKey, requestKey, calls }: KeyedBatch,
+  life: string,
+  own: readonly ResultToKeep[],
+): Promise<'kept' | 'away'> => {
+  const results = own.map(({ index, result }): [number, string] => [index, result]);
+  const answer = { record: recordKey, life, calls, own: results };
+  const note = (state: AnswerRecord): void => {
+    if ((state.answer?.record ?? recordKey) === recordKey) state.answer = answer;
+  };
+  const update = async (): Promise<void> => answers.update(requestKey, note, 'long');
+  return update().then(
+    () => 'kept',
+    () => 'away',
+  );
+};
