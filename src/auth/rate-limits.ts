@@ -16,21 +16,12 @@ export type LimitRate = (caller: RatedCaller, address: string) => Limited | null
 export type RateLimitsOptions = {
   /** Of callers that have no rate of their own; null: as many as come. */
   readonly standard: Rate | null;
-  /**
-   * Sends one command that writes to the Redis that all replicas count in; never rejects. `refused`: Redis says no to it.
-   * `away`: it gave no answer, or is not asked because it is known to give none. null: this process counts alone.
-   */
+  /** The Redis that all replicas count in; null: this process counts alone. */
   readonly store: {
     /** What its keys begin with. */
     readonly keyPrefix: string;
-    readonly call: (
-      command: string,
-      ...parameters: string[]
-    ) => Promise<
-      | { readonly kind: 'answered'; readonly answer: unknown }
-      | { readonly kind: 'refused'; readonly error: unknown }
-      | { readonly kind: 'away' }
-    >;
+    /** Sends one command. Rejects with Redis's own `ReplyError`, and where it gives no answer or is known to give none. */
+    readonly call: (command: string, ...parameters: string[]) => Promise<unknown>;
   } | null;
   /** Called for each request that was counted in this process alone although there is a Redis, or not at all. */
   readonly onError: (error: unknown) => void;
@@ -46,8 +37,6 @@ const BLOCKED_BYTES = 16;
 // Where Redis refuses to count it is asked in vain once a second, not once per request.
 const PAUSE_MS = 1000;
 
-// The library hands on what its client throws.
-const AWAY = new Error('The session store is unavailable.');
 const PAUSED = new Error('The session store refused to count the request.');
 
 /** Counts one request of `tenant:caller`; null where it is within the rate. Rejects where it could not be counted. */
@@ -125,14 +114,8 @@ const createSharedCounter = (
 ): CountRequest => {
   // In the form of the package redis: its script then goes through the client that knows how long to wait.
   const storeClient = {
-    eval: async (
-      script: string,
-      words: { readonly keys: readonly string[]; readonly arguments: readonly string[] },
-    ) => {
-      const reply = await store.call('EVAL', script, String(words.keys.length), ...words.keys, ...words.arguments);
-      if (reply.kind === 'answered') return reply.answer;
-      throw reply.kind === 'away' ? AWAY : reply.error;
-    },
+    eval: (script: string, words: { readonly keys: readonly string[]; readonly arguments: readonly string[] }) =>
+      store.call('EVAL', script, String(words.keys.length), ...words.keys, ...words.arguments),
   };
   const limiter = new RateLimiterRedis({
     ...toLimiterOptions(rate),
@@ -151,7 +134,8 @@ const createSharedCounter = (
       pause.end();
       return limited;
     } catch (error) {
-      if (error !== AWAY) pause.begin();
+      // The library hands on what its client throws.
+      if (error instanceof Error && error.name === 'ReplyError') pause.begin();
       onError(error);
       return countHere(key);
     }

@@ -31,6 +31,7 @@ const toTexts = (pages: Pages): Map<string, string> =>
 /** The pages of a session, a field each. Their record ends `ttlMs` after a page was kept last. */
 const createPagesKind = (ttlMs: number): Kind<Pages, Map<string, string>> => ({
   name: 'pages',
+  operations: { short: 'page', long: 'page' },
   memory: { records: 'pages', lists: null },
   ttlMs,
   create: () => new Map(),
@@ -60,20 +61,44 @@ const toField = ({ tool, query }: PageList, page: number): string =>
   `${FIELD}${hash('sha256', JSON.stringify([tool, query, page]))}`;
 
 /** Page tokens as records, one a session. Rejects where the store does. */
+const createPages = (store: RecordStore, ttlMs: number) => {
+  const sessions = store.open(createPagesKind(ttlMs));
+  return {
+    find: async ({ session }: PageList, field: string): Promise<string | null> =>
+      sessions.read(session, (pages) => pages.get(field)?.token ?? null, [field]),
+    keep: async ({ session }: PageList, field: string, token: string): Promise<void> =>
+      sessions.update(session, (pages) => keepPage(pages, field, token)),
+    forget: async (session: string): Promise<void> => sessions.delete(session),
+  };
+};
+
+/**
+ * Page tokens in a store. `local`: where this process keeps those of its own, too, and finds them while the store is away; null
+ * where the store is in this process. What the store answers counts: a session which has ended at one replica has ended at all.
+ */
 export const createRecordPageTokens = (options: {
   readonly store: RecordStore;
+  readonly local: RecordStore | null;
   readonly ttlMs: number;
 }): PageTokenStore => {
-  const sessions = options.store.open(createPagesKind(options.ttlMs));
+  const { store, local, ttlMs } = options;
+  const shared = createPages(store, ttlMs);
+  const own = local === null ? null : createPages(local, ttlMs);
   return {
     find: async (list, page) => {
       const field = toField(list, page);
-      return sessions.read(list.session, (pages) => pages.get(field)?.token ?? null, [field]);
+      return shared.find(list, field).catch(() => own?.find(list, field) ?? null);
     },
     keep: async (list, page, token) => {
       const field = toField(list, page);
-      await sessions.update(list.session, (pages) => keepPage(pages, field, token));
+      await own?.keep(list, field, token);
+      await shared.keep(list, field, token).catch(ignore);
     },
-    forget: async (session) => sessions.delete(session),
+    forget: async (session) => {
+      await own?.forget(session);
+      await shared.forget(session).catch(ignore);
+    },
   };
 };
+
+const ignore = (): void => undefined;

@@ -9,8 +9,8 @@ import type {
   SessionSettings,
   SessionStore,
 } from '../executor/session-store.ts';
-import type { MayKeep } from '../executor/store-observer.ts';
 import type { RecordStore, Records } from '../store/record-store.ts';
+import type { MayKeep } from '../store/store-observer.ts';
 import { toMaxLines } from './journal-lines.ts';
 import { readTicket, toLateRound, toLateTools, toTicket } from './late-rounds.ts';
 import {

@@ -1,4 +1,4 @@
-import { KEPT_BELOW_PERCENT, type MayKeep, type SpaceObserver, type StoreFill } from '../executor/store-observer.ts';
+import { KEPT_BELOW_PERCENT, type MayKeep, type SpaceObserver, type StoreFill } from '../store/store-observer.ts';
 import type { RedisClient } from './redis-client.ts';
 
 // The scale of the levels: what is kept within a second must fit into what is left.

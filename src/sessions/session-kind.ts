@@ -36,6 +36,7 @@ type SavedSession = {
  */
 export const createSessionKind = (ttlMs: number): Kind<StoredSession, SavedSession> => ({
   name: 'session',
+  operations: { short: 'admit', long: 'settle' },
   memory: { records: 'sessions', lists: 'journals' },
   ttlMs,
   create: () => ({ session: null, journal: createSessionJournal(), bytes: 0 }),

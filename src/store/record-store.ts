@@ -1,4 +1,5 @@
 import type { StoreName } from '../memory/store-memory.ts';
+import type { StoreOperation } from './store-observer.ts';
 
 /** The texts of a record by the names of its fields, as a backend keeps them. */
 export type Fields = ReadonlyMap<string, string>;
@@ -20,6 +21,8 @@ export type ListElement = {
 export type Kind<State, Saved> = {
   /** Part of its keys. */
   readonly name: string;
+  /** What an observer of the store is told of its updates that wait so long. */
+  readonly operations: Readonly<Record<'short' | 'long', StoreOperation>>;
   /**
    * The parts of this process's memory that its records and their lists are in, where they are in memory. null: they are in
    * none, for something else bounds them, or there are no lists. `pinned`: where pinned records are; one that is displaced there
@@ -79,8 +82,9 @@ export type Decide<State, Result> = (state: State, now: number) => Result;
  * How long an update waits. `long`: up to a second, until it is kept. `short`: Redis has 50 ms, and a file answers before its
  * commit: for what is worth nothing once this process has died, such as a reservation. `claim`: as `long`, but a file answers at
  * once where the decision saw only what is committed: for what a later update of the same record, which waits, goes on with.
+ * `always`: as `long`, and asked also of a store that is known to be away: for what would be lost, and is fenced.
  */
-export type UpdateTimeout = 'short' | 'long' | 'claim';
+export type UpdateTimeout = 'short' | 'long' | 'claim' | 'always';
 
 /** The records of one kind. */
 export type Records<State> = {

@@ -31,17 +31,6 @@ const readPragma = (db: DatabaseSync, name: string): number | string =>
 // One page, also where nothing has changed.
 const WRITE_PAGE = `PRAGMA user_version = ${FORMAT}`;
 
-/** Throws SQLite's error where nothing can be written. */
-export const writePage = (db: DatabaseSync): void => {
-  db.exec('BEGIN IMMEDIATE');
-  try {
-    db.exec(WRITE_PAGE);
-    db.exec('COMMIT');
-  } finally {
-    if (db.isTransaction) db.exec('ROLLBACK');
-  }
-};
-
 const isEmpty = (db: DatabaseSync): boolean => db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined;
 
 const refuseOtherFile = (db: DatabaseSync, path: string): void => {

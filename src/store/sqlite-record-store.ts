@@ -11,7 +11,7 @@ import {
   toHeapBytes,
   type UpdateTimeout,
 } from './record-store.ts';
-import { closeSqlite, openSqlite, type SqliteFile, SqliteInUseError, writeCopy, writePage } from './sqlite-file.ts';
+import { closeSqlite, openSqlite, type SqliteFile, SqliteInUseError, writeCopy } from './sqlite-file.ts';
 import { type Dirty, ENDS_AGAIN_MS, type Found, SqliteRecord } from './sqlite-record.ts';
 import { type Place, SqliteTables } from './sqlite-tables.ts';
 
@@ -28,8 +28,6 @@ export type SqliteRecordStore = RecordStore & {
   readonly keys: (kind: string) => readonly string[];
   /** Copies the store, as it is now, into a new file that its owner alone may read. Nothing else runs meanwhile. */
   readonly backup: (path: string) => void;
-  /** Writes to the file; rejects where that fails. */
-  readonly check: () => Promise<void>;
   /** Commits what waits, and lets go of the file. */
   readonly close: () => void;
 };
@@ -44,7 +42,6 @@ export const createSqliteRecordStore = (options: SqliteOptions): SqliteRecordSto
     open: (kind) => new SqliteRecords(kind, writer, options),
     keys: (kind) => writer.keys(kind),
     backup: (path) => writer.backup(path),
-    check: async () => writer.check(),
     close: () => writer.close(),
   };
 };
@@ -195,11 +192,6 @@ class Writer {
   backup(path: string): void {
     this.flush();
     writeCopy(this.#db, path);
-  }
-
-  check(): void {
-    this.flush();
-    writePage(this.#db);
   }
 
   close(): void {

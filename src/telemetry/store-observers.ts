@@ -1,5 +1,11 @@
 import type { Logger } from 'pino';
-import type { Keepable, SpaceObserver, StoreFill, StoreObserver, StoreOperation } from '../executor/store-observer.ts';
+import {
+  type Keepable,
+  type SpaceObserver,
+  STORE_OPERATIONS,
+  type StoreFill,
+  type StoreObserver,
+} from '../store/store-observer.ts';
 import { describeCauses } from './describe-error.ts';
 import type { Metrics } from './metrics.ts';
 import { createStories } from './repeated-lines.ts';
@@ -26,26 +32,10 @@ const toReason = (error: unknown): string => {
   return 'other';
 };
 
-const OPERATIONS = [
-  'connect',
-  'admit',
-  'settle',
-  'read',
-  'end',
-  'reset',
-  'late',
-  'keyed',
-  'pending',
-  'rate',
-  'page',
-  'webhook',
-  'space',
-] as const satisfies readonly StoreOperation[];
-
 /** Metrics of the session store, and one log line per ten seconds and reason while it fails. */
 export const createStoreObserver = ({ metrics, log, now }: ObserverOptions): StoreObserver => {
   const tell = createStories(now);
-  const durations = recordOf(OPERATIONS, (operation) => metrics.storeDuration({ operation }));
+  const durations = recordOf(STORE_OPERATIONS, (operation) => metrics.storeDuration({ operation }));
   metrics.storeUp.set(1);
   return {
     operationEnded: (operation, durationMs) => durations[operation].observe(durationMs / 1000),

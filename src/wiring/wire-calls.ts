@@ -1,5 +1,4 @@
 import type { Config } from '../config/settings/config.ts';
-import type { MayKeep } from '../executor/store-observer.ts';
 import type { ByteBudget } from '../memory/byte-budget.ts';
 import type { CallRecords } from '../sessions/calls/call-records.ts';
 import { createCallRecords, openEmbeddedCallRecords } from '../sessions/calls/call-records.ts';
@@ -7,6 +6,7 @@ import { createLocalSignals, createRedisSignals } from '../sessions/calls/call-s
 import { createLiveCalls, type PendingLimits } from '../sessions/calls/live-calls.ts';
 import type { RedisClient, RedisSubscription } from '../sessions/redis-client.ts';
 import type { RecordStore } from '../store/record-store.ts';
+import type { MayKeep } from '../store/store-observer.ts';
 
 const toPendingLimits = (config: Config): PendingLimits => ({
   ofSession: config.SESSION_MAX_PENDING,

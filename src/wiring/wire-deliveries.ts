@@ -1,6 +1,5 @@
-import type { MayKeep } from '../executor/store-observer.ts';
-import type { StoreAvailability } from '../sessions/store-availability.ts';
 import type { RecordStore } from '../store/record-store.ts';
+import type { MayKeep } from '../store/store-observer.ts';
 import type { Delivery, DeliveryStore } from '../webhooks/delivery-store.ts';
 
 type OnEvicted = (delivery: Delivery) => void;
@@ -21,8 +20,6 @@ export const openSharedDeliveries = async (options: {
   readonly queue: string;
   readonly mayKeep: MayKeep;
   readonly memory: RecordStore;
-  readonly availability: Pick<StoreAvailability, 'attempt'>;
-  readonly onRefused: (error: unknown) => void;
   readonly onEvicted: OnEvicted;
 }): Promise<DeliveryStore> => {
   const { store, queue, mayKeep, ...rest } = options;

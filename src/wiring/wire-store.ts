@@ -1,28 +1,31 @@
 import { randomUUID } from 'node:crypto';
 import { getHeapStatistics } from 'node:v8';
 import type { Logger } from 'pino';
+import type { RateLimitsOptions } from '../auth/rate-limits.ts';
 import type { Config } from '../config/settings/config.ts';
 import { type StoreChoice, toStoreChoice } from '../config/settings/store-choice.ts';
+import type { BudgetMode } from '../contract/tool-result.ts';
 import { createUnpackRound } from '../executor/journal/round-journal.ts';
 import type { KeyedStore } from '../executor/keyed-store.ts';
 import type { Redactor } from '../executor/redactor.ts';
 import type { EndedSessions, SessionSettings, SessionStore } from '../executor/session-store.ts';
-import type { MayKeep, SpaceObserver, StoreObserver } from '../executor/store-observer.ts';
 import { type ByteBudget, createByteBudget } from '../memory/byte-budget.ts';
 import { createStoreMemory, type StoreMemory, toRequestBytes, toStoreBytes } from '../memory/store-memory.ts';
 import type { CallRecords } from '../sessions/calls/call-records.ts';
-import { createFallbackEndedSessions, createRecordEndedSessions } from '../sessions/ended-sessions.ts';
+import { createRecordEndedSessions } from '../sessions/ended-sessions.ts';
 import { createRecordKeyedStore } from '../sessions/keyed/record-keyed-store.ts';
 import { createRecordPageTokens } from '../sessions/record-page-tokens.ts';
 import { createRecordSessionStore } from '../sessions/record-session-store.ts';
+import type { RedisClient } from '../sessions/redis-client.ts';
 import { createRequestSessionStore } from '../sessions/request-session-store.ts';
-import type { RateStore, StoreAvailability, WatchableStore } from '../sessions/store-availability.ts';
 import { LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from '../store/command-timeout.ts';
-import { createMemoryRecordStore } from '../store/memory-record-store.ts';
+import type { guardRecordStore } from '../store/guarded-record-store.ts';
+import { KEY_PREFIX } from '../store/key-prefix.ts';
+import { createMemoryRecordStore, type MemoryRecordStore } from '../store/memory-record-store.ts';
 import type { RecordStore } from '../store/record-store.ts';
-import type { SqliteRecordStore } from '../store/sqlite-record-store.ts';
 import { withoutSqliteWarning } from '../store/sqlite-warning.ts';
-import type { SwapClient } from '../store/swap-sender.ts';
+import type { StoreAvailability, StoreWatcher } from '../store/store-availability.ts';
+import type { MayKeep, SpaceObserver, StoreObserver } from '../store/store-observer.ts';
 import { describeCauses } from '../telemetry/describe-error.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createSpaceObserver, createStoreObserver } from '../telemetry/store-observers.ts';
@@ -40,7 +43,7 @@ export type WiredStore = Stores & {
   readonly requests: SessionStore;
   readonly isUp: () => boolean;
   /** What rates are counted with, all replicas together; null where there is no Redis. */
-  readonly rates: RateStore | null;
+  readonly rates: RateLimitsOptions['store'];
   /** What pages of lists are found again with. */
   readonly pageTokens: PageTokens;
   /** Which sessions of `/mcp` have ended. */
@@ -71,80 +74,76 @@ export const toSessionSettings = (config: Config): SessionSettings => ({
   journal: config.SESSION_JOURNAL,
 });
 
-/** Sessions on records, as the settings want them. */
-const createToSessions =
-  (config: Config, redactor: StoreParts['redactor']) =>
-  (on: Pick<Parameters<typeof createRecordSessionStore>[0], 'mode' | 'store' | 'mayKeep'>): SessionStore =>
-    createRecordSessionStore({ ...on, settings: toSessionSettings(config), unpackRound: createUnpackRound(redactor) });
+/** What takes over while records are away: they are forgotten when those are back. */
+type Outage = { readonly availability: StoreAvailability; readonly local: MemoryRecordStore };
 
-/** The stores the settings ask for: Redis or a file behind its fall-back, or this process's memory. */
-export const wireStore = async (config: Config, parts: StoreParts): Promise<WiredStore> => {
-  const { REDIS_URL } = config;
-  const { memory, now } = parts;
-  const requests = createRequestSessionStore({ settings: toSessionSettings(config), now });
-  // Also without Redis: the metrics of a store are there from the start.
-  const observers = { observer: createStoreObserver(parts), spaceObserver: createSpaceObserver(parts) };
-  if (REDIS_URL !== undefined) return { ...(await wireRedis(REDIS_URL, config, { ...parts, ...observers })), requests };
-  const choice = toStoreChoice(config);
-  if (choice.kind === 'sqlite') return { ...(await wireSqlite(choice, config, { ...parts, ...observers })), requests };
-  const { ttlMs } = toSessionSettings(config);
-  const records = createMemoryRecordStore({ memory, now });
-  const pageTokens = createRecordPageTokens({ store: records, ttlMs });
-  const sessions = createToSessions(config, parts.redactor)({ mode: 'memory', store: records });
-  return {
-    kind: 'memory',
-    sessions: withPages(sessions, pageTokens),
-    keys: createRecordKeyedStore({ store: records, durability: 'process', memory }),
-    requests,
-    isUp: () => true,
-    rates: null,
-    pageTokens,
-    endedSessions: createRecordEndedSessions({ store: records, ttlMs }),
-    openDeliveries: (onEvicted) => openEmbeddedDeliveries(records, onEvicted),
-    openCallRecords: (budget) =>
-      openEmbeddedCalls(config, { ...{ durability: 'process', store: records, budget, now }, keys: [] }),
-    close: () => undefined,
-  };
-};
-
-type Fallback = {
-  readonly ttlMs: number;
+/** Records, and what the stores on them differ in. */
+type Backend = Pick<WiredStore, 'kind' | 'rates' | 'openCallRecords' | 'close'> & {
   readonly records: RecordStore;
-  /** What takes over while they are away. */
-  readonly localRecords: RecordStore;
-  readonly sessions: SessionStore;
-  readonly availability: StoreAvailability;
+  /** null: the records are in this process. */
+  readonly outage: Outage | null;
   readonly mayKeep: MayKeep;
   /** The name of this process's queues of messages. */
   readonly queue: string;
 };
 
-/** Sessions that take their pages with them, and what else stands before records that can be away. */
-const wireBehindFallback = async (
-  { memory, now, observer }: Pick<ObservedParts, 'memory' | 'now' | 'observer'>,
-  { ttlMs, records, localRecords, sessions, availability, mayKeep, queue }: Fallback,
-): Promise<Pick<WiredStore, 'sessions' | 'isUp' | 'pageTokens' | 'endedSessions' | 'openDeliveries'>> => {
-  const { createFallbackPageTokens } = await import('../sessions/fallback-page-tokens.ts');
-  const pageTokens = createFallbackPageTokens({
-    primary: createRecordPageTokens({ store: records, ttlMs }),
-    local: createRecordPageTokens({ store: localRecords, ttlMs }),
-    availability,
-    onRefused: (error) => observer.operationFailed('page', error),
-  });
-  const ended = createRecordEndedSessions({ store: records, ttlMs });
+type BackendParts = StoreParts & { readonly observer: StoreObserver };
+
+/** The stores the settings ask for: in Redis or a file, or in this process's memory. */
+export const wireStore = async (config: Config, parts: StoreParts): Promise<WiredStore> => {
+  // Also without Redis: the metrics of a store are there from the start.
+  const observed = { ...parts, observer: createStoreObserver(parts), spaceObserver: createSpaceObserver(parts) };
+  const choice = toStoreChoice(config);
+  if (config.REDIS_URL !== undefined)
+    return openStores(config, await openRedis(config.REDIS_URL, config, observed), parts);
+  const backend = choice.kind === 'sqlite' ? await openSqlite(choice, config, observed) : openMemory(config, parts);
+  return openStores(config, backend, parts);
+};
+
+const openStores = async (config: Config, backend: Backend, parts: StoreParts): Promise<WiredStore> => {
+  const { kind, records, outage, mayKeep, queue, ...rest } = backend;
+  const { memory, now, redactor } = parts;
+  const settings = toSessionSettings(config);
+  const { ttlMs } = settings;
+  const pageTokens = createRecordPageTokens({ store: records, local: outage?.local ?? null, ttlMs });
+  const openSessions = (mode: BudgetMode, store: RecordStore): SessionStore =>
+    createRecordSessionStore({ ...{ mode, store, settings, mayKeep }, unpackRound: createUnpackRound(redactor) });
+  const sessions = openSessions(kind, records);
+  const inMemory = { durability: 'process', memory } as const;
   return {
-    sessions: withPages(sessions, pageTokens),
-    isUp: availability.isUp,
+    ...rest,
+    kind,
+    sessions: withPages(
+      outage === null ? sessions : await toFallback(config, sessions, outage, openSessions),
+      pageTokens,
+    ),
+    keys: createRecordKeyedStore({
+      store: records,
+      mayKeep,
+      ...(outage === null ? inMemory : { durability: 'durable' }),
+    }),
+    requests: createRequestSessionStore({ settings, now }),
+    isUp: outage === null ? () => true : outage.availability.isUp,
     pageTokens,
-    endedSessions: createFallbackEndedSessions({ primary: ended, availability }),
-    openDeliveries: (onEvicted) =>
-      openSharedDeliveries({
-        ...{ store: records, queue, mayKeep, availability, onEvicted },
-        // Its own: what sessions of an outage leave in memory is forgotten when the store is back, messages are not.
-        memory: createMemoryRecordStore({ memory, now }),
-        onRefused: (error) => observer.operationFailed('webhook', error),
-      }),
+    endedSessions: createRecordEndedSessions({ store: records, ttlMs }),
+    openDeliveries: (onEvicted) => {
+      if (outage === null) return openEmbeddedDeliveries(records, onEvicted);
+      // Its own: what sessions of an outage leave in memory is forgotten when the store is back, messages are not.
+      const ofOutage = createMemoryRecordStore({ memory, now });
+      return openSharedDeliveries({ store: records, queue, mayKeep, memory: ofOutage, onEvicted });
+    },
   };
+};
+
+const toFallback = async (
+  config: Config,
+  primary: SessionStore,
+  { availability, local }: Outage,
+  openSessions: (mode: BudgetMode, store: RecordStore) => SessionStore,
+): Promise<SessionStore> => {
+  const { createFallbackSessionStore } = await import('../sessions/fallback-session-store.ts');
+  const policy = config.RETRY_BUDGET_ON_STORE_DOWN;
+  return createFallbackSessionStore({ primary, local: openSessions('local', local), policy, availability });
 };
 
 /** Sessions that take their pages with them. Those go first: where Redis is away, ending fails and is asked for again. */
@@ -156,22 +155,44 @@ const withPages = (sessions: SessionStore, pageTokens: PageTokenStore): SessionS
   },
 });
 
-type ObservedParts = StoreParts & { readonly observer: StoreObserver; readonly spaceObserver: SpaceObserver };
+const ALWAYS: MayKeep = () => true;
 
-const wireRedis = async (
+const openMemory = (config: Config, { memory, now }: StoreParts): Backend => {
+  const records = createMemoryRecordStore({ memory, now });
+  return {
+    ...{ kind: 'memory', records, outage: null, mayKeep: ALWAYS, queue: LOCAL_QUEUE, rates: null },
+    openCallRecords: (budget) =>
+      openEmbeddedCalls(config, { ...{ durability: 'process', store: records, budget, now }, keys: [] }),
+    close: () => undefined,
+  };
+};
+
+const guard = async (
+  store: RecordStore,
+  connection: Pick<Parameters<typeof guardRecordStore>[1], 'watch' | 'isConnected'>,
+  { observer, memory, now }: BackendParts,
+): Promise<Pick<Backend, 'records'> & { readonly outage: Outage }> => {
+  const { guardRecordStore } = await import('../store/guarded-record-store.ts');
+  const local = createMemoryRecordStore({ memory, now });
+  // One for all that ask: an outage is one outage.
+  const { records, availability } = guardRecordStore(store, {
+    ...{ observer, now, onRecovered: local.clear },
+    ...connection,
+  });
+  return { records, outage: { availability, local } };
+};
+
+const openRedis = async (
   url: string,
   config: Config,
-  { memory, metrics, redactor, now, observer, spaceObserver }: ObservedParts,
-): Promise<Omit<WiredStore, 'requests'>> => {
+  parts: BackendParts & { readonly spaceObserver: SpaceObserver },
+): Promise<Backend> => {
   // Only here: ioredis is 9 MB that the embedded store need not pay.
   const { createRedisClient, createRedisSubscription } = await import('../sessions/redis-client.ts');
-  const { createFallbackCallRecords } = await import('../sessions/calls/fallback-call-records.ts');
-  const { createRedisCheck } = await import('../sessions/redis-check.ts');
-  const { createRateStore, createStoreAvailability } = await import('../sessions/store-availability.ts');
-  const { createFallbackKeyedStore, createFallbackSessionStore } = await import('../sessions/fallback-stores.ts');
+  const { createRedisRecordStore } = await import('../store/redis-record-store.ts');
   const { createRedisSpace } = await import('../sessions/redis-space.ts');
   const { refuseFormerReplicas } = await import('../sessions/former-replicas.ts');
-  const { ttlMs } = toSessionSettings(config);
+  const { memory, metrics, observer, spaceObserver } = parts;
   const address = { url, sentinelPassword: config.REDIS_SENTINEL_PASSWORD };
   const client = createRedisClient(address);
   client.onError((error) => observer.operationFailed('connect', error));
@@ -182,33 +203,36 @@ const wireRedis = async (
     onFailed: (error) => observer.operationFailed('space', error),
   });
   const { mayKeep } = space;
-  const records = await openRedisRecords(client, { memory, metrics });
-  const toSessions = createToSessions(config, redactor);
-  const keys = createRecordKeyedStore({ store: records, durability: 'durable', mayKeep });
-  const localRecords = createMemoryRecordStore({ memory, now });
-  const primary = toSessions({ mode: 'redis', store: records, mayKeep });
-  const local = toSessions({ mode: 'local', store: localRecords });
-  // One for all that ask: an outage is one outage.
-  const availability = createStoreAvailability({
-    ...{ observer, now, onRecovered: localRecords.clear },
-    store: createRedisCheck(client),
+  const store = createRedisRecordStore({
+    client,
+    cacheBytes: memory.totalBytes * KNOWN_STATES,
+    timeouts: { short: SHORT_TIMEOUT_MS, long: LONG_TIMEOUT_MS },
+    onConflict: () => {
+      metrics.storeConflicts.count += 1;
+    },
   });
-  const policy = config.RETRY_BUDGET_ON_STORE_DOWN;
-  const sessions = createFallbackSessionStore({ primary, local, policy, availability });
+  const watch = ({ lost, connected }: StoreWatcher): void => {
+    client.onLost(lost);
+    client.onReady(connected);
+  };
+  const { records, outage } = await guard(store, { watch, isConnected: client.isReady }, parts);
+  const { ask } = outage.availability;
   const subscription = createRedisSubscription(address);
-  const calls = await openSharedCalls(config, { client, subscription, store: records, mayKeep });
+  const guarded: RedisClient = {
+    ...client,
+    callPatiently: async (...words) => ask('pending', 'long', () => client.callPatiently(...words)),
+  };
+  const calls = await openSharedCalls(config, { client: guarded, subscription, store: records, mayKeep });
   client.connect();
   await refuseFormerReplicas(client);
   space.start();
   return {
-    kind: 'redis',
-    ...(await wireBehindFallback(
-      { memory, now, observer },
-      { ttlMs, records, localRecords, sessions, availability, mayKeep, queue: randomUUID() },
-    )),
-    keys: createFallbackKeyedStore({ primary: keys, availability }),
-    rates: createRateStore({ client, availability }),
-    openCallRecords: async () => createFallbackCallRecords({ primary: calls, availability }),
+    ...{ kind: 'redis', records, outage, mayKeep, queue: randomUUID() },
+    rates: {
+      keyPrefix: `${KEY_PREFIX}:rate`,
+      call: async (...words) => ask('rate', 'short', () => client.call(...words)),
+    },
+    openCallRecords: async () => calls,
     close: () => {
       space.stop();
       subscription.close();
@@ -217,99 +241,45 @@ const wireRedis = async (
   };
 };
 
-const wireSqlite = async (
-  choice: SqliteChoice,
+/** A file. A commit that fails takes it away for all who ask: memory answers before it. */
+const openSqlite = async (
+  choice: StoreChoice & { readonly kind: 'sqlite' },
   config: Config,
-  parts: ObservedParts,
-): Promise<Omit<WiredStore, 'requests'>> => {
-  const { memory, now, observer, redactor } = parts;
-  const { createStoreAvailability } = await import('../sessions/store-availability.ts');
-  const { createFallbackKeyedStore, createFallbackSessionStore } = await import('../sessions/fallback-stores.ts');
-  const { store: records, watch } = await openSqliteRecords(choice, parts);
-  const toSessions = createToSessions(config, redactor);
-  const localRecords = createMemoryRecordStore({ memory, now });
-  const availability = createStoreAvailability({
-    observer,
-    now,
-    onRecovered: localRecords.clear,
-    store: { watch, check: records.check },
-  });
-  const sessions = createFallbackSessionStore({
-    primary: toSessions({ mode: 'sqlite', store: records }),
-    local: toSessions({ mode: 'local', store: localRecords }),
-    policy: config.RETRY_BUDGET_ON_STORE_DOWN,
-    availability,
-  });
-  return {
-    kind: 'sqlite',
-    ...(await wireBehindFallback(parts, {
-      ...{ ttlMs: toSessionSettings(config).ttlMs, records, localRecords, sessions, availability },
-      ...{ mayKeep: () => true, queue: LOCAL_QUEUE },
-    })),
-    rates: null,
-    keys: createFallbackKeyedStore({
-      primary: createRecordKeyedStore({ store: records, durability: 'durable' }),
-      availability,
-    }),
-    openCallRecords: async (budget) => {
-      const { createFallbackCallRecords } = await import('../sessions/calls/fallback-call-records.ts');
-      const { callKind } = await import('../sessions/calls/call-kind.ts');
-      const kept = { durability: 'file', store: records, keys: records.keys(callKind.name) } as const;
-      return createFallbackCallRecords({
-        primary: await openEmbeddedCalls(config, { ...kept, budget, now }),
-        availability,
-      });
-    },
-    close: records.close,
-  };
-};
-
-type SqliteChoice = StoreChoice & { readonly kind: 'sqlite' };
-
-/** The records of a file. A commit that fails takes it away for all who ask: memory answers before it. */
-const openSqliteRecords = async (
-  choice: SqliteChoice,
-  { memory, log }: StoreParts,
-): Promise<{ readonly store: SqliteRecordStore; readonly watch: WatchableStore['watch'] }> => {
+  parts: BackendParts,
+): Promise<Backend> => {
+  const { memory, now, log } = parts;
   const { waitForSqliteRecordStore } = await withoutSqliteWarning(() => import('../store/sqlite-record-store.ts'));
+  const { serveCopies } = await import('../store/sqlite-copies.ts');
   const watchers: ((error: unknown) => void)[] = [];
   const store = await waitForSqliteRecordStore({
     ...choice,
     cacheBytes: memory.totalBytes * KNOWN_STATES,
     now: Date.now,
     onFailed: (error) => {
-      for (const refused of watchers) refused(error);
+      for (const failed of watchers) failed(error);
     },
     onInUse: (problem) => log.warn({ problem }, 'waiting for the file of the store, at most 30 s'),
   });
-  const { serveCopies } = await import('../store/sqlite-copies.ts');
   const copies = serveCopies(choice.path, store.backup, (error) =>
     log.warn({ causes: describeCauses(error) }, 'recourse store backup cannot reach this process'),
   );
-  const close = (): void => {
-    copies.close();
-    store.close();
+  const { records, outage } = await guard(store, { watch: ({ failed }) => void watchers.push(failed) }, parts);
+  return {
+    ...{ kind: 'sqlite', records, outage, mayKeep: ALWAYS, queue: LOCAL_QUEUE, rates: null },
+    openCallRecords: async (budget) => {
+      const { callKind } = await import('../sessions/calls/call-kind.ts');
+      const kept = { durability: 'file', store: records, keys: store.keys(callKind.name) } as const;
+      return openEmbeddedCalls(config, { ...kept, budget, now });
+    },
+    close: () => {
+      copies.close();
+      store.close();
+    },
   };
-  return { store: { ...store, close }, watch: ({ refused }) => void watchers.push(refused) };
 };
 
 // Of the memory of all stores: of each kind the last states that this process has seen in Redis or in its file.
 const KNOWN_STATES = 0.2;
-
-const openRedisRecords = async (
-  client: SwapClient,
-  { memory, metrics }: Pick<StoreParts, 'memory' | 'metrics'>,
-): Promise<RecordStore> => {
-  const { createRedisRecordStore } = await import('../store/redis-record-store.ts');
-  return createRedisRecordStore({
-    client,
-    cacheBytes: memory.totalBytes * KNOWN_STATES,
-    timeouts: { short: SHORT_TIMEOUT_MS, long: LONG_TIMEOUT_MS },
-    onConflict: () => {
-      metrics.storeConflicts.count += 1;
-    },
-  });
-};
 
 const MIB = 1024 * 1024;
 

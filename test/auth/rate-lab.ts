@@ -1,10 +1,11 @@
 import { expect, onTestFinished } from 'vitest';
 import { createRateLimits, type LimitRate, type RateLimitsOptions } from '#src/auth/rate-limits.ts';
 import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
-import { createRateStore, createStoreAvailability } from '#src/sessions/store-availability.ts';
+import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
+import type { StoreAvailability } from '#src/store/store-availability.ts';
 import { startRedisServer } from '#test/support/redis-server.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
-import { connectToRedis, createStoreLog } from '#test/support/session-stores-under-test.ts';
+import { connectToRedis, createGuarded } from '#test/support/session-stores-under-test.ts';
 import { startTcpProxy } from '#test/support/tcp-proxy.ts';
 import { timeLimit } from '#test/support/time-limit.ts';
 
@@ -13,25 +14,30 @@ export const PATIENCE_MS = 1000;
 
 type Terms = Partial<Pick<RateLimitsOptions, 'standard' | 'now' | 'memory'>> & {
   readonly client?: Pick<RedisClient, 'call'> | null;
+  /** What in the service rates share with sessions. */
+  readonly availability?: Pick<StoreAvailability, 'ask'>;
 };
 
-/**
- * Rate limits, how often they could not be counted where they should be, and the availability that in the service they
- * share with the sessions, with what its observer is told.
- */
-export const createSubject = ({ client = null, now = () => performance.now(), ...terms }: Terms = {}) => {
+const ASKING: Pick<StoreAvailability, 'ask'> = { ask: (_operation, _urgency, ask) => ask() };
+
+/** Rate limits, and how often they could not be counted where they should be. */
+export const createSubject = ({
+  client = null,
+  availability = ASKING,
+  now = () => performance.now(),
+  ...terms
+}: Terms = {}) => {
   const errors: unknown[] = [];
-  const { observer, states, failed } = createStoreLog();
-  const availability = createStoreAvailability({ observer, now, onRecovered: () => undefined });
-  const limit = createRateLimits({
-    standard: null,
-    memory: roomyMemory(),
-    store: client === null ? null : createRateStore({ client, availability }),
-    onError: (error) => errors.push(error),
-    now,
-    ...terms,
-  });
-  return { limit, errors, availability, states, failed };
+  const store: RateLimitsOptions['store'] =
+    client === null
+      ? null
+      : {
+          keyPrefix: 'recourse2:rate',
+          call: async (...words) => availability.ask('rate', 'short', () => client.call(...words)),
+        };
+  const onError = (error: unknown): void => void errors.push(error);
+  const limit = createRateLimits({ standard: null, memory: roomyMemory(), store, onError, now, ...terms });
+  return { limit, errors };
 };
 
 /** The service's own client of this Redis, ready; gone with its test. */
@@ -82,15 +88,20 @@ export const startLab = async (patienceMs = PATIENCE_MS, now = () => performance
       return client.call(...words);
     },
   };
-  const subject = createSubject({ client: watched, now });
+  const timeouts = { short: patienceMs, long: patienceMs };
+  const records = createRedisRecordStore({ client, cacheBytes: 1_000_000, timeouts });
+  const { availability, log } = createGuarded(records, { connection: client, now });
+  const subject = createSubject({ client: watched, availability, now });
   return {
     ...subject,
+    availability,
+    ...{ states: log.states, failed: log.failed },
     server,
     proxy,
     direct,
     asked: () => asked,
     /** Asks as a session does: another one that writes. */
-    admit: () => subject.availability.attempt('admit', () => watched.call('SET', 'session', 'x')),
+    admit: async () => availability.ask('admit', 'short', () => watched.call('SET', 'session', 'x')),
   };
 };
 

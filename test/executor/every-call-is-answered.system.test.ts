@@ -5,9 +5,7 @@ import type { Client } from '#src/executor/batch-request.ts';
 import type { KeyedStore } from '#src/executor/keyed-store.ts';
 import type { Executor } from '#src/executor/run-batch.ts';
 import type { SessionStore } from '#src/executor/session-store.ts';
-import type { StoreObserver } from '#src/executor/store-observer.ts';
-import { createFallbackSessionStore, type StoreDownPolicy } from '#src/sessions/fallback-stores.ts';
-import { createStoreAvailability } from '#src/sessions/store-availability.ts';
+import { createFallbackSessionStore, type StoreDownPolicy } from '#src/sessions/fallback-session-store.ts';
 import { createMemoryKeyedStore } from '#test/support/keyed-stores-under-test.ts';
 import { createMemorySessionStore } from '#test/support/memory-sessions.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
@@ -19,12 +17,6 @@ import { createSubject, MAX_BATCH_CALLS, now, settings } from './executor-lab.ts
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 1000);
 // Most of a run is waiting for time limits: quarters wait at the same time, and so does what is longer.
 const PARTS = Math.max(4, Math.ceil(RUNS / 1000));
-
-const OBSERVER: StoreObserver = {
-  operationEnded: () => undefined,
-  operationFailed: () => undefined,
-  availabilityChanged: () => undefined,
-};
 
 type StoreState = 'up' | 'down' | 'slow' | 'settles_never';
 
@@ -41,8 +33,12 @@ const createStore = (state: StoreState, policy: StoreDownPolicy): SessionStore =
     settles_never: { ...memory, admit: async (round) => ({ ...(await memory.admit(round)), settle: lost }) },
   };
   const local = createMemorySessionStore({ mode: 'local', settings, memory: roomyMemory(), now });
-  const availability = createStoreAvailability({ observer: OBSERVER, now, onRecovered: local.clear });
-  return createFallbackSessionStore({ primary: primary[state], local, policy, availability });
+  return createFallbackSessionStore({
+    primary: primary[state],
+    local,
+    policy,
+    availability: { awaySince: () => null },
+  });
 };
 
 /** Records of keyed batches, kept or away. */

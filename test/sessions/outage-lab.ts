@@ -1,13 +1,10 @@
 import type { Redis } from 'ioredis';
 import { expect } from 'vitest';
-import type { StoreDownPolicy } from '#src/sessions/fallback-stores.ts';
-import { createRecordSessionStore } from '#src/sessions/record-session-store.ts';
-import { createRedisCheck } from '#src/sessions/redis-check.ts';
+import type { StoreDownPolicy } from '#src/sessions/fallback-session-store.ts';
 import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
 import { LONG_TIMEOUT_MS } from '#src/store/command-timeout.ts';
 import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
 import { createBudgetSession, ROOMY } from '#test/support/budget-session.ts';
-import { unpackRound } from '#test/support/marks.ts';
 import { startRedisServer } from '#test/support/redis-server.ts';
 import { connectToRedis, createFallback, createManualClock } from '#test/support/session-stores-under-test.ts';
 import { startTcpProxy } from '#test/support/tcp-proxy.ts';
@@ -26,11 +23,7 @@ const createSubject = (client: RedisClient, policy: StoreDownPolicy, patienceMs:
   const clock = createManualClock();
   const timeouts = { short: patienceMs, long: LONG_TIMEOUT_MS };
   const records = createRedisRecordStore({ client, cacheBytes: 10_000_000, timeouts });
-  const primary = {
-    ...createRecordSessionStore({ mode: 'redis', settings: ROOMY, store: records, unpackRound }),
-    ...createRedisCheck(client),
-  };
-  const { store, log } = createFallback(primary, ROOMY, { policy, now: clock.now });
+  const { store, log } = createFallback(records, ROOMY, { policy, now: clock.now, connection: client });
   const open = () => createBudgetSession({ store, age: none, forget: none }, { x: 2, y: 0 });
   const modeNow = async () => (await open().begin(['x'])).admission.mode;
   return { store, log, clock, open, modeNow };

@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest';
 import { createStoreMemory } from '#src/memory/store-memory.ts';
-import { createFallbackPageTokens } from '#src/sessions/fallback-page-tokens.ts';
 import { createRecordPageTokens } from '#src/sessions/record-page-tokens.ts';
-import { createStoreAvailability } from '#src/sessions/store-availability.ts';
 import type { RecordStore } from '#src/store/record-store.ts';
 import {
   createPageList,
@@ -12,11 +10,12 @@ import {
 } from '#test/sessions/promises/describe-page-tokens.ts';
 import { createMemoryPageTokens } from '#test/support/memory-page-tokens.ts';
 import { openMemoryRecords, openRedisRecords, openSqliteRecords } from '#test/support/record-stores-under-test.ts';
-import { createManualClock, createStoreLog, useRedis } from '#test/support/session-stores-under-test.ts';
+import { createGuarded, useRedis } from '#test/support/session-stores-under-test.ts';
 
 const redis = useRedis();
 
-const createOn = (store: RecordStore) => createRecordPageTokens({ store, ttlMs: PAGE_TTL_MS });
+const createOn = (store: RecordStore, local: RecordStore | null = null) =>
+  createRecordPageTokens({ store, local, ttlMs: PAGE_TTL_MS });
 
 const createEmbedded = (open: typeof openMemoryRecords) => (): PageTokensUnderTest => {
   const { store, pass } = open();
@@ -34,14 +33,8 @@ const expire = async (ms: number): Promise<void> => {
 const createInRedis = () => {
   const [store] = openRedisRecords([redis()]).stores;
   if (store === undefined) throw new Error('There is one.');
-  const log = createStoreLog();
-  const now = (): number => performance.now();
-  const pages = createFallbackPageTokens({
-    primary: createOn(store),
-    local: createOn(openMemoryRecords().store),
-    availability: createStoreAvailability({ observer: log.observer, now, onRecovered: () => undefined }),
-    onRefused: () => undefined,
-  });
+  const { records, log } = createGuarded(store);
+  const pages = createOn(records, openMemoryRecords().store);
   return { store: pages, expire, log } satisfies PageTokensUnderTest & { readonly log: typeof log };
 };
 
@@ -125,26 +118,16 @@ test('after everything in Redis is gone, every replica begins again', async () =
 
 test('while the store is known to be away it is not asked, and pages of this process are found', async () => {
   const watched = Promise.withResolvers<() => void>();
-  const clock = createManualClock();
-  const [records] = openRedisRecords([redis()]).stores;
-  if (records === undefined) throw new Error('There is one.');
-  const availability = createStoreAvailability({
-    observer: createStoreLog().observer,
-    now: clock.now,
-    onRecovered: () => undefined,
-    store: { watch: ({ lost }) => watched.resolve(lost) },
+  const [redisRecords] = openRedisRecords([redis()]).stores;
+  if (redisRecords === undefined) throw new Error('There is one.');
+  const { records, availability } = createGuarded(redisRecords, {
+    connection: { onLost: watched.resolve, onReady: () => undefined, isReady: () => false },
   });
-  const store = createFallbackPageTokens({
-    primary: createOn(records),
-    local: createOn(openMemoryRecords().store),
-    availability,
-    onRefused: () => undefined,
-  });
+  const store = createOn(records, openMemoryRecords().store);
   const list = createPageList();
   (await watched.promise)();
   await store.keep(list, 2, 'token');
   expect(await keysOf(list.session)).toEqual([]);
-  clock.advance(2000);
   expect(await store.find(list, 2)).toBe('token');
   expect(availability.isUp()).toBe(false);
 });

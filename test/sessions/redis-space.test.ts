@@ -1,8 +1,8 @@
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
-import type { Keepable, StoreFill } from '#src/executor/store-observer.ts';
 import { createRedisClient } from '#src/sessions/redis-client.ts';
 import { createRedisSpace } from '#src/sessions/redis-space.ts';
+import type { Keepable, StoreFill } from '#src/store/store-observer.ts';
 import { fillRedis } from '#test/support/fill-redis.ts';
 import { startRedisServer } from '#test/support/redis-server.ts';
 import { timeLimit } from '#test/support/time-limit.ts';

@@ -17,5 +17,5 @@ describeSessionStore('Redis', (settings) => createRedisUnderTest(redis(), settin
 
 describeSessionStore('the fall-back over Redis', (settings) => {
   const subject = createRedisUnderTest(redis(), settings);
-  return { ...subject, store: createFallback(subject.store, settings).store };
+  return { ...subject, store: createFallback(subject.records, settings).store };
 });

@@ -36,7 +36,7 @@ test('in random sessions the fall-back over Redis decides and keeps what the pla
     const [connection] = connections();
     if (connection === undefined) throw new Error('There is no connection.');
     const subject = createRedisUnderTest(connection, settings);
-    return { ...subject, stores: [createFallback(subject.store, settings).store] };
+    return { ...subject, stores: [createFallback(subject.records, settings).store] };
   }, RUNS);
   expect(seen.size).toBeGreaterThanOrEqual(12);
 });

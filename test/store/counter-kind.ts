@@ -5,6 +5,7 @@ export type Counter = { readonly counts: Map<string, number>; added: readonly Li
 
 export const counterKind: Kind<Counter, Map<string, string>> = {
   name: 'counter',
+  operations: { short: 'admit', long: 'settle' },
   memory: { records: 'sessions', lists: 'journals' },
   ttlMs: 60_000,
   create: () => ({ counts: new Map(), added: [], keep: 3 }),
@@ -45,6 +46,7 @@ export const counterKind: Kind<Counter, Map<string, string>> = {
 export const brief: Kind<Counter, Map<string, string>> = {
   ...counterKind,
   name: 'brief',
+  operations: { short: 'admit', long: 'settle' },
   memory: { records: null, lists: null },
   isPinned: () => true,
   ttlMs: ({ counts }) => counts.get('ms') ?? 0,

@@ -10,16 +10,14 @@ import {
   openEmbeddedCallRecords,
 } from '#src/sessions/calls/call-records.ts';
 import { createLocalSignals, createRedisSignals } from '#src/sessions/calls/call-signals.ts';
-import { createFallbackCallRecords } from '#src/sessions/calls/fallback-call-records.ts';
 import { createLiveCalls, type PendingLimits } from '#src/sessions/calls/live-calls.ts';
 import type { RedisClient, RedisSubscription } from '#src/sessions/redis-client.ts';
-import { createStoreAvailability } from '#src/sessions/store-availability.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 import type { RecordStore } from '#src/store/record-store.ts';
 import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
 import { createSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
 import { roomyMemory } from './roomy-memory.ts';
-import { createManualClock, createStoreLog, toRedisClient } from './session-stores-under-test.ts';
+import { createManualClock, toRedisClient } from './session-stores-under-test.ts';
 
 /** Records and what a test may do to them without waiting. */
 export type CallRecordsUnderTest = {
@@ -117,18 +115,27 @@ type RedisRecordsOptions = CallRecordsTerms &
     readonly skewMs?: () => number;
     /** How long an update waits; left out: a busy machine is no outage. */
     readonly timeoutMs?: number;
+    /** What stands before the records. */
+    readonly guard?: (store: RecordStore) => RecordStore;
   };
 
 export const createRedisRecords = (
   client: RedisClient,
-  { subscription = DEAF, skewMs = () => 0, timeoutMs = 20_000, limits: some, ...rest }: RedisRecordsOptions = {},
+  {
+    subscription = DEAF,
+    skewMs = () => 0,
+    timeoutMs = 20_000,
+    guard = (store) => store,
+    limits: some,
+    ...rest
+  }: RedisRecordsOptions = {},
 ): CallRecords => {
   const limits = { ...ROOMY_LIMITS, ...some };
   const timeouts = { short: timeoutMs, long: timeoutMs };
   return createCallRecords({
     ...rest,
     ...({ durability: 'durable', holdsArguments: false, makingPauseMs: 50, ofSession: limits.ofSession } as const),
-    store: createRedisRecordStore({ client, cacheBytes: 10_000_000, timeouts, skewMs }),
+    store: guard(createRedisRecordStore({ client, cacheBytes: 10_000_000, timeouts, skewMs })),
     signals: createRedisSignals({ client, subscription }),
     live: createRedisLiveCalls({ client, limits }),
   });
@@ -139,6 +146,7 @@ export const createRedisCallsUnderTest = async (
   redis: Redis | Cluster,
   subscription: Pick<RedisSubscription, 'subscribe'>,
   { limits = {} }: CallRecordsTerms = {},
+  guard?: (store: RecordStore) => RecordStore,
 ): Promise<CallRecordsUnderTest> => {
   await redis.del(ALL_CALLS, ALL_CALLERS);
   let aged = 0;
@@ -146,7 +154,10 @@ export const createRedisCallsUnderTest = async (
     if ((await redis.pttl(toCallRedisKey(key))) <= ms) await redis.del(toCallRedisKey(key));
   };
   return {
-    records: createRedisRecords(toRedisClient(redis), { subscription, limits, skewMs: () => aged }),
+    records: createRedisRecords(toRedisClient(redis), {
+      ...{ subscription, limits, skewMs: () => aged },
+      ...(guard === undefined ? {} : { guard }),
+    }),
     lapse: async () => {
       aged += 10_001;
     },
@@ -156,13 +167,6 @@ export const createRedisCallsUnderTest = async (
     passMinute: (key) => pass(60_000, key),
     passDay: (key) => pass(86_400_000, key),
   };
-};
-
-/** The wrapper before records, with an observer that remembers. */
-export const createCallFallback = (primary: CallRecords, now = (): number => performance.now()) => {
-  const log = createStoreLog();
-  const availability = createStoreAvailability({ observer: log.observer, now, onRecovered: () => undefined });
-  return { records: createFallbackCallRecords({ primary, availability }), availability, log };
 };
 
 let calls = 0;

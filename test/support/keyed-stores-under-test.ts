@@ -1,16 +1,15 @@
 import { expect } from 'vitest';
 import type { HeldRecord, KeyedBatch, KeyedStore } from '#src/executor/keyed-store.ts';
 import type { StoreMemory } from '#src/memory/store-memory.ts';
-import { createFallbackKeyedStore } from '#src/sessions/fallback-stores.ts';
 import { createRecordKeyedStore } from '#src/sessions/keyed/record-keyed-store.ts';
 import type { RedisClient } from '#src/sessions/redis-client.ts';
-import { createStoreAvailability } from '#src/sessions/store-availability.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
+import type { RecordStore } from '#src/store/record-store.ts';
 import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
 import { createSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
 import type { SwapClient } from '#src/store/swap-sender.ts';
 import { roomyMemory } from './roomy-memory.ts';
-import { createManualClock, createStoreLog } from './session-stores-under-test.ts';
+import { createManualClock } from './session-stores-under-test.ts';
 
 /** A store and what a test may do to its records without waiting. */
 export type KeyedStoreUnderTest = {
@@ -67,20 +66,16 @@ export const createRedisKeyedUnderTest = (
   client: SwapClient & Pick<RedisClient, 'call'>,
   terms: KeyedStoreTerms,
   clock = createManualClock(0),
+  guard = (records: RecordStore): RecordStore => records,
 ): KeyedStoreUnderTest => {
-  const store = createRedisRecordStore({ client, cacheBytes: 10_000_000, timeouts: TIMEOUTS, skewMs: clock.now });
+  const store = guard(
+    createRedisRecordStore({ client, cacheBytes: 10_000_000, timeouts: TIMEOUTS, skewMs: clock.now }),
+  );
   return {
     store: createRecordKeyedStore({ store, durability: 'durable', ...terms }),
     lapse: async () => clock.advance(5001),
     forget: async (recordKey) => void (await client.call('DEL', toKeyedKey(recordKey))),
   };
-};
-
-/** The wrapper before a store, with an observer that remembers. */
-export const createKeyedFallback = (primary: KeyedStore, now = (): number => performance.now()) => {
-  const log = createStoreLog();
-  const availability = createStoreAvailability({ observer: log.observer, now, onRecovered: () => undefined });
-  return { store: createFallbackKeyedStore({ primary, availability }), availability, log };
 };
 
 let batches = 0;

@@ -8,4 +8,5 @@ export const createMemoryPageTokens = (options: {
   readonly ttlMs: number;
   readonly now: () => number;
   readonly memory: StoreMemory;
-}): PageTokenStore => createRecordPageTokens({ store: createMemoryRecordStore(options), ttlMs: options.ttlMs });
+}): PageTokenStore =>
+  createRecordPageTokens({ store: createMemoryRecordStore(options), local: null, ttlMs: options.ttlMs });

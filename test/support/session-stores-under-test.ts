@@ -4,17 +4,14 @@ import { afterAll, beforeAll } from 'vitest';
 import type { BudgetMode } from '#src/contract/tool-result.ts';
 import type { UnpackRound } from '#src/executor/journal/round-lines.ts';
 import type { SessionSettings, SessionStore } from '#src/executor/session-store.ts';
-import type { MayKeep, StoreObserver, StoreOperation } from '#src/executor/store-observer.ts';
-import {
-  createFallbackSessionStore,
-  type FallbackSessionStore,
-  type StoreDownPolicy,
-} from '#src/sessions/fallback-stores.ts';
+import { createFallbackSessionStore, type StoreDownPolicy } from '#src/sessions/fallback-session-store.ts';
 import { createRecordSessionStore } from '#src/sessions/record-session-store.ts';
-import { createRedisCheck } from '#src/sessions/redis-check.ts';
 import type { RedisClient } from '#src/sessions/redis-client.ts';
-import { createStoreAvailability, type WatchableStore } from '#src/sessions/store-availability.ts';
+import { type GuardedRecordStore, guardRecordStore } from '#src/store/guarded-record-store.ts';
+import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
+import type { RecordStore } from '#src/store/record-store.ts';
 import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
+import type { MayKeep, StoreObserver, StoreOperation } from '#src/store/store-observer.ts';
 import { unpackRound } from './marks.ts';
 import { createMemorySessionStore } from './memory-sessions.ts';
 import { type RedisForTests, redisForTests } from './redis-server.ts';
@@ -30,7 +27,7 @@ export type StoreUnderTest = {
   readonly forget: (sessionKey: string) => Promise<void>;
 };
 
-export type RedisUnderTest = StoreUnderTest & { readonly store: WatchableStore };
+export type RedisUnderTest = StoreUnderTest & { readonly records: RecordStore };
 
 export type CreateStoreUnderTest = (settings: SessionSettings) => StoreUnderTest;
 
@@ -106,10 +103,8 @@ export const createRedisUnderTest = (
   let aged = 0;
   const records = createRedisRecordStore({ client, cacheBytes: 10_000_000, timeouts: TIMEOUTS, skewMs: () => aged });
   return {
-    store: {
-      ...createRecordSessionStore({ mode: 'redis', settings, store: records, unpackRound: unpack, mayKeep }),
-      ...createRedisCheck(client),
-    },
+    records,
+    store: createRecordSessionStore({ mode: 'redis', settings, store: records, unpackRound: unpack, mayKeep }),
     mode: 'redis',
     age: async (_sessionKey, ms) => {
       aged += ms;
@@ -132,19 +127,45 @@ export const createStoreLog = () => {
   return { observer, ended, failed, states };
 };
 
-/** The fall-back wrapper before a store, with an observer that remembers and the real clock, or another one. */
-export const createFallback = (
-  primary: SessionStore & Partial<WatchableStore>,
-  settings: SessionSettings,
-  options: { readonly policy?: StoreDownPolicy; readonly now?: () => number } = {},
-): { readonly store: FallbackSessionStore; readonly log: ReturnType<typeof createStoreLog> } => {
-  const now = options.now ?? ((): number => performance.now());
+type Connection = Pick<RedisClient, 'onLost' | 'onReady' | 'isReady'>;
+
+/** Records as the service asks for them, with an observer that remembers and the real clock, or another one. */
+export const createGuarded = (
+  store: RecordStore,
+  {
+    connection,
+    now = () => performance.now(),
+    onRecovered = () => undefined,
+  }: { readonly connection?: Connection; readonly now?: () => number; readonly onRecovered?: () => void } = {},
+): GuardedRecordStore & { readonly log: ReturnType<typeof createStoreLog> } => {
   const log = createStoreLog();
-  const local = createMemorySessionStore({ mode: 'local', settings, memory: roomyMemory(), now });
-  const { policy = 'local' } = options;
-  const { observer } = log;
-  const availability = createStoreAvailability({ observer, now, onRecovered: local.clear, store: primary });
-  return { store: createFallbackSessionStore({ primary, local, policy, availability }), log };
+  const guarded = guardRecordStore(store, {
+    ...{ observer: log.observer, now, onRecovered },
+    watch: ({ lost, connected }) => {
+      connection?.onLost(lost);
+      connection?.onReady(connected);
+    },
+    isConnected: connection?.isReady ?? (() => true),
+  });
+  return { ...guarded, log };
+};
+
+/** Sessions as the service has them in a store that can fail. */
+export const createFallback = (
+  records: RecordStore,
+  settings: SessionSettings,
+  options: { readonly policy?: StoreDownPolicy; readonly now?: () => number; readonly connection?: Connection } = {},
+): {
+  readonly store: SessionStore & { readonly isUp: () => boolean };
+  readonly log: ReturnType<typeof createStoreLog>;
+} => {
+  const { policy = 'local', now = () => performance.now() } = options;
+  const localRecords = createMemoryRecordStore({ memory: roomyMemory(), now });
+  const { records: store, availability, log } = createGuarded(records, { ...options, onRecovered: localRecords.clear });
+  const primary = createRecordSessionStore({ mode: 'redis', settings, store, unpackRound });
+  const local = createRecordSessionStore({ mode: 'local', settings, store: localRecords, unpackRound });
+  const fallback = createFallbackSessionStore({ primary, local, policy, availability });
+  return { store: { ...fallback, isUp: availability.isUp }, log };
 };
 
 /** Connections to a Redis for the tests of one file, opened before them and let go after them. */

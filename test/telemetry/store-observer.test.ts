@@ -8,9 +8,6 @@ const OPERATIONS = [
   'admit',
   'settle',
   'read',
-  'end',
-  'reset',
-  'late',
   'keyed',
   'pending',
   'rate',
@@ -56,7 +53,7 @@ test('every step that fails is counted by its reason, and logged once in ten sec
     { level: 'warn', operation: 'keyed', reason: 'readonly', msg: 'session store failed' },
   ]);
   clock.nowMs = 10_000;
-  observer.operationFailed('late', new Error('Command timed out'));
+  observer.operationFailed('settle', new Error('Command timed out'));
   expect(lines).toHaveLength(3);
 });
 

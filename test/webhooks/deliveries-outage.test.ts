@@ -2,12 +2,11 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { createFallbackDeliveries } from '#src/sessions/deliveries/fallback-deliveries.ts';
 import { createRecordDeliveries } from '#src/sessions/deliveries/record-deliveries.ts';
 import { createRedisClient } from '#src/sessions/redis-client.ts';
-import { createStoreAvailability } from '#src/sessions/store-availability.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
 import { startRedisServer } from '#test/support/redis-server.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
-import { createStoreLog } from '#test/support/session-stores-under-test.ts';
+import { createGuarded } from '#test/support/session-stores-under-test.ts';
 import { startTcpProxy } from '#test/support/tcp-proxy.ts';
 import { timeLimit } from '#test/support/time-limit.ts';
 import { createDelivery, LEASE_MS, toClaimed, toOnly } from './deliveries-lab.ts';
@@ -17,36 +16,22 @@ const createOutageLab = async () => {
   const server = await startRedisServer();
   const network = await startTcpProxy({ to: server.port });
   const client = createRedisClient(`redis://127.0.0.1:${network.port}`);
-  const log = createStoreLog();
-  const availability = createStoreAvailability({
-    observer: log.observer,
-    now: () => performance.now(),
-    onRecovered: () => undefined,
-    store: {
-      watch: ({ lost, back }) => {
-        client.onLost(lost);
-        client.onReady(back);
-      },
-      check: () => null,
-    },
-  });
   client.onError(() => undefined);
-  client.connect();
-  await vi.waitFor(() => expect(client.isReady()).toBe(true), { timeout: timeLimit(20_000) });
   onTestFinished(async () => {
     client.disconnect();
     network.close();
     await server.stop();
   });
-  const records = createRedisRecordStore({ client, cacheBytes: 1_000_000, timeouts: { short: 50, long: 1000 } });
+  const redis = createRedisRecordStore({ client, cacheBytes: 1_000_000, timeouts: { short: 50, long: 1000 } });
+  const { records, availability } = createGuarded(redis, { connection: client });
   const primary = createRecordDeliveries({ store: records, queue: 'one', survives: 'process' });
   const store = createFallbackDeliveries({
     primary,
     memory: createMemoryRecordStore({ memory: roomyMemory(), now: () => performance.now() }),
-    availability,
-    onRefused: () => undefined,
     onEvicted: () => undefined,
   });
+  client.connect();
+  await vi.waitFor(() => expect(client.isReady()).toBe(true), { timeout: timeLimit(20_000) });
   return { server, network, store, primary, isUp: availability.isUp };
 };
 

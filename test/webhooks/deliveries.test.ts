@@ -5,13 +5,12 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { createStoreMemory } from '#src/memory/store-memory.ts';
 import { createFallbackDeliveries } from '#src/sessions/deliveries/fallback-deliveries.ts';
 import { createRecordDeliveries } from '#src/sessions/deliveries/record-deliveries.ts';
-import { createStoreAvailability } from '#src/sessions/store-availability.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 import type { RecordStore } from '#src/store/record-store.ts';
 import { createSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
 import type { Delivery, DeliveryStore } from '#src/webhooks/delivery-store.ts';
 import { openMemoryRecords, openRedisRecords, openSqliteRecords } from '#test/support/record-stores-under-test.ts';
-import { createManualClock, createStoreLog, useRedis } from '#test/support/session-stores-under-test.ts';
+import { createManualClock, useRedis } from '#test/support/session-stores-under-test.ts';
 import { createDelivery, LEASE_MS, toClaimed, toOnly } from './deliveries-lab.ts';
 
 const redis = useRedis();
@@ -49,15 +48,11 @@ const createInRedis = (): StoreUnderTest => {
 };
 
 const createWithFallback = (): StoreUnderTest => {
-  const { observer } = createStoreLog();
-  const now = (): number => performance.now();
   const { one, pass } = createPair();
   return {
     store: createFallbackDeliveries({
       primary: one,
       memory: openMemoryRecords().store,
-      availability: createStoreAvailability({ observer, now, onRecovered: () => undefined }),
-      onRefused: () => undefined,
       onEvicted: () => undefined,
     }),
     pass,

@@ -124,6 +124,7 @@ const UNCONFIRMED_MS = 60_000;
 export const callKind: Kind<StoredCall, Map<string, string>> = {
   ...NO_LIST,
   name: 'call',
+  operations: { short: 'pending', long: 'pending' },
   memory: { records: 'pending', lists: null },
   // Arguments and results may be large, and a process knows most of the calls that it does not hold no more.
   knownPart: 0.1,
@@ -207,3 +208,23 @@ export const createCall = (spec: CallSpec, now: number): Call => ({
   progress: null,
   result: null,
 });
+
+/** Whether this lease may end the call: a late end replaces only a result that says that nobody knows how it ended. */
+export const mayEnd = (call: Call, fence: number, how: CommitKind): boolean =>
+  call.state === 'ended' ? how.late && call.unknown : call.fence === fence;
+
+/** Ends the call. */
+export const endCall = (call: Call, result: string, { unknown }: CommitKind, now: number): void => {
+  call.state = 'ended';
+  call.endedAt = now;
+  call.leaseEndsAt = 0;
+  call.unknown = unknown;
+  call.result = result;
+  // What it was asked with is not asked for again.
+  if (call.spec !== null) call.spec = { ...call.spec, arguments: '' };
+};
+
+/** What was forced stays forced. */
+export const markCancelled = (call: Call, how: Exclude<CancelRequest, 'no'>): void => {
+  if (call.state !== 'ended' && call.cancel !== 'forced') call.cancel = how;
+};

@@ -1,6 +1,6 @@
 import type { CallSpec } from '../../executor/pending-calls.ts';
-import { KEPT_BELOW_PERCENT, type MayKeep } from '../../executor/store-observer.ts';
 import type { Decide, RecordStore, Records } from '../../store/record-store.ts';
+import { KEPT_BELOW_PERCENT, type MayKeep } from '../../store/store-observer.ts';
 import { createResultCap, withoutRoom } from '../keyed/keyed-results.ts';
 import {
   BRIEF_FIELDS,
@@ -14,9 +14,12 @@ import {
   type Creation,
   callKind,
   createCall,
+  endCall,
   findHeld,
   HEAD_FIELDS,
   holderOf,
+  markCancelled,
+  mayEnd,
   type StoredCall,
   toCallRecord,
   VERSION_FIELDS,
@@ -148,13 +151,14 @@ class StoredCallRecords {
    * are taken out by who finds them: another try of the batch may have entered it again.
    */
   async withdraw(key: string): Promise<void> {
-    const isCancelled = await this.#update(key, (stored) => {
+    const take = (stored: StoredCall): boolean => {
       const { call } = stored;
       if (call?.tries !== 1) return false;
       if (call.fence === 0) stored.call = null;
       else markCancelled(call, 'asked');
       return call.fence > 0;
-    });
+    };
+    const isCancelled = await this.#calls.update(key, take, 'always');
     if (isCancelled) this.#options.signals.publish(key);
   }
 
@@ -234,13 +238,14 @@ class StoredCallRecords {
     lease: CallLease,
     progress: CallProgress | null,
   ): Promise<{ readonly state: 'held' | 'lost'; readonly cancel: CancelRequest }> {
-    const renewed = await this.#update(lease.key, (stored, now) => {
+    const hold: Decide<StoredCall, Awaited<ReturnType<CallRecords['renew']>>> = (stored, now) => {
       const call = findHeld(stored, lease);
-      if (call === null) return { state: 'lost', cancel: 'no' } as const;
+      if (call === null) return { state: 'lost', cancel: 'no' };
       call.leaseEndsAt = now + this.leaseMs;
       call.progress = progress ?? call.progress;
-      return { state: 'held', cancel: call.cancel } as const;
-    });
+      return { state: 'held', cancel: call.cancel };
+    };
+    const renewed = await this.#calls.update(lease.key, hold, 'always');
     if (renewed.state === 'held' && progress !== null) this.#options.signals.publish(lease.key);
     return renewed;
   }
@@ -266,13 +271,14 @@ class StoredCallRecords {
    */
   async commit({ key, fence }: CallLease, uncapped: string, how: CommitKind): Promise<'held' | 'lost'> {
     const result = this.#cap(uncapped);
-    const ended = await this.#update(key, ({ call }, now): Pick<Call, 'spec'> | null => {
+    const toEnded: Decide<StoredCall, Pick<Call, 'spec'> | null> = ({ call }, now) => {
       if (call === null) return null;
       const isAgain = call.state === 'ended' && call.fence === fence && call.result === result;
       if (!isAgain && !mayEnd(call, fence, how)) return null;
-      if (!isAgain) end(call, result, how, now);
+      if (!isAgain) endCall(call, result, how, now);
       return { spec: call.spec };
-    });
+    };
+    const ended = await this.#calls.update(key, toEnded, 'always');
     if (ended === null) return 'lost';
     this.#options.signals.publish(key);
     if (ended.spec === null) return 'held';
@@ -378,23 +384,5 @@ class StoredCallRecords {
 }
 
 const EXISTS: Creation = { kind: 'exists' };
-
-const mayEnd = (call: Call, fence: number, how: CommitKind): boolean =>
-  call.state === 'ended' ? how.late && call.unknown : call.fence === fence;
-
-const end = (call: Call, result: string, { unknown }: CommitKind, now: number): void => {
-  call.state = 'ended';
-  call.endedAt = now;
-  call.leaseEndsAt = 0;
-  call.unknown = unknown;
-  call.result = result;
-  // What it was asked with is not asked for again.
-  if (call.spec !== null) call.spec = { ...call.spec, arguments: '' };
-};
-
-/** What was forced stays forced. */
-const markCancelled = (call: Call, how: Exclude<CancelRequest, 'no'>): void => {
-  if (call.state !== 'ended' && call.cancel !== 'forced') call.cancel = how;
-};
 
 const ignore = (): void => undefined;

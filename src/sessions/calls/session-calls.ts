@@ -24,6 +24,7 @@ const toField = ([key, { enteredAt, fingerprint }]: readonly [string, Entry]): [
 const sessionCallsKind: Kind<ListedCalls, Map<string, string>> = {
   ...NO_LIST,
   name: 'calls',
+  operations: { short: 'pending', long: 'pending' },
   // As many as there are pending calls at most, whose number is bounded.
   memory: { records: null, lists: null },
   // Longer than any call is pending: it takes a day at most.

@@ -41,6 +41,7 @@ export const createMessageKind = (
   onForgotten: (message: StoredMessage) => void,
 ): Kind<StoredMessage, Map<string, string>> => ({
   name: 'message',
+  operations: { short: 'webhook', long: 'webhook' },
   memory: { records: 'webhooks', lists: null },
   ttlMs: TTL_MS,
   create: () => ({ head: null, body: null }),
@@ -98,6 +99,7 @@ const WAITING_BYTES = 200;
 /** A field a message. It is one process's, so that its state is known there and is hardly ever read. */
 export const queueKind: Kind<Queue, null> = {
   name: 'queue',
+  operations: { short: 'webhook', long: 'webhook' },
   // Bounded by how many may wait.
   memory: { records: null, lists: null },
   ttlMs: TTL_MS,
@@ -138,6 +140,7 @@ const toEndpointTexts = ({ queues, disabled }: Endpoint): Map<string, string> =>
 
 export const endpointKind: Kind<Endpoint, Map<string, string>> = {
   name: 'endpoint',
+  operations: { short: 'webhook', long: 'webhook' },
   memory: { records: null, lists: null },
   ttlMs: TTL_MS,
   create: () => ({ queues: new Map(), disabled: null }),

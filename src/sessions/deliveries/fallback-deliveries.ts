@@ -7,7 +7,6 @@ import {
   type DeliveryStore,
   NO_CLAIM,
 } from '../../webhooks/delivery-store.ts';
-import { attemptCommand, type StoreAvailability } from '../store-availability.ts';
 import { createRecordDeliveries } from './record-deliveries.ts';
 
 // Of messages that were sent while the store was away. Forgotten, one is sent twice.
@@ -21,22 +20,14 @@ export const createFallbackDeliveries = (options: {
   readonly primary: DeliveryStore;
   /** Of this process. */
   readonly memory: RecordStore;
-  readonly availability: Pick<StoreAvailability, 'attempt'>;
-  /** Called for commands that the store answered with an error of its own. */
-  readonly onRefused: (error: unknown) => void;
   /** Called for messages that the memory of this process has had no room for. */
   readonly onEvicted: (delivery: Delivery) => void;
 }): DeliveryStore => {
-  const { primary, memory, availability, onRefused, onEvicted } = options;
+  const { primary, memory, onEvicted } = options;
   const local = createRecordDeliveries({ store: memory, queue: LOCAL, survives: 'nothing', onEvicted });
   const settled = new Set<string>();
-  const ask = async <Answer>(what: 'reads' | 'writes', command: () => Promise<Answer>): Promise<Answer | null> => {
-    const reply = await attemptCommand(availability, 'webhook', what, command);
-    if (reply.kind === 'refused') onRefused(reply.error);
-    return reply.kind === 'answered' ? reply.answer : null;
-  };
   const removeFromPrimary = async (delivery: ClaimedDelivery): Promise<void> => {
-    if ((await ask('writes', () => primary.remove(delivery).then(done))) === true) {
+    if (await primary.remove(delivery).then(isDone, isNotDone)) {
       settled.delete(delivery.id);
       return;
     }
@@ -45,7 +36,7 @@ export const createFallbackDeliveries = (options: {
     if (settled.size > MOST_SETTLED && oldest !== undefined) settled.delete(oldest);
   };
   const claimFromPrimary = async (endpoint: string, most: number, leaseMs: number): Promise<Claim> => {
-    const claim = await ask('reads', () => primary.claim(endpoint, most, leaseMs));
+    const claim = await primary.claim(endpoint, most, leaseMs).catch(orNull);
     if (claim === null) return NO_CLAIM;
     const sent = claim.deliveries.filter(({ id }) => settled.has(id));
     await Promise.all(sent.map(removeFromPrimary));
@@ -53,7 +44,7 @@ export const createFallbackDeliveries = (options: {
   };
   return {
     // One whose answer was lost may be kept twice, and is then sent twice under one id.
-    add: async (delivery) => (await ask('writes', () => primary.add(delivery))) ?? local.add(delivery),
+    add: async (delivery) => (await primary.add(delivery).catch(orNull)) ?? local.add(delivery),
     claim: async (endpoint, most, leaseMs) => {
       const here = await local.claim(endpoint, most, leaseMs);
       const left = most - here.deliveries.length;
@@ -62,18 +53,18 @@ export const createFallbackDeliveries = (options: {
     reschedule: async (delivery, delayMs) => {
       if (delivery.queue === LOCAL) await local.reschedule(delivery, delayMs);
       // Where the store is away the message is due again when its lease is over.
-      else await ask('writes', () => primary.reschedule(delivery, delayMs));
+      else await primary.reschedule(delivery, delayMs).catch(orNull);
     },
     remove: (delivery) => (delivery.queue === LOCAL ? local.remove(delivery) : removeFromPrimary(delivery)),
     disable: async (endpoint, version) => {
       await local.disable(endpoint, version);
-      await ask('writes', () => primary.disable(endpoint, version));
+      await primary.disable(endpoint, version).catch(orNull);
     },
     close: async () => {
       const lost: Delivery[] = [];
       for (const delivery of await local.close())
-        if ((await ask('writes', () => primary.add(delivery))) !== 'kept') lost.push(delivery);
-      await ask('writes', () => primary.close());
+        if ((await primary.add(delivery).catch(orNull)) !== 'kept') lost.push(delivery);
+      await primary.close().catch(orNull);
       return lost;
     },
   };
@@ -82,4 +73,6 @@ export const createFallbackDeliveries = (options: {
 // No queue of a store that can fail is called so.
 const LOCAL = 'outage';
 
-const done = (): true => true;
+const isDone = (): boolean => true;
+const isNotDone = (): boolean => false;
+const orNull = (): null => null;

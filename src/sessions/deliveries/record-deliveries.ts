@@ -1,5 +1,5 @@
-import type { MayKeep } from '../../executor/store-observer.ts';
 import type { Decide, RecordStore, Records } from '../../store/record-store.ts';
+import type { MayKeep } from '../../store/store-observer.ts';
 import {
   addUp,
   type Claim,

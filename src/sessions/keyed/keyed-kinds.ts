@@ -64,6 +64,7 @@ const createRecord = (): KeyedRecord => ({
 export const keyedKind: Kind<KeyedRecord, Map<string, string>> = {
   ...NO_LIST,
   name: 'keyed',
+  operations: { short: 'keyed', long: 'keyed' },
   memory: { records: 'marks', lists: null, pinned: 'leases' },
   knownPart: 0.25,
   values: {
@@ -145,6 +146,7 @@ const OWN_BYTES = 100;
 export const answerKind: Kind<AnswerRecord, Map<string, string>> = {
   ...NO_LIST,
   name: 'answer',
+  operations: { short: 'keyed', long: 'keyed' },
   memory: { records: 'answers', lists: null },
   // It is written once, and read as it is in the store.
   knownPart: 0.01,

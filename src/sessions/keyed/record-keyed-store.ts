@@ -1,8 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import type { EarlierCall, HeldRecord, KeyedBatch, KeyedStore, ResultToKeep } from '../../executor/keyed-store.ts';
-import type { MayKeep } from '../../executor/store-observer.ts';
+import type {
+  EarlierCall,
+  HeldRecord,
+  KeyedBatch,
+  KeyedStore,
+  Opening,
+  ResultToKeep,
+} from '../../executor/keyed-store.ts';
 import type { StoreMemory } from '../../memory/store-memory.ts';
 import type { Decide, RecordStore, Records } from '../../store/record-store.ts';
+import type { MayKeep } from '../../store/store-observer.ts';
 import {
   type AnswerRecord,
   answerKind,
@@ -30,7 +37,7 @@ type Options = {
 // A record that could fill the memory for results alone would leave no other its own.
 const RECORDS_AT_LEAST = 4;
 
-/** Records of keyed batches in any store of records: each step is one decision on the record. */
+/** Records of keyed batches in any store of records: each step is one decision on the record. `open` and `find` never reject. */
 export const createRecordKeyedStore = ({
   store,
   durability,
@@ -46,11 +53,10 @@ export const createRecordKeyedStore = ({
     open: async (batch) => {
       const id = randomUUID();
       // That no other try holds the record is true at once. The mark of the first write, or the commit, waits for the file.
-      const claim = await records.update(
-        batch.recordKey,
-        (record, now) => claimRecord(record, batch, id, now),
-        'claim',
+      const claim = await orAway(() =>
+        records.update(batch.recordKey, (record, now) => claimRecord(record, batch, id, now), 'claim'),
       );
+      if (claim === AWAY) return findComplete(records, batch);
       if (claim.kind === 'complete') {
         await remember(answers, batch, claim.life, []);
         return { kind: 'complete', results: claim.results };
@@ -59,17 +65,42 @@ export const createRecordKeyedStore = ({
       const cap = createResultCap(toResults(claim.earlier), { maxResultBytes, maxRecordBytes });
       return { kind: 'held', record: new Hold({ ...claim, batch, id, cap, records, answers, mayKeep }) };
     },
-    find: async (requestKey) => {
-      const answer = await answers.read(requestKey, (state) => state.answer);
-      if (answer === null) return null;
-      const own = new Map(answer.own);
-      return records.read(answer.record, ({ life, calls }) =>
-        life === answer.life
-          ? readResults(answer.calls, (index) => own.get(index) ?? toResult(calls.get(index)))
-          : null,
-      );
-    },
+    find: (requestKey) =>
+      orAway(async () => {
+        const answer = await answers.read(requestKey, (state) => state.answer);
+        if (answer === null) return null;
+        const own = new Map(answer.own);
+        return records.read(answer.record, ({ life, calls }) =>
+          life === answer.life
+            ? readResults(answer.calls, (index) => own.get(index) ?? toResult(calls.get(index)))
+            : null,
+        );
+      }),
   };
+};
+
+/** What a store that takes no writes still says. */
+const findComplete = async (
+  records: Records<KeyedRecord>,
+  { recordKey, body, calls }: KeyedBatch,
+): Promise<Opening> => {
+  const read = (record: KeyedRecord) => (record.body === body ? readCommitted(record, calls) : null);
+  const results = await orAway(() => records.read(recordKey, read));
+  return results === null || results === AWAY ? { kind: 'unavailable' } : { kind: 'complete', results };
+};
+
+/** All results, once a try has committed them; null: there are some to come. */
+const readCommitted = (record: KeyedRecord, calls: number): readonly string[] | null =>
+  record.committer === '' ? null : readResults(calls, (index) => toResult(record.calls.get(index)));
+
+const AWAY = 'unavailable';
+
+const orAway = async <Answer>(ask: () => Answer | Promise<Answer>): Promise<Answer | typeof AWAY> => {
+  try {
+    return await ask();
+  } catch (_failed) {
+    return AWAY;
+  }
 };
 
 const toResult = (text: string | undefined): string | null => (text === undefined || text === STARTED ? null : text);
@@ -91,7 +122,7 @@ const claimRecord = (record: KeyedRecord, { body, calls, answer }: KeyedBatch, i
   if (!isNew && record.body !== body) return { kind: 'other_body' } as const;
   const retryAfterMs = toLeaseLeft(record, now);
   if (retryAfterMs > 0) return { kind: 'in_flight', retryAfterMs } as const;
-  const results = record.committer === '' ? null : readResults(calls, (index) => toResult(record.calls.get(index)));
+  const results = readCommitted(record, calls);
   if (results !== null) return { kind: 'complete', results, life: record.life } as const;
   if (isNew) {
     record.life = id;
@@ -158,12 +189,19 @@ class Hold implements HeldRecord {
     this.mayBePending = parts.mayBePending;
   }
 
-  readonly start = (index: number): Promise<'held' | 'lost'> =>
-    this.#update((record, now) => {
-      const state = renewHold(record, this.#try.id, now);
-      if (state === 'held' && !record.calls.has(index)) setCall(record, index, STARTED);
-      return state;
-    });
+  // The one step that a store which is away is not asked for: the call then does not run.
+  readonly start = async (index: number): Promise<'held' | 'lost'> => {
+    const { batch, id, records } = this.#try;
+    return records.update(
+      batch.recordKey,
+      (record, now) => {
+        const state = renewHold(record, id, now);
+        if (state === 'held' && !record.calls.has(index)) setCall(record, index, STARTED);
+        return state;
+      },
+      'long',
+    );
+  };
 
   readonly renew = (): Promise<'held' | 'lost'> => this.#update((record, now) => renewHold(record, this.#try.id, now));
 
@@ -198,7 +236,7 @@ class Hold implements HeldRecord {
   };
 
   async #update<Result>(decide: Decide<KeyedRecord, Result>): Promise<Result> {
-    return this.#try.records.update(this.#try.batch.recordKey, decide, 'long');
+    return this.#try.records.update(this.#try.batch.recordKey, decide, 'always');
   }
 
   #mayKeep(): boolean {
@@ -271,7 +309,7 @@ const remember = (
   const note = (state: AnswerRecord): void => {
     if ((state.answer?.record ?? recordKey) === recordKey) state.answer = answer;
   };
-  const update = async (): Promise<void> => answers.update(requestKey, note, 'long');
+  const update = async (): Promise<void> => answers.update(requestKey, note, 'always');
   return update().then(
     () => 'kept',
     () => 'away',

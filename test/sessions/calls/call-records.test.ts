@@ -2,13 +2,12 @@ import type { Redis } from 'ioredis';
 import { afterAll, beforeAll } from 'vitest';
 import type { RedisSubscription } from '#src/sessions/redis-client.ts';
 import {
-  createCallFallback,
   createMemoryCallsUnderTest,
   createRedisCallsUnderTest,
   createSqliteCallsUnderTest,
   subscribeTo,
 } from '#test/support/call-records-under-test.ts';
-import { connectToRedis, useRedis } from '#test/support/session-stores-under-test.ts';
+import { connectToRedis, createGuarded, useRedis } from '#test/support/session-stores-under-test.ts';
 import { describeCallRecords } from './describe-call-records.ts';
 
 const redis = useRedis();
@@ -32,7 +31,6 @@ describeCallRecords('SQLite', createSqliteCallsUnderTest);
 
 describeCallRecords('Redis', async (terms) => createRedisCallsUnderTest(redis(), await subscription(), terms));
 
-describeCallRecords('the fall-back over Redis', async (terms) => {
-  const subject = await createRedisCallsUnderTest(redis(), await subscription(), terms);
-  return { ...subject, records: createCallFallback(subject.records).records };
-});
+describeCallRecords('Redis, as the service asks it', async (terms) =>
+  createRedisCallsUnderTest(redis(), await subscription(), terms, (store) => createGuarded(store).records),
+);

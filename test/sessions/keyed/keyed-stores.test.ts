@@ -1,11 +1,10 @@
 import { describeKeyedStore } from '#test/sessions/promises/describe-keyed-store.ts';
 import {
-  createKeyedFallback,
   createMemoryKeyedUnderTest,
   createRedisKeyedUnderTest,
   createSqliteKeyedUnderTest,
 } from '#test/support/keyed-stores-under-test.ts';
-import { toRedisClient, useRedis } from '#test/support/session-stores-under-test.ts';
+import { createGuarded, toRedisClient, useRedis } from '#test/support/session-stores-under-test.ts';
 
 const redis = useRedis();
 
@@ -17,7 +16,6 @@ describeKeyedStore('SQLite, read anew for each step', (terms) => createSqliteKey
 
 describeKeyedStore('Redis', (terms) => createRedisKeyedUnderTest(toRedisClient(redis()), terms));
 
-describeKeyedStore('the fall-back over Redis', (terms) => {
-  const subject = createRedisKeyedUnderTest(toRedisClient(redis()), terms);
-  return { ...subject, store: createKeyedFallback(subject.store).store };
-});
+describeKeyedStore('Redis, as the service asks it', (terms) =>
+  createRedisKeyedUnderTest(toRedisClient(redis()), terms, undefined, (store) => createGuarded(store).records),
+);

@@ -1,23 +1,14 @@
 /**
- * The steps a session store takes, `rate`: a request of a caller is counted, `page`: the token of a page, `webhook`: a
- * message on its way, `pending`: a pending call, and `space`: how full it is.
+ * What the store is asked for. `admit` and `settle`: a round of a session begins, and ends, `keyed`: an idempotency record,
+ * `pending`: a pending call, `page`: the token of a page, `webhook`: a message on its way, `rate`: a request of a caller is
+ * counted, `read`: anything is looked up, `space`: how full it is, and `connect`: whether it serves at all.
  */
-export type StoreOperation =
-  | 'connect'
-  | 'admit'
-  | 'settle'
-  | 'read'
-  | 'end'
-  | 'reset'
-  | 'late'
-  | 'keyed'
-  | 'pending'
-  | 'rate'
-  | 'page'
-  | 'webhook'
-  | 'space';
+export const STORE_OPERATIONS = [
+  ...(['connect', 'admit', 'settle', 'read', 'keyed', 'pending', 'rate', 'page', 'webhook', 'space'] as const),
+];
+export type StoreOperation = (typeof STORE_OPERATIONS)[number];
 
-/** Watches the session store: how long it takes, why it fails, whether it serves. Must not throw. */
+/** Watches the store: how long it takes, why it fails, whether it serves. Must not throw. */
 export type StoreObserver = {
   readonly operationEnded: (operation: StoreOperation, durationMs: number) => void;
   readonly operationFailed: (operation: StoreOperation, error: unknown) => void;

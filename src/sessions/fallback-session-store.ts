@@ -1,0 +1,108 @@
+import {
+  type Admission,
+  type Budget,
+  type Permit,
+  type Round,
+  type SessionStore,
+  StoreUnavailableError,
+  type ToolOutcome,
+} from '../executor/session-store.ts';
+import type { StoreAvailability } from '../store/store-availability.ts';
+import { NO_TICKET } from './late-rounds.ts';
+
+/** What happens to sessions while the shared store is away: counted in this process, not counted, or calls refused. */
+export type StoreDownPolicy = 'local' | 'open' | 'closed';
+
+/**
+ * Stands before a store that can fail: while it is away the policy decides, and no batch notices more than that. A
+ * round settles in the store that admitted it or nowhere. What was asked for and cannot be done rejects with
+ * `StoreUnavailableError`: ending, resetting, and, unless the policy is `local`, reading.
+ */
+export const createFallbackSessionStore = (options: {
+  readonly primary: SessionStore;
+  /** To be cleared when the primary store is back. */
+  readonly local: SessionStore;
+  readonly policy: StoreDownPolicy;
+  readonly availability: Pick<StoreAvailability, 'awaySince'>;
+}): SessionStore => {
+  const { primary, local, policy, availability } = options;
+  const admitWhileAway = {
+    local: (round: Round) => local.admit(round),
+    open: (round: Round) => admitUncounted(round, { decision: 'free', budget: null }),
+    closed: (round: Round) => admitUncounted(round, { decision: 'unavailable' }),
+  }[policy];
+  return {
+    admit: async (round) => {
+      try {
+        return settleWhileUp(await primary.admit(round));
+      } catch (_failed) {
+        return admitWhileAway(round);
+      }
+    },
+    // What was let in while the store was away is settled nowhere: its ticket names a session of another store.
+    resume: (late) => settleWhileUp(primary.resume(late)),
+    read: async (sessionKey) => {
+      const since = availability.awaySince();
+      if (since === null) return primary.read(sessionKey).catch(rethrow);
+      if (policy !== 'local') throw new StoreUnavailableError('The session store is unavailable.');
+      return { ...(await local.read(sessionKey)), since };
+    },
+    end: (sessionKey) => primary.end(sessionKey).catch(rethrow),
+    reset: (sessionKey, tool) => primary.reset(sessionKey, tool).catch(rethrow),
+  };
+};
+
+const rethrow = (cause: unknown): never => {
+  throw new StoreUnavailableError('The session store is unavailable.', { cause });
+};
+
+/** The round without a store that fails: what it could not settle is estimated. */
+const settleWhileUp = (admission: Admission): Admission => ({
+  mode: admission.mode,
+  scope: admission.scope,
+  step: admission.step,
+  permits: admission.permits,
+  verdicts: admission.verdicts,
+  ticketOf: (tool) => admission.ticketOf(tool),
+  settle: async (report) => {
+    try {
+      return await admission.settle(report);
+    } catch (_failed) {
+      return estimateBudgets(admission, report.outcomes);
+    }
+  },
+  addLate: (json) => admission.addLate(json).catch(ignore),
+});
+
+const ignore = (): void => undefined;
+
+const admitUncounted = (round: Round, permit: Permit): Admission => ({
+  mode: 'local',
+  scope: 'session',
+  step: 0,
+  permits: new Map(round.tools.map(({ name }) => [name, permit])),
+  verdicts: [],
+  ticketOf: () => NO_TICKET,
+  settle: () => new Map(),
+  addLate: async () => undefined,
+});
+
+// A time-out means "maybe applied", so it is never sent again. What the caller reads is then the likeliest: applied.
+const estimateBudgets = (admission: Admission, outcomes: readonly ToolOutcome[]): ReadonlyMap<string, Budget> => {
+  const budgets = new Map<string, Budget>();
+  for (const outcome of outcomes) {
+    const permit = admission.permits.get(outcome.name);
+    if (permit === undefined || permit.decision === 'unavailable' || permit.budget === null) continue;
+    budgets.set(outcome.name, estimateBudget(permit.budget, permit.decision, outcome));
+  }
+  return budgets;
+};
+
+const estimateBudget = (budget: Budget, decision: Permit['decision'], outcome: ToolOutcome): Budget => {
+  const { failed, succeeded, interrupted } = outcome;
+  if (decision === 'denied' || decision === 'idle') return budget;
+  const reserved = decision === 'retry' ? 1 : 0;
+  if (failed && !succeeded) return { ...budget, failures: budget.failures + 1, used: budget.used + reserved };
+  if (interrupted && !succeeded) return budget;
+  return { ...budget, remaining: budget.remaining + reserved };
+};
