@@ -1,5 +1,5 @@
 import type { CallSpec } from '../../executor/pending-calls.ts';
-import type { Kind, RecordStore } from '../../store/record-store.ts';
+import type { Decide, Kind, RecordStore } from '../../store/record-store.ts';
 import { NO_LIST, toChanges, toOwnFields } from '../record-fields.ts';
 import { type Creation, RESULT_TTL_MS } from './call-kind.ts';
 
@@ -53,16 +53,7 @@ const MOST_TRIES = 4;
 type Entered = 'known' | 'entered' | Exclude<Creation, { kind: 'created' | 'exists' }>;
 
 /** Where the calls of each session are found that have not ended, and the same call. The record of a call is the truth. */
-export type SessionCalls = {
-  /** Enters a call before its record is made; `full` and `same`: it is not entered. */
-  readonly enter: (key: string, spec: CallSpec) => Promise<Entered>;
-  /** Enters a call that a worker has taken: the store may have lost the list. Best effort, and waits for nothing. */
-  readonly enterAgain: (key: string, spec: CallSpec) => void;
-  /** Takes out a call that has ended. Best effort, and waits for nothing. */
-  readonly leave: (key: string, spec: Pick<CallSpec, 'sessionKey'>) => void;
-  readonly list: (sessionKey: string) => Promise<readonly string[]>;
-  readonly findSame: (sessionKey: string, fingerprint: string) => Promise<string | null>;
-};
+export type SessionCalls = ReturnType<typeof createSessionCalls>;
 
 const decideEntry = (
   calls: ListedCalls,
@@ -76,20 +67,21 @@ const decideEntry = (
   return 'entered';
 };
 
-type Listed = Entry & { readonly key: string; readonly now: number };
-type Looked = { readonly one: Listed; readonly state: Peeked };
+/** `isNew`: its record may be on its way. */
+type Listed = Entry & { readonly key: string; readonly isNew: boolean };
+type Looked = Listed & { readonly state: Peeked };
 
 /** Oldest first. */
 const toListed = (calls: ListedCalls, now: number): readonly Listed[] =>
-  [...calls].map(([key, entry]) => ({ key, ...entry, now })).toSorted((one, other) => one.enteredAt - other.enteredAt);
+  [...calls]
+    .map(([key, entry]) => ({ key, ...entry, isNew: Math.abs(now - entry.enteredAt) < MAKING_MS }))
+    .toSorted((one, other) => one.enteredAt - other.enteredAt);
 
-const isLive = (state: Peeked): boolean => state === 'held' || state === 'waiting';
+const isLive = ({ state }: Looked): boolean => state === 'held' || state === 'waiting';
 
-const isOver = (looked: Looked): boolean =>
-  looked.state === 'ended' || (looked.state === 'gone' && !isBeingMade(looked));
+const isBeingMade = ({ isNew, state }: Looked): boolean => state === 'unconfirmed' || (state === 'gone' && isNew);
 
-const isBeingMade = ({ one, state }: Looked): boolean =>
-  state === 'unconfirmed' || (state === 'gone' && Math.abs(one.now - one.enteredAt) < MAKING_MS);
+const isOver = ({ isNew, state }: Looked): boolean => state === 'ended' || (state === 'gone' && !isNew);
 
 export const createSessionCalls = ({
   store,
@@ -103,33 +95,31 @@ export const createSessionCalls = ({
   readonly peek: (key: string) => Promise<Peeked>;
   /** How long is waited for a call that is being made. */
   readonly makingPauseMs: number;
-}): SessionCalls => {
+}) => {
   const records = store.open(sessionCallsKind);
   const full: Entered = { kind: 'full', of: 'session', limit: most };
+  const update = async <Result>(sessionKey: string, decide: Decide<ListedCalls, Result>): Promise<Result> =>
+    records.update(sessionKey, decide, 'long');
   const read = async (sessionKey: string): Promise<readonly Listed[]> =>
     (await records.read(sessionKey, toListed)) ?? [];
-  const remove = async (sessionKey: string, keys: readonly string[]): Promise<void> =>
-    records.update(
-      sessionKey,
-      (calls) => {
-        for (const key of keys) calls.delete(key);
-      },
-      'long',
-    );
+  const look = async (one: Listed): Promise<Looked> => ({ ...one, state: await peek(one.key) });
+  const remove = (sessionKey: string, keys: readonly string[]): Promise<void> =>
+    update(sessionKey, (calls) => {
+      for (const key of keys) calls.delete(key);
+    });
   /** Those that have not ended, with their states; the others are taken out. */
   const heal = async (sessionKey: string): Promise<readonly Looked[]> => {
-    const listed = await read(sessionKey);
-    const looked = await Promise.all(listed.map(async (one) => ({ one, state: await peek(one.key) })));
-    const over = looked.filter(isOver).map(({ one }) => one.key);
+    const looked = await Promise.all((await read(sessionKey)).map(look));
+    const over = looked.filter(isOver).map(({ key }) => key);
     if (over.length > 0) await remove(sessionKey, over);
     return looked.filter((each) => !isOver(each));
   };
   /** Whether it is pending. One that is being made is waited for: whoever makes it needs two steps more. */
   const isPending = async (one: Listed): Promise<boolean> => {
-    const state = await peek(one.key);
-    if (!isBeingMade({ one, state })) return isLive(state);
+    const looked = await look(one);
+    if (!isBeingMade(looked)) return isLive(looked);
     await new Promise((resolve) => setTimeout(resolve, makingPauseMs));
-    return isLive(await peek(one.key));
+    return isLive(await look(one));
   };
   const findSame = async (sessionKey: string, fingerprint: string): Promise<string | null> => {
     for (const one of await read(sessionKey))
@@ -139,7 +129,7 @@ export const createSessionCalls = ({
   const enter = async (key: string, spec: CallSpec, sessionKey: string, tries = 1): Promise<Entered> => {
     // At last the same call is being made for longer than that takes: whoever made it has died.
     const entry = { key, fingerprint: spec.fingerprint, most, how: tries < MOST_TRIES ? 'alone' : 'beside' } as const;
-    const entered = await records.update(sessionKey, (calls, now) => decideEntry(calls, entry, now), 'long');
+    const entered = await update(sessionKey, (calls, now) => decideEntry(calls, entry, now));
     if (entered === 'known' || entered === 'entered') return entered;
     if (entered === 'full' && tries > 1) return full;
     const same = await findSame(sessionKey, spec.fingerprint);
@@ -147,21 +137,22 @@ export const createSessionCalls = ({
     await heal(sessionKey);
     return enter(key, spec, sessionKey, tries + 1);
   };
-  const tryTo = (act: () => Promise<unknown>): void => void act().then(ignore, ignore);
   return {
-    enter: async (key, spec) => (spec.sessionKey === null ? 'known' : enter(key, spec, spec.sessionKey)),
-    enterAgain: (key, { sessionKey, fingerprint }) => {
+    /** Enters a call before its record is made; `full` and `same`: it is not entered. */
+    enter: async (key: string, spec: CallSpec): Promise<Entered> =>
+      spec.sessionKey === null ? 'known' : enter(key, spec, spec.sessionKey),
+    /** Enters a call that a worker has taken: the store may have lost the list. Best effort, and waits for nothing. */
+    enterAgain: (key: string, { sessionKey, fingerprint }: CallSpec): void => {
       if (sessionKey === null) return;
       const entry = { key, fingerprint, most: Number.POSITIVE_INFINITY, how: 'beside' } as const;
-      tryTo(async () => records.update(sessionKey, (calls, now) => decideEntry(calls, entry, now), 'long'));
+      void update(sessionKey, (calls, now) => decideEntry(calls, entry, now)).then(ignore, ignore);
     },
-    leave: (key, { sessionKey }) => {
-      if (sessionKey !== null) tryTo(() => remove(sessionKey, [key]));
+    /** Takes out a call that has ended. Best effort, and waits for nothing. */
+    leave: (key: string, { sessionKey }: Pick<CallSpec, 'sessionKey'>): void => {
+      if (sessionKey !== null) void remove(sessionKey, [key]).then(ignore, ignore);
     },
-    list: async (sessionKey) => {
-      const looked = await heal(sessionKey);
-      return looked.filter(({ state }) => isLive(state)).map(({ one }) => one.key);
-    },
+    list: async (sessionKey: string): Promise<readonly string[]> =>
+      (await heal(sessionKey)).filter(isLive).map(({ key }) => key),
     findSame,
   };
 };
