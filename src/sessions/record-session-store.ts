@@ -48,6 +48,9 @@ type Options = {
   readonly mayKeep: MayKeep;
 };
 
+/** Sessions and the records that they are. */
+export type RecordSessionStore = SessionStore & { readonly records: Records<StoredSession> };
+
 /** Sessions as records of a store: each step is one decision. The embedded stores answer at once. */
 export const createRecordSessionStore = ({
   store,
@@ -55,12 +58,13 @@ export const createRecordSessionStore = ({
 }: Omit<Options, 'sessions' | 'mayKeep'> & {
   readonly store: RecordStore;
   readonly mayKeep?: MayKeep;
-}): SessionStore => {
+}): RecordSessionStore => {
   const { mode, settings, unpackRound, mayKeep = () => true } = rest;
   const options: Options = { ...rest, mayKeep, sessions: store.open(createSessionKind(settings.ttlMs)) };
   const { sessions } = options;
   const maxLines = toMaxLines(settings);
   return {
+    records: sessions,
     admit: (round) => {
       const admitted = sessions.update(round.sessionKey, (stored, now) =>
         decideAdmission(stored, round, settings, now),

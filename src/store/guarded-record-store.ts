@@ -23,6 +23,7 @@ const guard = <State>(
   update: (key, decide, timeout = 'short') =>
     ask(timeout === 'short' ? operations.short : operations.long, timeout, () => records.update(key, decide, timeout)),
   read: (key, look, only) => ask('read', 'read', () => records.read(key, look, only)),
+  ...(records.seen === undefined ? {} : { seen: (key: string) => records.seen?.(key) ?? null }),
   list: (key, count) => ask('read', 'read', () => records.list(key, count)),
   delete: (key) => ask(operations.long, 'long', () => records.delete(key)),
 });

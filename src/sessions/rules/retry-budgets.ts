@@ -308,6 +308,25 @@ const hasNamedUnknown = (session: SessionState, round: Round, now: number): bool
   return true;
 };
 
+/**
+ * Adds what came of a round that was counted while the store was away: a failure is one more failed round, a success cleans the
+ * tool where no other round has failed since it began. Changes `session`.
+ */
+export const addLateOutcome = (
+  session: SessionState,
+  { name, failed, error, epoch }: Pick<ToolOutcome, 'name' | 'failed' | 'error'> & { readonly epoch: number },
+  now: number,
+): void => {
+  const tool = findTool(session, name);
+  if (!failed) {
+    if (tool.epoch === epoch) refresh(tool);
+    return;
+  }
+  if (tool.failures > 0) tool.used += 1;
+  countFailure(tool, error, now);
+  session.tools.set(name, tool);
+};
+
 /** Names of tools, and what each has left after a round, in turn. */
 export type RetriesLeft = readonly (string | number | null)[];
 

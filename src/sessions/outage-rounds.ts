@@ -1,0 +1,48 @@
+import type { Admission, AskedTool, RoundReport, ToolOutcome } from '../executor/session-store.ts';
+import { readTicket } from './late-rounds.ts';
+import { addLateOutcome } from './rules/retry-budgets.ts';
+import type { SessionState } from './rules/session-state.ts';
+
+/** How a round that was counted here went for one tool. */
+type LateOutcome = Pick<ToolOutcome, 'name' | 'failed' | 'succeeded' | 'error'> & {
+  /** The tool's when the round began. */
+  readonly epoch: number;
+};
+
+type Counts = Pick<SessionState, 'rounds' | 'calls' | 'callsOf'>;
+
+/** What this process has counted of a session while its store was away. */
+export class OutageRounds {
+  /** As the session was when it was seen last. */
+  readonly #before: Counts;
+  readonly #outcomes: LateOutcome[] = [];
+  readonly #failures = new Map<string, number>();
+
+  constructor({ rounds, calls, callsOf }: Counts) {
+    this.#before = { rounds, calls, callsOf: new Map(callsOf) };
+  }
+
+  /** Notes what came of a round. Of a tool at most as many failures as a session without retries left would have had. */
+  add(admission: Admission, tools: readonly AskedTool[], { outcomes }: RoundReport): void {
+    const retriesOf = new Map(tools.map(({ name, retries }) => [name, retries]));
+    for (const { name, failed, succeeded, error } of outcomes) {
+      const decision = admission.permits.get(name)?.decision;
+      if ((decision !== 'free' && decision !== 'retry') || failed === succeeded) continue;
+      const failures = (this.#failures.get(name) ?? 0) + (failed ? 1 : 0);
+      if (failed && failures > (retriesOf.get(name) ?? 0) + 1) continue;
+      this.#failures.set(name, failures);
+      this.#outcomes.push({ name, failed, succeeded, error, epoch: readTicket(admission.ticketOf(name)).epoch });
+    }
+  }
+
+  /** Adds to the session in its store what was counted here, in its order. `here`: the session as it is here now. */
+  settleIn(session: SessionState, here: Counts, now: number): void {
+    session.rounds += Math.max(0, here.rounds - this.#before.rounds);
+    session.calls += Math.max(0, here.calls - this.#before.calls);
+    for (const [name, calls] of here.callsOf) {
+      const added = Math.max(0, calls - (this.#before.callsOf.get(name) ?? 0));
+      session.callsOf.set(name, (session.callsOf.get(name) ?? 0) + added);
+    }
+    for (const outcome of this.#outcomes) addLateOutcome(session, outcome, now);
+  }
+}

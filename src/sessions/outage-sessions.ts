@@ -1,0 +1,129 @@
+import type { Admission, Round } from '../executor/session-store.ts';
+import type { Records } from '../store/record-store.ts';
+import { OutageRounds } from './outage-rounds.ts';
+import type { RecordSessionStore } from './record-session-store.ts';
+import { createSessionState, type SessionState } from './rules/session-state.ts';
+import type { StoredSession } from './session-kind.ts';
+
+// Sessions that are settled at once when the store is back.
+const AT_ONCE = 32;
+
+// Of further sessions the first are forgotten, with what was counted of them.
+const MOST_SESSIONS = 10_000;
+
+type Options = {
+  /** Sessions in their store. */
+  readonly shared: Records<StoredSession>;
+  /** Sessions in this process. */
+  readonly local: RecordSessionStore;
+};
+
+/**
+ * Sessions that are counted in this process while their store is away.
+ *
+ * | a session is     | a round of it                                            | becomes                                     |
+ * |------------------|----------------------------------------------------------|---------------------------------------------|
+ * | in its store     | is none of this file's                                   | here: the first round while it is away,     |
+ * |                  |                                                          | as this process saw it last                 |
+ * | here             | is counted here, and noted where it settles               | settling: the store is back                 |
+ * | settling         | waits for it, and goes to the store                      | in its store; here: the store failed again  |
+ */
+export class OutageSessions {
+  readonly #options: Options;
+  readonly #here = new Map<string, OutageRounds>();
+  readonly #settling = new Map<string, Promise<boolean>>();
+
+  constructor(options: Options) {
+    this.#options = options;
+  }
+
+  has(sessionKey: string): boolean {
+    return this.#here.has(sessionKey);
+  }
+
+  async admit(round: Round, onSettled: (sessionKey: string) => void): Promise<Admission> {
+    const { sessionKey } = round;
+    if (!this.#here.has(sessionKey)) await this.#begin(round);
+    const admission = await this.#options.local.admit(round);
+    return {
+      ...{ mode: admission.mode, scope: admission.scope, step: admission.step },
+      ...{ permits: admission.permits, verdicts: admission.verdicts },
+      ticketOf: (tool) => admission.ticketOf(tool),
+      addLate: (json) => admission.addLate(json),
+      settle: async (report) => {
+        // It may have begun in an outage that is over.
+        this.#roundsOf(sessionKey, createSessionState('')).add(admission, round.tools, report);
+        const budgets = await admission.settle(report);
+        onSettled(sessionKey);
+        return budgets;
+      },
+    };
+  }
+
+  /** Whether the store has what was counted here of the session. */
+  settle(sessionKey: string): Promise<boolean> {
+    const settling = this.#settling.get(sessionKey) ?? this.#settle(sessionKey);
+    this.#settling.set(sessionKey, settling);
+    return settling.finally(() => this.#settling.delete(sessionKey));
+  }
+
+  /** Gives the store what was counted here, until it fails again. */
+  async settleAll(): Promise<void> {
+    const keys = [...this.#here.keys()];
+    for (let at = 0; at < keys.length; at += AT_ONCE) {
+      const settled = await Promise.all(keys.slice(at, at + AT_ONCE).map((key) => this.settle(key)));
+      if (settled.includes(false)) return;
+    }
+  }
+
+  #roundsOf(sessionKey: string, seen: SessionState): OutageRounds {
+    const rounds = this.#here.get(sessionKey) ?? new OutageRounds(seen);
+    this.#here.set(sessionKey, rounds);
+    const [first] = this.#here.keys();
+    if (this.#here.size > MOST_SESSIONS && first !== undefined) this.#here.delete(first);
+    return rounds;
+  }
+
+  async #begin({ sessionKey, batchId }: Round): Promise<void> {
+    const { shared, local } = this.#options;
+    const seen = (await shared.seen?.(sessionKey))?.session ?? createSessionState(batchId);
+    // What this batch asked of the store before it was known to be away got no answer.
+    for (const tool of seen.tools.values()) tool.claims = tool.claims.filter(({ id }) => id !== batchId);
+    this.#roundsOf(sessionKey, seen);
+    await local.records.update(sessionKey, (stored) => {
+      stored.session = seen;
+      stored.bytes = 0;
+    });
+  }
+
+  async #settle(sessionKey: string): Promise<boolean> {
+    const { shared, local } = this.#options;
+    const rounds = this.#here.get(sessionKey);
+    if (rounds === undefined) return true;
+    const here = (await local.records.read(sessionKey, ({ session }) => session)) ?? createSessionState('');
+    try {
+      await shared.update(
+        sessionKey,
+        (stored, now) => {
+          stored.bytes = 0;
+          if (stored.session === null) stored.session = toShared(here);
+          else rounds.settleIn(stored.session, here, now);
+        },
+        'long',
+      );
+    } catch (_failed) {
+      return false;
+    }
+    this.#here.delete(sessionKey);
+    await local.records.delete(sessionKey);
+    return true;
+  }
+}
+
+/** A session that its store knows nothing of: what runs here settles as late rounds. */
+const toShared = (here: SessionState): SessionState => ({
+  ...here,
+  callsOf: new Map(here.callsOf),
+  streaks: new Map(here.streaks),
+  tools: new Map(Array.from(here.tools, ([name, tool]) => [name, { ...tool, claims: [] }])),
+});
