@@ -9,6 +9,7 @@ import {
 } from '../executor/session-store.ts';
 import type { StoreAvailability } from '../store/store-availability.ts';
 import { NO_TICKET } from './late-rounds.ts';
+import type { OutageSessions } from './outage-sessions.ts';
 
 /** What happens to sessions while the shared store is away: counted in this process, not counted, or calls refused. */
 export type StoreDownPolicy = 'local' | 'open' | 'closed';
@@ -20,32 +21,38 @@ export type StoreDownPolicy = 'local' | 'open' | 'closed';
  */
 export const createFallbackSessionStore = (options: {
   readonly primary: SessionStore;
-  /** To be cleared when the primary store is back. */
   readonly local: SessionStore;
+  /** Those that `local` counts. */
+  readonly outage: OutageSessions;
   readonly policy: StoreDownPolicy;
   readonly availability: Pick<StoreAvailability, 'awaySince'>;
 }): SessionStore => {
-  const { primary, local, policy, availability } = options;
+  const { primary, local, outage, policy, availability } = options;
+  const isUp = (): boolean => availability.awaySince() === null;
+  const settle = (sessionKey: string): boolean | Promise<boolean> =>
+    outage.has(sessionKey) ? isUp() && outage.settle(sessionKey) : true;
   const admitWhileAway = {
-    local: (round: Round) => local.admit(round),
+    local: (round: Round) => outage.admit(round, settle),
     open: (round: Round) => admitUncounted(round, { decision: 'free', budget: null }),
     closed: (round: Round) => admitUncounted(round, { decision: 'unavailable' }),
   }[policy];
   return {
     admit: async (round) => {
       try {
-        return settleWhileUp(await primary.admit(round));
+        if (!outage.has(round.sessionKey) || (await settle(round.sessionKey)))
+          return settleWhileUp(await primary.admit(round));
       } catch (_failed) {
-        return admitWhileAway(round);
+        // It is counted here.
       }
+      return admitWhileAway(round);
     },
     // What was let in while the store was away is settled nowhere: its ticket names a session of another store.
     resume: (late) => settleWhileUp(primary.resume(late)),
     read: async (sessionKey) => {
       const since = availability.awaySince();
-      if (since === null) return primary.read(sessionKey).catch(rethrow);
+      if (since === null && (await settle(sessionKey))) return primary.read(sessionKey).catch(rethrow);
       if (policy !== 'local') throw new StoreUnavailableError('The session store is unavailable.');
-      return { ...(await local.read(sessionKey)), since };
+      return { ...(await local.read(sessionKey)), ...(since === null ? {} : { since }) };
     },
     end: (sessionKey) => primary.end(sessionKey).catch(rethrow),
     reset: (sessionKey, tool) => primary.reset(sessionKey, tool).catch(rethrow),

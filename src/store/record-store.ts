@@ -123,6 +123,22 @@ export const toTtlMs = <State>(
   return typeof ttlMs === 'number' ? ttlMs : Math.max(0, Math.ceil(ttlMs(state, now)));
 };
 
+export const NO_FIELDS: Fields = new Map();
+
+/** Fields of names and texts in turn. */
+export const toFields = (words: readonly string[]): Fields => {
+  const fields = new Map<string, string>();
+  for (let at = 0; at < words.length; at += 2) fields.set(words[at] ?? '', words[at + 1] ?? '');
+  return fields;
+};
+
+/** A copy of the state, without its list; null where it is that of no record. */
+export const copyState = <State, Saved>(kind: Kind<State, Saved>, state: State): State | null => {
+  if (kind.isEmpty(state)) return null;
+  const { set } = kind.changes(state, kind.toSaved(kind.create(), NO_FIELDS));
+  return kind.decode(toFields(set));
+};
+
 /** What the state takes of the heap with its values, in bytes. */
 export const toHeapBytes = <State>(
   { bytes, values }: Pick<Kind<State, unknown>, 'bytes' | 'values'>,

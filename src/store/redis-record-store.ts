@@ -1,8 +1,17 @@
 import * as z from 'zod';
 import { BoundedStore } from '../memory/bounded-store.ts';
 import { KEY_PREFIX } from './key-prefix.ts';
-import type { Decide, Fields, Kind, ListElement, RecordStore, Records, UpdateTimeout } from './record-store.ts';
-import { RedisRecord, toFields } from './redis-record.ts';
+import {
+  type Decide,
+  type Fields,
+  type Kind,
+  type ListElement,
+  type RecordStore,
+  type Records,
+  toFields,
+  type UpdateTimeout,
+} from './record-store.ts';
+import { RedisRecord } from './redis-record.ts';
 import { type Swap, type SwapOptions, SwapSender } from './swap-sender.ts';
 
 export type RedisRecordStoreOptions = SwapOptions & {
@@ -47,6 +56,10 @@ class RedisRecords<State, Saved> implements Records<State> {
       this.#known.set(key, record, 0);
     }
     return record.update(decide, this.#sender.timeouts[timeout === 'short' ? 'short' : 'long']);
+  }
+
+  seen(key: string): State | null {
+    return this.#known.peek(key)?.copy() ?? null;
   }
 
   async read<Result>(key: string, look: Decide<State, Result>, only?: readonly string[]): Promise<Result | null> {

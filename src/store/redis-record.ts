@@ -1,5 +1,14 @@
 import { type CommandTimeout, type TimedWait, UNSENT } from './command-timeout.ts';
-import { type Decide, type Fields, type Kind, toHeapBytes, toTtlMs } from './record-store.ts';
+import {
+  copyState,
+  type Decide,
+  type Fields,
+  type Kind,
+  NO_FIELDS,
+  toFields,
+  toHeapBytes,
+  toTtlMs,
+} from './record-store.ts';
 import type { Conflict, Swap, SwapSender } from './swap-sender.ts';
 
 // Who has lost so often asks to be the only writer for so long; the others wait so long before they try again.
@@ -11,13 +20,6 @@ const [FIRST_PAUSE_MS, LAST_PAUSE_MS] = [2, 64] as const;
 // Fields of writers: those that are gone would stay for as long as the record.
 const MOST_WRITERS = 8;
 
-export const toFields = (words: readonly string[]): Fields => {
-  const fields = new Map<string, string>();
-  for (let at = 0; at < words.length; at += 2) fields.set(words[at] ?? '', words[at + 1] ?? '');
-  return fields;
-};
-
-const NO_FIELDS: Fields = new Map();
 const NO_ARGS: readonly string[] = [];
 
 // As ioredis says that there is no connection: nobody needs to wait to learn more.
@@ -106,6 +108,11 @@ export class RedisRecord<State, Saved> implements Swap {
       this.#waiting.push(waiter);
       if (!this.#isBusy) this.#begin();
     });
+  }
+
+  /** A copy of the last state that is known, with what was decided on it and has had no answer; null: there is none. */
+  copy(): State | null {
+    return copyState(this.#kind, this.#state);
   }
 
   #begin(): void {

@@ -288,6 +288,12 @@ class SqliteRecords<State, Saved> implements Records<State> {
     return this.#writer.committed().then(() => result);
   }
 
+  // Not of memory, which may be ahead of the file.
+  seen(key: string): State | null {
+    const { fields } = this.#writer.read(this.#toKey(key));
+    return fields.size === 0 ? null : this.#kind.decode(fields);
+  }
+
   read<Result>(key: string, look: Decide<State, Result>): Result | null {
     const cached = this.#cache.peek(key);
     if (cached !== undefined) return this.#kind.isEmpty(cached.state) ? null : look(cached.state, this.#now());

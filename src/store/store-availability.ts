@@ -26,6 +26,8 @@ export type StoreAvailability = {
   readonly isUp: () => boolean;
   /** Since when it has been slow or away, as an ISO time; null while it serves in time. */
   readonly awaySince: () => string | null;
+  /** Hears of each time the store is back after it was slow or away. */
+  readonly onRecovered: (listener: () => void) => void;
   /** The store's answer, at once where it answers at once. Rejects where the store does, and with `StoreAwayError` unasked. */
   readonly ask: <Answer>(
     operation: StoreOperation,
@@ -37,8 +39,6 @@ export type StoreAvailability = {
 export type AvailabilityOptions = {
   readonly observer: StoreObserver;
   readonly now: () => number;
-  /** Called each time the store is back after it was slow or away. */
-  readonly onRecovered: () => void;
   readonly watch: (watcher: StoreWatcher) => void;
   /** Writes to the store; rejects where it does not serve. null where it is not connected: `connected` is called when it is. */
   readonly check: () => Promise<unknown> | null;
@@ -72,6 +72,7 @@ class Availability implements StoreAvailability {
   #awaySince: string | null = null;
   /** When an answer was first missed after the last one that came. */
   readonly #lateSince: Record<Waits, number | null> = { short: null, long: null };
+  readonly #listeners: (() => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: AvailabilityOptions) {
@@ -87,6 +88,8 @@ class Availability implements StoreAvailability {
   }
 
   readonly isUp = (): boolean => this.#state === 'up';
+
+  readonly onRecovered = (listener: () => void): void => void this.#listeners.push(listener);
 
   readonly awaySince = (): string | null => this.#awaySince;
 
@@ -146,14 +149,14 @@ class Availability implements StoreAvailability {
   }
 
   #become(next: State): void {
-    const { observer, onRecovered } = this.#options;
+    const { observer } = this.#options;
     const wasUp = this.#state === 'up';
     this.#state = next;
     if (next !== 'up') this.#checkLater();
     if (wasUp === (next === 'up')) return;
     this.#awaySince = next === 'up' ? null : new Date().toISOString();
-    if (next === 'up') onRecovered();
     observer.availabilityChanged(next === 'up' ? 'up' : 'down');
+    if (next === 'up') for (const listener of this.#listeners) listener();
   }
 
   #checkLater(): void {

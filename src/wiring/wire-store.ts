@@ -15,7 +15,7 @@ import type { CallRecords } from '../sessions/calls/call-records.ts';
 import { createRecordEndedSessions } from '../sessions/ended-sessions.ts';
 import { createRecordKeyedStore } from '../sessions/keyed/record-keyed-store.ts';
 import { createRecordPageTokens } from '../sessions/record-page-tokens.ts';
-import { createRecordSessionStore } from '../sessions/record-session-store.ts';
+import { createRecordSessionStore, type RecordSessionStore } from '../sessions/record-session-store.ts';
 import type { RedisClient } from '../sessions/redis-client.ts';
 import { createRequestSessionStore } from '../sessions/request-session-store.ts';
 import { LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from '../store/command-timeout.ts';
@@ -74,7 +74,7 @@ export const toSessionSettings = (config: Config): SessionSettings => ({
   journal: config.SESSION_JOURNAL,
 });
 
-/** What takes over while records are away: they are forgotten when those are back. */
+/** What takes over while records are away: forgotten when those are back. */
 type Outage = { readonly availability: StoreAvailability; readonly local: MemoryRecordStore };
 
 /** Records, and what the stores on them differ in. */
@@ -106,7 +106,7 @@ const openStores = async (config: Config, backend: Backend, parts: StoreParts): 
   const settings = toSessionSettings(config);
   const { ttlMs } = settings;
   const pageTokens = createRecordPageTokens({ store: records, local: outage?.local ?? null, ttlMs });
-  const openSessions = (mode: BudgetMode, store: RecordStore): SessionStore =>
+  const openSessions = (mode: BudgetMode, store: RecordStore): RecordSessionStore =>
     createRecordSessionStore({ ...{ mode, store, settings, mayKeep }, unpackRound: createUnpackRound(redactor) });
   const sessions = openSessions(kind, records);
   const inMemory = { durability: 'process', memory } as const;
@@ -114,7 +114,15 @@ const openStores = async (config: Config, backend: Backend, parts: StoreParts): 
     ...rest,
     kind,
     sessions: withPages(
-      outage === null ? sessions : await toFallback(config, sessions, outage, openSessions),
+      outage === null
+        ? sessions
+        : // Its own memory: sessions of an outage are forgotten as the store takes them, pages all at once.
+          await toFallback(
+            config,
+            sessions,
+            outage.availability,
+            openSessions('local', createMemoryRecordStore({ memory, now })),
+          ),
       pageTokens,
     ),
     keys: createRecordKeyedStore({
@@ -136,14 +144,16 @@ const openStores = async (config: Config, backend: Backend, parts: StoreParts): 
 };
 
 const toFallback = async (
-  config: Config,
-  primary: SessionStore,
-  { availability, local }: Outage,
-  openSessions: (mode: BudgetMode, store: RecordStore) => SessionStore,
+  { RETRY_BUDGET_ON_STORE_DOWN: policy }: Config,
+  primary: RecordSessionStore,
+  availability: StoreAvailability,
+  local: RecordSessionStore,
 ): Promise<SessionStore> => {
   const { createFallbackSessionStore } = await import('../sessions/fallback-session-store.ts');
-  const policy = config.RETRY_BUDGET_ON_STORE_DOWN;
-  return createFallbackSessionStore({ primary, local: openSessions('local', local), policy, availability });
+  const { OutageSessions } = await import('../sessions/outage-sessions.ts');
+  const outage = new OutageSessions({ shared: primary.records, local });
+  availability.onRecovered(() => void outage.settleAll());
+  return createFallbackSessionStore({ primary, local, outage, policy, availability });
 };
 
 /** Sessions that take their pages with them. Those go first: where Redis is away, ending fails and is asked for again. */
@@ -176,9 +186,10 @@ const guard = async (
   const local = createMemoryRecordStore({ memory, now });
   // One for all that ask: an outage is one outage.
   const { records, availability } = guardRecordStore(store, {
-    ...{ observer, now, onRecovered: local.clear },
+    ...{ observer, now },
     ...connection,
   });
+  availability.onRecovered(local.clear);
   return { records, outage: { availability, local } };
 };
 

@@ -6,6 +6,7 @@ import type { KeyedStore } from '#src/executor/keyed-store.ts';
 import type { Executor } from '#src/executor/run-batch.ts';
 import type { SessionStore } from '#src/executor/session-store.ts';
 import { createFallbackSessionStore, type StoreDownPolicy } from '#src/sessions/fallback-session-store.ts';
+import { OutageSessions } from '#src/sessions/outage-sessions.ts';
 import { createMemoryKeyedStore } from '#test/support/keyed-stores-under-test.ts';
 import { createMemorySessionStore } from '#test/support/memory-sessions.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
@@ -36,6 +37,7 @@ const createStore = (state: StoreState, policy: StoreDownPolicy): SessionStore =
   return createFallbackSessionStore({
     primary: primary[state],
     local,
+    outage: new OutageSessions({ shared: memory.records, local }),
     policy,
     availability: { awaySince: () => null },
   });

@@ -23,8 +23,9 @@ const startReplica = async (settings: { readonly ready: boolean } = { ready: tru
   onTestFinished(client.disconnect);
   const localRecords = createMemoryRecordStore({ memory: roomyMemory(), now: () => performance.now() });
   const records = createRedisRecordStore({ client, cacheBytes: 1_000_000, timeouts: { short: 1000, long: 1000 } });
-  const guarded = createGuarded(records, { connection: client, onRecovered: localRecords.clear });
+  const guarded = createGuarded(records, { connection: client });
   const { availability, log } = guarded;
+  availability.onRecovered(localRecords.clear);
   client.onError(() => undefined);
   const store = createRecordPageTokens({ store: guarded.records, local: localRecords, ttlMs: 60_000 });
   client.connect();

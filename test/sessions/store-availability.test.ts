@@ -30,7 +30,6 @@ beforeEach(() => {
   availability = createStoreAvailability({
     observer: log.observer,
     now: clock.now,
-    onRecovered: () => undefined,
     watch: (other) => {
       watcher = other;
     },

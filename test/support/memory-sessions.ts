@@ -1,7 +1,7 @@
 import type { BudgetMode } from '#src/contract/tool-result.ts';
-import type { SessionSettings, SessionStore } from '#src/executor/session-store.ts';
+import type { SessionSettings } from '#src/executor/session-store.ts';
 import type { StoreMemory } from '#src/memory/store-memory.ts';
-import { createRecordSessionStore } from '#src/sessions/record-session-store.ts';
+import { createRecordSessionStore, type RecordSessionStore } from '#src/sessions/record-session-store.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 import { unpackRound } from './marks.ts';
 
@@ -16,7 +16,7 @@ export const createMemorySessionStore = ({
   readonly settings: SessionSettings;
   readonly memory: StoreMemory;
   readonly now: () => number;
-}): SessionStore & { readonly clear: () => void } => {
+}): RecordSessionStore & { readonly clear: () => void } => {
   const store = createMemoryRecordStore({ memory, now });
   return { ...createRecordSessionStore({ mode, settings, unpackRound, store }), clear: store.clear };
 };

@@ -5,6 +5,7 @@ import type { BudgetMode } from '#src/contract/tool-result.ts';
 import type { UnpackRound } from '#src/executor/journal/round-lines.ts';
 import type { SessionSettings, SessionStore } from '#src/executor/session-store.ts';
 import { createFallbackSessionStore, type StoreDownPolicy } from '#src/sessions/fallback-session-store.ts';
+import { OutageSessions } from '#src/sessions/outage-sessions.ts';
 import { createRecordSessionStore } from '#src/sessions/record-session-store.ts';
 import type { RedisClient } from '#src/sessions/redis-client.ts';
 import { type GuardedRecordStore, guardRecordStore } from '#src/store/guarded-record-store.ts';
@@ -132,15 +133,11 @@ type Connection = Pick<RedisClient, 'onLost' | 'onReady' | 'isReady'>;
 /** Records as the service asks for them, with an observer that remembers and the real clock, or another one. */
 export const createGuarded = (
   store: RecordStore,
-  {
-    connection,
-    now = () => performance.now(),
-    onRecovered = () => undefined,
-  }: { readonly connection?: Connection; readonly now?: () => number; readonly onRecovered?: () => void } = {},
+  { connection, now = () => performance.now() }: { readonly connection?: Connection; readonly now?: () => number } = {},
 ): GuardedRecordStore & { readonly log: ReturnType<typeof createStoreLog> } => {
   const log = createStoreLog();
   const guarded = guardRecordStore(store, {
-    ...{ observer: log.observer, now, onRecovered },
+    ...{ observer: log.observer, now },
     watch: ({ lost, connected }) => {
       connection?.onLost(lost);
       connection?.onReady(connected);
@@ -161,10 +158,12 @@ export const createFallback = (
 } => {
   const { policy = 'local', now = () => performance.now() } = options;
   const localRecords = createMemoryRecordStore({ memory: roomyMemory(), now });
-  const { records: store, availability, log } = createGuarded(records, { ...options, onRecovered: localRecords.clear });
+  const { records: store, availability, log } = createGuarded(records, options);
   const primary = createRecordSessionStore({ mode: 'redis', settings, store, unpackRound });
   const local = createRecordSessionStore({ mode: 'local', settings, store: localRecords, unpackRound });
-  const fallback = createFallbackSessionStore({ primary, local, policy, availability });
+  const outage = new OutageSessions({ shared: primary.records, local });
+  availability.onRecovered(() => void outage.settleAll());
+  const fallback = createFallbackSessionStore({ primary, local, outage, policy, availability });
   return { store: { ...fallback, isUp: availability.isUp }, log };
 };
 
