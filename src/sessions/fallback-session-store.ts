@@ -16,7 +16,7 @@ export type StoreDownPolicy = 'local' | 'open' | 'closed';
 
 /**
  * Stands before a store that can fail: while it is away the policy decides, and no batch notices more than that. A
- * round settles in the store that admitted it or nowhere. What was asked for and cannot be done rejects with
+ * round settles in the store that admitted it or nowhere; what was counted here goes to the store when that is back. What was asked for and cannot be done rejects with
  * `StoreUnavailableError`: ending, resetting, and, unless the policy is `local`, reading.
  */
 export const createFallbackSessionStore = (options: {
@@ -32,19 +32,18 @@ export const createFallbackSessionStore = (options: {
   const settle = (sessionKey: string): boolean | Promise<boolean> =>
     outage.has(sessionKey) ? isUp() && outage.settle(sessionKey) : true;
   const admitWhileAway = {
-    local: (round: Round) => outage.admit(round, settle),
+    local: (round: Round, failed: unknown) => outage.admit(round, failed, (sessionKey) => void settle(sessionKey)),
     open: (round: Round) => admitUncounted(round, { decision: 'free', budget: null }),
     closed: (round: Round) => admitUncounted(round, { decision: 'unavailable' }),
   }[policy];
   return {
     admit: async (round) => {
       try {
-        if (!outage.has(round.sessionKey) || (await settle(round.sessionKey)))
-          return settleWhileUp(await primary.admit(round));
-      } catch (_failed) {
-        // It is counted here.
+        if (outage.has(round.sessionKey) && !(await settle(round.sessionKey))) return admitWhileAway(round, null);
+        return settleWhileUp(await primary.admit(round));
+      } catch (failed) {
+        return admitWhileAway(round, failed);
       }
-      return admitWhileAway(round);
     },
     // What was let in while the store was away is settled nowhere: its ticket names a session of another store.
     resume: (late) => settleWhileUp(primary.resume(late)),

@@ -1,10 +1,10 @@
-import type { Admission, AskedTool, RoundReport, ToolOutcome } from '../executor/session-store.ts';
+import type { Admission, AskedTool, Permit, RoundReport, ToolOutcome } from '../executor/session-store.ts';
 import { readTicket } from './late-rounds.ts';
 import { addLateOutcome } from './rules/retry-budgets.ts';
 import type { SessionState } from './rules/session-state.ts';
 
 /** How a round that was counted here went for one tool. */
-type LateOutcome = Pick<ToolOutcome, 'name' | 'failed' | 'succeeded' | 'error'> & {
+type LateOutcome = Pick<ToolOutcome, 'name' | 'failed' | 'error'> & {
   /** The tool's when the round began. */
   readonly epoch: number;
 };
@@ -26,13 +26,16 @@ export class OutageRounds {
   add(admission: Admission, tools: readonly AskedTool[], { outcomes }: RoundReport): void {
     const retriesOf = new Map(tools.map(({ name, retries }) => [name, retries]));
     for (const { name, failed, succeeded, error } of outcomes) {
-      const decision = admission.permits.get(name)?.decision;
-      if ((decision !== 'free' && decision !== 'retry') || failed === succeeded) continue;
-      const failures = (this.#failures.get(name) ?? 0) + (failed ? 1 : 0);
-      if (failed && failures > (retriesOf.get(name) ?? 0) + 1) continue;
-      this.#failures.set(name, failures);
-      this.#outcomes.push({ name, failed, succeeded, error, epoch: readTicket(admission.ticketOf(name)).epoch });
+      if (!ran(admission.permits.get(name)) || failed === succeeded) continue;
+      if (failed && !this.#countFailure(name, (retriesOf.get(name) ?? 0) + 1)) continue;
+      this.#outcomes.push({ name, failed, error, epoch: readTicket(admission.ticketOf(name)).epoch });
     }
+  }
+
+  #countFailure(name: string, most: number): boolean {
+    const failures = (this.#failures.get(name) ?? 0) + 1;
+    this.#failures.set(name, failures);
+    return failures <= most;
   }
 
   /** Adds to the session in its store what was counted here, in its order. `here`: the session as it is here now. */
@@ -46,3 +49,5 @@ export class OutageRounds {
     for (const outcome of this.#outcomes) addLateOutcome(session, outcome, now);
   }
 }
+
+const ran = (permit: Permit | undefined): boolean => permit?.decision === 'free' || permit?.decision === 'retry';

@@ -1,5 +1,6 @@
 import type { Admission, Round } from '../executor/session-store.ts';
 import type { Records } from '../store/record-store.ts';
+import { StoreAwayError } from '../store/store-availability.ts';
 import { OutageRounds } from './outage-rounds.ts';
 import type { RecordSessionStore } from './record-session-store.ts';
 import { createSessionState, type SessionState } from './rules/session-state.ts';
@@ -41,9 +42,13 @@ export class OutageSessions {
     return this.#here.has(sessionKey);
   }
 
-  async admit(round: Round, onSettled: (sessionKey: string) => void): Promise<Admission> {
+  /** `failed`: why the store did not let the round in; null: it was not asked. */
+  async admit(round: Round, failed: unknown, onSettled: (sessionKey: string) => void): Promise<Admission> {
     const { sessionKey } = round;
-    if (!this.#here.has(sessionKey)) await this.#begin(round);
+    const isDecided = failed !== null && !(failed instanceof StoreAwayError);
+    if (!this.#here.has(sessionKey)) await this.#begin(round, isDecided);
+    // What was decided on this very batch got no answer: it is decided here, again.
+    if (isDecided) await this.#options.local.records.update(sessionKey, ({ session }) => withdraw(session, round));
     const admission = await this.#options.local.admit(round);
     return {
       ...{ mode: admission.mode, scope: admission.scope, step: admission.step },
@@ -84,11 +89,10 @@ export class OutageSessions {
     return rounds;
   }
 
-  async #begin({ sessionKey, batchId }: Round): Promise<void> {
+  async #begin({ sessionKey, batchId, roundId }: Round, isDecided: boolean): Promise<void> {
     const { shared, local } = this.#options;
     const seen = (await shared.seen?.(sessionKey))?.session ?? createSessionState(batchId);
-    // What this batch asked of the store before it was known to be away got no answer.
-    for (const tool of seen.tools.values()) tool.claims = tool.claims.filter(({ id }) => id !== batchId);
+    if (isDecided && roundId === null) seen.rounds = Math.max(0, seen.rounds - 1);
     this.#roundsOf(sessionKey, seen);
     await local.records.update(sessionKey, (stored) => {
       stored.session = seen;
@@ -119,6 +123,10 @@ export class OutageSessions {
     return true;
   }
 }
+
+const withdraw = (session: SessionState | null, { batchId }: Round): void => {
+  for (const tool of session?.tools.values() ?? []) tool.claims = tool.claims.filter(({ id }) => id !== batchId);
+};
 
 /** A session that its store knows nothing of: what runs here settles as late rounds. */
 const toShared = (here: SessionState): SessionState => ({

@@ -327,6 +327,7 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   'routes/sessions.ts': 'a store that is away is a problem, not a bug',
   'sessions/deliveries/fallback-deliveries.ts': 'while the store is away messages are kept in this process',
   'sessions/ended-sessions.ts': 'while the store is away no session has ended',
+  'sessions/outage-sessions.ts': 'what was counted here waits until the store takes it',
   'sessions/fallback-session-store.ts': 'while the store is away the policy decides',
   'sessions/keyed/record-keyed-store.ts': 'where the store is away nothing can be promised, and that is said',
   'sessions/record-page-tokens.ts': 'while the store is away pages of this process are found',

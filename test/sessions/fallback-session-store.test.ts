@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { StoreUnavailableError } from '#src/executor/session-store.ts';
 import { becomeReady, createOutageLab, PATIENCE_MS, RECOVERY } from '#test/sessions/outage-lab.ts';
+import { createBudgetSession, ROOMY } from '#test/support/budget-session.ts';
+import { createRedisUnderTest } from '#test/support/session-stores-under-test.ts';
 import { timeLimit } from '#test/support/time-limit.ts';
 
 let lab: Awaited<ReturnType<typeof createOutageLab>>;
@@ -97,35 +99,70 @@ test('once a check is served the next batch goes to Redis, and so do all after i
   expect(log.states.at(-1)).toBe('up');
 });
 
-test('killed and restarted empty: it serves throughout, and the session begins anew', async () => {
+test('killed and restarted empty: it serves throughout, and the session goes on as this process knew it', async () => {
   const { store, open, log, modeNow } = await lab.createReady();
   const session = open();
   await session.run({ y: 'F' });
   expect((await session.begin(['y'])).decisions).toEqual(['tool']);
   await lab.server.kill();
   await expect.poll(store.isUp, RECOVERY).toBe(false);
-  expect((await session.begin(['y'])).decisions).toEqual(['free']);
+  const here = await session.begin(['y']);
+  expect([here.admission.mode, ...here.decisions]).toEqual(['local', 'tool']);
   await lab.server.restart();
   await expect.poll(store.isUp, RECOVERY).toBe(true);
-  const fresh = await session.begin(['y']);
-  expect([fresh.admission.mode, ...fresh.decisions]).toEqual(['redis', 'free']);
+  const there = await session.begin(['y']);
+  expect([there.admission.mode, ...there.decisions]).toEqual(['redis', 'tool']);
   expect(await modeNow()).toBe('redis');
   expect(log.states).toEqual(['down', 'up']);
 });
 
-test('what was counted here during an outage is dropped when Redis is back, and does not return with the next', async () => {
+test('what was counted here during an outage goes to Redis when that is back', async () => {
   const subject = await lab.createReady();
-  const session = subject.open();
+  const [session, other] = [subject.open(), subject.open()];
   await lab.goDown(subject);
-  expect((await session.run({ y: 'F' })).decisions).toEqual(['free']);
+  for (const one of [session, other]) expect((await one.run({ y: 'F' })).decisions).toEqual(['free']);
   expect((await session.begin(['y'])).decisions).toEqual(['tool']);
   await lab.comeBack(subject);
-  expect((await session.begin(['y'])).decisions).toEqual(['free']);
-  await lab.goDown(subject);
-  expect((await session.begin(['y'])).decisions).toEqual(['free']);
+  const { admission, decisions } = await session.begin(['y']);
+  expect([admission.mode, ...decisions]).toEqual(['redis', 'tool']);
+  expect(await subject.store.read(other.key)).toMatchObject({
+    mode: 'redis',
+    rounds: 1,
+    tools: [{ name: 'y', failures: 1, used: 0, lastError: 'it failed' }],
+  });
 });
 
-test('a round settles in the store that admitted it, or nowhere', async () => {
+test('an outage begins where this process saw the session last, and its failures are late rounds of it', async () => {
+  const subject = await lab.createReady();
+  const session = subject.open();
+  await session.run({ x: 'F' });
+  await lab.goDown(subject);
+  // Two retries: one here, and the last there.
+  expect((await session.run({ x: 'F' })).decisions).toEqual(['retry']);
+  await lab.comeBack(subject);
+  expect(await subject.store.read(session.key)).toMatchObject({
+    mode: 'redis',
+    rounds: 2,
+    tools: [{ name: 'x', failures: 2, used: 1 }],
+  });
+  expect((await session.run({ x: 'F' })).decisions).toEqual(['retry']);
+  expect((await session.begin(['x'])).decisions).toEqual(['tool']);
+});
+
+test('a success here cleans what had failed before it, and nothing that failed at another replica since', async () => {
+  const subject = await lab.createReady();
+  const sessions = [subject.open(), subject.open()] as const;
+  for (const one of sessions) await one.run({ x: 'F' });
+  await lab.goDown(subject);
+  for (const one of sessions) expect((await one.run({ x: 'S' })).decisions).toEqual(['retry']);
+  const replica = createRedisUnderTest(await lab.direct(), ROOMY);
+  await createBudgetSession(replica, { x: 2 }, sessions[1].key).run({ x: 'F' });
+  await lab.comeBack(subject);
+  const failuresOf = async (key: string) => (await subject.store.read(key)).tools.map(({ failures }) => failures);
+  expect([await failuresOf(sessions[0].key), await failuresOf(sessions[1].key)]).toEqual([[], [2]]);
+});
+
+test('a round of Redis settles there or nowhere, and one of this process here or, when Redis is back, there', async () => {
   const subject = await lab.createReady();
   const session = subject.open();
   const fromRedis = await session.begin(['y']);
@@ -134,11 +171,9 @@ test('a round settles in the store that admitted it, or nowhere', async () => {
   const fromHere = await session.begin(['y']);
   expect([fromHere.admission.mode, ...fromHere.decisions]).toEqual(['local', 'free']);
   await lab.comeBack(subject);
-  expect((await fromHere.end({ y: 'F' }))('y')).toMatchObject({ failures: 0 });
+  await fromHere.end({ y: 'F' });
   const after = await session.begin(['y']);
-  expect([after.admission.mode, ...after.decisions]).toEqual(['redis', 'free']);
-  await lab.goDown(subject);
-  expect((await session.begin(['y'])).decisions).toEqual(['free']);
+  expect([after.admission.mode, ...after.decisions]).toEqual(['redis', 'tool']);
 });
 
 test('an answer that comes too late may have been applied: the command is not sent again', async () => {
@@ -148,13 +183,34 @@ test('an answer that comes too late may have been applied: the command is not se
   await session.run({ x: 'F' });
   lab.proxy.delay(PATIENCE_MS);
   const late = await session.begin(['x']);
-  expect([late.admission.mode, ...late.decisions]).toEqual(['local', 'free']);
+  expect([late.admission.mode, ...late.decisions]).toEqual(['local', 'retry']);
   lab.proxy.delay(0);
   await becomeReady(subject);
   // One retry was reserved, and not two: the other is still to be had.
   const next = [await session.begin(['x']), await session.begin(['x'])];
   expect(next.flatMap(({ decisions }) => decisions)).toEqual(['retry', 'running']);
   expect(log.failed[0]).toBe('admit: Command timed out');
+});
+
+test('one late answer lets nothing through that was blocked, and a storm of failures no more than its retries', async () => {
+  const subject = await lab.createReady();
+  const [blocked, failing] = [subject.open(), subject.open()];
+  for (let round = 0; round < 3; round += 1) await blocked.run({ x: 'F' });
+  await failing.run({ x: 'F' });
+  lab.server.pause();
+  const admitting = [blocked, ...Array.from({ length: 30 }, () => failing)].map((one) => one.begin(['x']));
+  subject.clock.advance(1);
+  const late = await Promise.all(admitting);
+  lab.server.resume();
+  expect(late.map(({ admission }) => admission.mode)).toEqual(late.map(() => 'local'));
+  const decisions = late.flatMap((round) => round.decisions);
+  expect(decisions[0]).toBe('tool');
+  expect(decisions.filter((decision) => decision === 'retry')).toHaveLength(2);
+  expect(decisions.filter((decision) => decision === 'running')).toHaveLength(28);
+  expect(subject.store.isUp()).toBe(true);
+  for (const round of late) await round.end({ x: 'F' });
+  await expect.poll(async () => (await subject.store.read(failing.key)).mode, RECOVERY).toBe('redis');
+  expect(await subject.store.read(failing.key)).toMatchObject({ tools: [{ name: 'x', failures: 3, used: 2 }] });
 });
 
 test('while it is away nothing is ended or reset, and that is said', async () => {
@@ -180,11 +236,18 @@ test('while it is away what is counted here can be read', async () => {
   await lab.goDown(subject);
   await session.run({ y: 'F' });
   const here = await subject.store.read(session.key);
-  expect(here).toMatchObject({ mode: 'local', rounds: 1, tools: [{ name: 'y', failures: 1 }] });
+  expect(here).toMatchObject({
+    mode: 'local',
+    rounds: 2,
+    tools: [
+      { name: 'x', failures: 1 },
+      { name: 'y', failures: 1 },
+    ],
+  });
   expect(Date.now() - Date.parse(here.since ?? '')).toBeLessThan(timeLimit(60_000));
   await lab.comeBack(subject);
   const there = await subject.store.read(session.key);
-  expect(there).toMatchObject({ mode: 'redis', rounds: 1, tools: [{ name: 'x' }, { name: 'y' }] });
+  expect(there).toMatchObject({ mode: 'redis', rounds: 2, tools: [{ name: 'x' }, { name: 'y' }] });
   expect(there).not.toHaveProperty('since');
 });
 
