@@ -13,13 +13,18 @@ type Counts = Pick<SessionState, 'rounds' | 'calls' | 'callsOf'>;
 
 /** What this process has counted of a session while its store was away. */
 export class OutageRounds {
-  /** As the session was when it was seen last. */
-  readonly #before: Counts;
-  readonly #outcomes: LateOutcome[] = [];
+  /** As the session was when it was seen last, or when what was counted since went to its store. */
+  #before: Counts;
+  #outcomes: readonly LateOutcome[] = [];
   readonly #failures = new Map<string, number>();
 
-  constructor({ rounds, calls, callsOf }: Counts) {
-    this.#before = { rounds, calls, callsOf: new Map(callsOf) };
+  constructor(seen: Counts) {
+    this.#before = toCounts(seen);
+  }
+
+  /** How many outcomes there are that the store has not. */
+  get size(): number {
+    return this.#outcomes.length;
   }
 
   /** Notes what came of a round. Of a tool at most as many failures as a session without retries left would have had. */
@@ -28,7 +33,8 @@ export class OutageRounds {
     for (const { name, failed, succeeded, error } of outcomes) {
       if (!ran(admission.permits.get(name)) || failed === succeeded) continue;
       if (failed && !this.#countFailure(name, (retriesOf.get(name) ?? 0) + 1)) continue;
-      this.#outcomes.push({ name, failed, error, epoch: readTicket(admission.ticketOf(name)).epoch });
+      const { epoch } = readTicket(admission.ticketOf(name));
+      this.#outcomes = [...this.#outcomes, { name, failed, error, epoch }];
     }
   }
 
@@ -38,16 +44,24 @@ export class OutageRounds {
     return failures <= most;
   }
 
-  /** Adds to the session in its store what was counted here, in its order. `here`: the session as it is here now. */
-  settleIn(session: SessionState, here: Counts, now: number): void {
+  /** Adds to the session in its store what was counted here, the first `size` outcomes in their order. `here`: the session as it is here now. */
+  settleIn(session: SessionState, { here, size }: { readonly here: Counts; readonly size: number }, now: number): void {
     session.rounds += Math.max(0, here.rounds - this.#before.rounds);
     session.calls += Math.max(0, here.calls - this.#before.calls);
     for (const [name, calls] of here.callsOf) {
       const added = Math.max(0, calls - (this.#before.callsOf.get(name) ?? 0));
       session.callsOf.set(name, (session.callsOf.get(name) ?? 0) + added);
     }
-    for (const outcome of this.#outcomes) addLateOutcome(session, outcome, now);
+    for (const outcome of this.#outcomes.slice(0, size)) addLateOutcome(session, outcome, now);
+  }
+
+  /** Forgets what the store has now. */
+  forget({ here, size }: { readonly here: Counts; readonly size: number }): void {
+    this.#before = toCounts(here);
+    this.#outcomes = this.#outcomes.slice(size);
   }
 }
+
+const toCounts = ({ rounds, calls, callsOf }: Counts): Counts => ({ rounds, calls, callsOf: new Map(callsOf) });
 
 const ran = (permit: Permit | undefined): boolean => permit?.decision === 'free' || permit?.decision === 'retry';

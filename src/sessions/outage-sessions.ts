@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Admission, Round } from '../executor/session-store.ts';
 import type { Records } from '../store/record-store.ts';
 import { StoreAwayError } from '../store/store-availability.ts';
@@ -104,20 +105,29 @@ export class OutageSessions {
     const { shared, local } = this.#options;
     const rounds = this.#here.get(sessionKey);
     if (rounds === undefined) return true;
-    const here = (await local.records.read(sessionKey, ({ session }) => session)) ?? createSessionState('');
+    // What settles here meanwhile is for the next time.
+    const { size } = rounds;
+    const found = await local.records.read(sessionKey, ({ session }) => (session === null ? null : toShared(session)));
+    const here = found ?? createSessionState(randomUUID());
     try {
       await shared.update(
         sessionKey,
         (stored, now) => {
           stored.bytes = 0;
-          if (stored.session === null) stored.session = toShared(here);
-          else rounds.settleIn(stored.session, here, now);
+          if (stored.session === null && found !== null) {
+            stored.session = toShared(found);
+            return;
+          }
+          stored.session ??= createSessionState(here.born);
+          rounds.settleIn(stored.session, { here, size }, now);
         },
         'long',
       );
     } catch (_failed) {
       return false;
     }
+    rounds.forget({ here, size });
+    if (rounds.size > 0) return true;
     this.#here.delete(sessionKey);
     await local.records.delete(sessionKey);
     return true;
@@ -128,7 +138,7 @@ const withdraw = (session: SessionState | null, { batchId }: Round): void => {
   for (const tool of session?.tools.values() ?? []) tool.claims = tool.claims.filter(({ id }) => id !== batchId);
 };
 
-/** A session that its store knows nothing of: what runs here settles as late rounds. */
+/** A session for its store, which knows nothing of it: what runs here settles as late rounds. */
 const toShared = (here: SessionState): SessionState => ({
   ...here,
   callsOf: new Map(here.callsOf),
