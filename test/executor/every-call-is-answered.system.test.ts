@@ -31,7 +31,18 @@ const createStore = (state: StoreState, policy: StoreDownPolicy): SessionStore =
     up: memory,
     down: { ...memory, admit: lost },
     slow: { ...memory, admit: (round) => new Promise((resolve) => setTimeout(() => resolve(memory.admit(round)), 5)) },
-    settles_never: { ...memory, admit: async (round) => ({ ...(await memory.admit(round)), settle: lost }) },
+    settles_never: {
+      ...memory,
+      admit: async (round) => {
+        const admission = await memory.admit(round);
+        return {
+          ...admission,
+          ticketOf: (tool) => admission.ticketOf(tool),
+          addLate: (json) => admission.addLate(json),
+          settle: lost,
+        };
+      },
+    },
   };
   const local = createMemorySessionStore({ mode: 'local', settings, memory: roomyMemory(), now });
   return createFallbackSessionStore({
