@@ -130,7 +130,7 @@ class Availability implements StoreAvailability {
   #fail(operation: StoreOperation, urgency: Urgency, error: unknown, startedAt: number): void {
     this.#options.observer.operationFailed(operation, error);
     // A page of a long journal that is late says nothing of batches, and people who read must not take the store away.
-    if (urgency === 'read' || isOfOneCommand(error)) return;
+    if (urgency === 'read' || isOfOneCommand(operation, error)) return;
     if (error instanceof LateAnswerError) this.#noteLate(urgency === 'short' ? 'short' : 'long', startedAt);
     else this.#fall(error);
   }
@@ -184,9 +184,12 @@ class Availability implements StoreAvailability {
 // One for all: a flood of requests that are not let ask would make as many stacks.
 const AWAY = new StoreAwayError('The store is unavailable.');
 
-// What Redis says of itself. All else that it says is of one command: a right that its user lacks, a key that is no record.
+// What Redis says of itself. All else may be of the rates alone: a right to their script or their keys that its user lacks.
 const OF_THE_SERVER = /^(?:BUSY|CLUSTERDOWN|LOADING|MASTERDOWN|MISCONF|NOAUTH|NOREPLICAS|OOM|READONLY)/;
 
-const isOfOneCommand = (error: unknown): boolean => isReply(error) && !OF_THE_SERVER.test(error.message);
+/** A key that is no record is as much of an exception. */
+const isOfOneCommand = (operation: StoreOperation, error: unknown): boolean =>
+  isReply(error) &&
+  (error.message.startsWith('WRONGTYPE') || (operation === 'rate' && !OF_THE_SERVER.test(error.message)));
 
 const isReply = (error: unknown): error is Error => error instanceof Error && error.name === 'ReplyError';

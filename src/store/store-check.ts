@@ -19,18 +19,20 @@ const checkKind: Kind<Check, Check> = {
 };
 
 /**
- * Asks a store whether it serves: it writes a record of this process's own, as every other step does. A user of Redis that may connect
+ * Asks a store whether it serves: it writes a record of this process's own, as every other step does, and deletes it. A user of Redis that may connect
  * may lack the right to write, and a replica or a full server answers what is only read.
  */
 export const createStoreCheck = (store: RecordStore): (() => Promise<void>) => {
   const checks = store.open(checkKind);
   const key = randomUUID();
-  return async () =>
-    checks.update(
+  return async () => {
+    await checks.update(
       key,
       (state) => {
         state.writes += 1;
       },
       'long',
     );
+    await checks.delete(key);
+  };
 };
