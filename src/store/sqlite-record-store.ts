@@ -282,7 +282,7 @@ class SqliteRecords<State, Saved> implements Records<State> {
     const result = record.decide(decide, now);
     if (record.ttlMs === 0) this.#cache.delete(key);
     else this.#cache.weigh(key, toHeapBytes(this.#kind, record.state), record.ttlMs);
-    const isAwaited = timeout === 'long' || (timeout === 'claim' && this.#writer.isDirty(record.key));
+    const isAwaited = timeout === 'claim' ? this.#writer.isDirty(record.key) : timeout !== 'short';
     this.#writer.touch(record);
     if (!isAwaited) return result;
     return this.#writer.committed().then(() => result);

@@ -30,7 +30,7 @@ test.each(SILENCES)('%s: one batch waits for it, those after it do not, none fai
   expect(later).toBeLessThan(40);
   expect(await lab.readiness()).toMatchObject({ status: 200, body: { status: 'degraded' } });
   await end(lab);
-  expect(await lab.served()).toMatchObject({ retry: { mode: 'redis', used: 0, remaining: 3 } });
+  expect(await lab.served()).toMatchObject({ retry: { mode: 'redis' } });
   // One slow answer on a busy machine is an outage of its own; the batch after it ends that.
   const ready = async () => (await lab.served()) && lab.readiness();
   await expect.poll(ready, RECOVERY).toMatchObject({ status: 200, body: { status: 'ready' } });

@@ -21,7 +21,7 @@ export const describeRecordStore = (name: string, create: () => Promise<RecordSt
     return { store, records: store.open(counterKind), key: `t:${process.pid}-${last}`, expire };
   };
   describe(name, () => {
-    test.each(['short', 'claim', 'long'] as const)(
+    test.each(['short', 'claim', 'long', 'always'] as const)(
       'updates of a record follow each other, each on what the last one left: %s',
       async (timeout) => {
         const { records, key } = await open();

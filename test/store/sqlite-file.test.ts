@@ -129,6 +129,20 @@ test('a claim is answered before its commit, unless it saw what is not committed
   expect(records.update('t:one', countUp(), 'claim')).toBe(3);
 });
 
+test.each(['long', 'always'] as const)(
+  'an update that waits %s is answered when it is in the file',
+  async (timeout) => {
+    const path = join(await makeFolder(), 'store.db');
+    const updated = open(path).records.update('t:one', countUp(), timeout);
+    expect(updated).toBeInstanceOf(Promise);
+    await updated;
+    const copy = join(path, '..', 'copy.db');
+    await copyFile(path, copy);
+    await copyFile(`${path}-wal`, `${copy}-wal`);
+    expect(await open(copy).records.read('t:one', readCounts)).toEqual({ one: 1 });
+  },
+);
+
 test('what nobody waits for is in the file with the next commit, and without one a moment later', async () => {
   const path = join(await makeFolder(), 'store.db');
   const store = open(path);
