@@ -1,7 +1,7 @@
 import type { Admission, AskedTool, Permit, RoundReport, ToolOutcome } from '../executor/session-store.ts';
 import { readTicket } from './late-rounds.ts';
 import { addLateOutcome } from './rules/retry-budgets.ts';
-import type { SessionState } from './rules/session-state.ts';
+import { type SessionState, withdraw } from './rules/session-state.ts';
 
 /** How a round that was counted here went for one tool. */
 type LateOutcome = Pick<ToolOutcome, 'name' | 'failed' | 'error'> & {
@@ -16,10 +16,16 @@ export class OutageRounds {
   /** As the session was when it was seen last, or when what was counted since went to its store. */
   #before: Counts;
   #outcomes: readonly LateOutcome[] = [];
+  /** Batches that the store may have let in without an answer: what it then holds for them, they settle here. */
+  readonly #unanswered = new Set<string>();
   readonly #failures = new Map<string, number>();
 
   constructor(seen: Counts) {
     this.#before = toCounts(seen);
+  }
+
+  addUnanswered(batchId: string): void {
+    this.#unanswered.add(batchId);
   }
 
   /** How many outcomes there are that the store has not. */
@@ -46,6 +52,7 @@ export class OutageRounds {
 
   /** Adds to the session in its store what was counted here, the first `size` outcomes in their order. `here`: the session as it is here now. */
   settleIn(session: SessionState, { here, size }: { readonly here: Counts; readonly size: number }, now: number): void {
+    for (const batchId of this.#unanswered) withdraw(session, batchId);
     session.rounds += Math.max(0, here.rounds - this.#before.rounds);
     session.calls += Math.max(0, here.calls - this.#before.calls);
     for (const [name, calls] of here.callsOf) {

@@ -4,7 +4,7 @@ import type { Records } from '../store/record-store.ts';
 import { StoreAwayError } from '../store/store-availability.ts';
 import { OutageRounds } from './outage-rounds.ts';
 import type { RecordSessionStore } from './record-session-store.ts';
-import { createSessionState, type SessionState } from './rules/session-state.ts';
+import { createSessionState, type SessionState, withdraw } from './rules/session-state.ts';
 import type { StoredSession } from './session-kind.ts';
 
 // Sessions that are settled at once when the store is back.
@@ -45,11 +45,11 @@ export class OutageSessions {
 
   /** `failed`: why the store did not let the round in; null: it was not asked. */
   async admit(round: Round, failed: unknown, onSettled: (sessionKey: string) => void): Promise<Admission> {
-    const { sessionKey } = round;
+    const { sessionKey, batchId } = round;
     const isDecided = failed !== null && !(failed instanceof StoreAwayError);
     if (!this.#here.has(sessionKey)) await this.#begin(round, isDecided);
     // What was decided on this very batch got no answer: it is decided here, again.
-    if (isDecided) await this.#options.local.records.update(sessionKey, ({ session }) => withdraw(session, round));
+    if (isDecided) await this.#options.local.records.update(sessionKey, ({ session }) => withdraw(session, batchId));
     const admission = await this.#options.local.admit(round);
     return {
       ...{ mode: admission.mode, scope: admission.scope, step: admission.step },
@@ -58,7 +58,9 @@ export class OutageSessions {
       addLate: (json) => admission.addLate(json),
       settle: async (report) => {
         // It may have begun in an outage that is over.
-        this.#roundsOf(sessionKey, createSessionState('')).add(admission, round.tools, report);
+        const rounds = this.#roundsOf(sessionKey, createSessionState(''));
+        rounds.add(admission, round.tools, report);
+        if (isDecided) rounds.addUnanswered(batchId);
         const budgets = await admission.settle(report);
         onSettled(sessionKey);
         return budgets;
@@ -133,10 +135,6 @@ export class OutageSessions {
     return true;
   }
 }
-
-const withdraw = (session: SessionState | null, { batchId }: Round): void => {
-  for (const tool of session?.tools.values() ?? []) tool.claims = tool.claims.filter(({ id }) => id !== batchId);
-};
 
 /** A session for its store, which knows nothing of it: what runs here settles as late rounds. */
 const toShared = (here: SessionState): SessionState => ({

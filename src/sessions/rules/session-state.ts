@@ -121,6 +121,11 @@ export const addClaim = (tool: ToolState, round: Round, hold: Pick<Claim, 'retry
   });
 };
 
+/** Drops the claims of a batch. Changes `session`. */
+export const withdraw = (session: SessionState | null, batchId: string): void => {
+  for (const tool of session?.tools.values() ?? []) tool.claims = tool.claims.filter(({ id }) => id !== batchId);
+};
+
 /** Drops claims whose lease is over. The tool has an unsettled retry back; the session does not. */
 export const expireClaims = (session: SessionState, now: number): void => {
   for (const tool of session.tools.values()) {
