@@ -69,10 +69,14 @@ export class OutageSessions {
   }
 
   /** Whether the store has what was counted here of the session. */
-  settle(sessionKey: string): Promise<boolean> {
-    const settling = this.#settling.get(sessionKey) ?? this.#settle(sessionKey);
+  async settle(sessionKey: string): Promise<boolean> {
+    // What is on its way may have begun before the last round settled.
+    for (let settling = this.#settling.get(sessionKey); settling !== undefined; )
+      settling = (await settling) ? this.#settling.get(sessionKey) : undefined;
+    if (!this.#here.has(sessionKey)) return true;
+    const settling = this.#settle(sessionKey).finally(() => this.#settling.delete(sessionKey));
     this.#settling.set(sessionKey, settling);
-    return settling.finally(() => this.#settling.delete(sessionKey));
+    return settling;
   }
 
   /** Gives the store what was counted here, until it fails again. */
