@@ -86,6 +86,7 @@ class RedisRecords<State, Saved> implements Records<State> {
 
   async delete(key: string): Promise<void> {
     await this.#sender.ask('DEL', ...this.#toKeys(key));
+    this.#known.peek(key)?.deleted();
   }
 
   // The whole key is the hash tag: a record is one cluster slot, and a tenant is many.

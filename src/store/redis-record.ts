@@ -115,6 +115,11 @@ export class RedisRecord<State, Saved> implements Swap {
     return copyState(this.#kind, this.#state);
   }
 
+  /** The record is gone, as far as nothing is on its way that may have made it again. */
+  deleted(): void {
+    if (!this.#isBusy) this.#load(NO_FIELDS);
+  }
+
   #begin(): void {
     this.#isBusy = true;
     // That there is no record is as good a guess as any: the answer to it is the record.

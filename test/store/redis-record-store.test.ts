@@ -55,6 +55,19 @@ test.each([1, 2, 8])('400 updates of a record at once by %i replicas are 400, ea
   expect(await stores[0]?.read(key, readCounts)).toEqual({ one: 400 });
 });
 
+test('who deletes a record knows that it is gone: the next update is decided once', async () => {
+  let conflicts = 0;
+  const records = open(await connect(), () => {
+    conflicts += 1;
+  });
+  const key = keyOf();
+  for (let life = 0; life < 3; life += 1) {
+    expect(await records.update(key, countUp())).toBe(1);
+    await records.delete(key);
+  }
+  expect(conflicts).toBe(0);
+});
+
 test('a replica far away writes beside near ones that never pause', async () => {
   const proxy = await startTcpProxy({ to: redis().options.port ?? 0 });
   onTestFinished(proxy.close);
