@@ -59,7 +59,7 @@ type State = 'up' | 'slow' | 'refusing' | 'down';
  * |----------|--------------------------------|-------------------------------------------------------------------------------|
  * | up       | everyone                       | slow: two short updates in a row are late. refusing: the server says that it  |
  * |          |                                | takes no writes. down: two long updates are late, a lost connection           |
- * | slow     | all but short updates          | up: a write in time. refusing, down: as from up                               |
+ * | slow     | all but steps of sessions      | up: a write in time. refusing, down: as from up                               |
  * | refusing | who reads, and `always`        | up: a write in time. slow: a later one. down: as from up                      |
  * | down     | `always`                       | up: a write in time. slow: a later one. refusing: as from up                  |
  *
@@ -94,7 +94,7 @@ class Availability implements StoreAvailability {
   readonly awaySince = (): string | null => this.#awaySince;
 
   readonly ask: StoreAvailability['ask'] = (operation, urgency, ask) => {
-    if (!this.#mayAsk(urgency)) return Promise.reject(AWAY);
+    if (!this.#mayAsk(operation, urgency)) return Promise.reject(AWAY);
     const startedAt = this.#options.now();
     const answer = ask();
     if (!(answer instanceof Promise)) return answer;
@@ -110,9 +110,11 @@ class Availability implements StoreAvailability {
     );
   };
 
-  #mayAsk(urgency: Urgency): boolean {
+  #mayAsk(operation: StoreOperation, urgency: Urgency): boolean {
     if (this.#state === 'up' || urgency === 'always') return true;
-    return urgency === 'read' ? this.#state !== 'down' : this.#state === 'slow' && urgency !== 'short';
+    if (urgency === 'read') return this.#state !== 'down';
+    // A round that has ended keeps its batch waiting.
+    return this.#state === 'slow' && urgency !== 'short' && operation !== 'settle';
   }
 
   #succeed(operation: StoreOperation, urgency: Urgency, startedAt: number): void {
