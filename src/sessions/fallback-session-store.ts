@@ -16,8 +16,9 @@ export type StoreDownPolicy = 'local' | 'open' | 'closed';
 
 /**
  * Stands before a store that can fail: while it is away the policy decides, and no batch notices more than that. A
- * round settles in the store that admitted it or nowhere; what was counted here goes to the store when that is back. What was asked for and cannot be done rejects with
- * `StoreUnavailableError`: ending, resetting, and, unless the policy is `local`, reading.
+ * round settles in the store that admitted it or nowhere; what was counted here goes to the store when that is back. What was
+ * asked for and cannot be done rejects with `StoreUnavailableError`: ending, resetting, and, unless the policy is `local`,
+ * reading.
  */
 export const createFallbackSessionStore = (options: {
   readonly primary: SessionStore;
@@ -45,7 +46,7 @@ export const createFallbackSessionStore = (options: {
         return admitWhileAway(round, failed);
       }
     },
-    // What was let in while the store was away is settled nowhere: its ticket names a session of another store.
+    // What was let in while the store was away settles where the session still has the life that its ticket names.
     resume: (late) => settleWhileUp(primary.resume(late)),
     read: async (sessionKey) => {
       const since = availability.awaySince();

@@ -50,7 +50,10 @@ export class OutageRounds {
     return failures <= most;
   }
 
-  /** Adds to the session in its store what was counted here, the first `size` outcomes in their order. `here`: the session as it is here now. */
+  /**
+   * Adds to the session in its store what was counted here: the first `size` outcomes in their order. `here`: the session as it
+   * is here now.
+   */
   settleIn(session: SessionState, { here, size }: { readonly here: Counts; readonly size: number }, now: number): void {
     for (const batchId of this.#unanswered) withdraw(session, batchId);
     session.rounds += Math.max(0, here.rounds - this.#before.rounds);

@@ -47,7 +47,7 @@ export class OutageSessions {
   async admit(round: Round, failed: unknown, onSettled: (sessionKey: string) => void): Promise<Admission> {
     const { sessionKey, batchId } = round;
     const isDecided = failed !== null && !(failed instanceof StoreAwayError);
-    if (!this.#here.has(sessionKey)) await this.#begin(round, isDecided);
+    if (!this.#here.has(sessionKey)) this.#begin(round, isDecided);
     // What was decided on this very batch got no answer: it is decided here, again.
     if (isDecided) await this.#options.local.records.update(sessionKey, ({ session }) => withdraw(session, batchId));
     const admission = await this.#options.local.admit(round);
@@ -96,12 +96,14 @@ export class OutageSessions {
     return rounds;
   }
 
-  async #begin({ sessionKey, batchId, roundId }: Round, isDecided: boolean): Promise<void> {
+  // Without a wait: of batches that come at once one begins the session, and the others go on in it.
+  #begin({ sessionKey, batchId, roundId }: Round, isDecided: boolean): void {
     const { shared, local } = this.#options;
-    const seen = (await shared.seen?.(sessionKey))?.session ?? createSessionState(batchId);
+    const seen = shared.seen?.(sessionKey)?.session ?? createSessionState(batchId);
     if (isDecided && roundId === null) seen.rounds = Math.max(0, seen.rounds - 1);
     this.#roundsOf(sessionKey, seen);
-    await local.records.update(sessionKey, (stored) => {
+    // In memory, which answers at once.
+    void local.records.update(sessionKey, (stored) => {
       stored.session = seen;
       stored.bytes = 0;
     });

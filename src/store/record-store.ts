@@ -106,7 +106,10 @@ export type Records<State> = {
     look: Decide<State, Result>,
     only?: readonly string[],
   ) => Result | null | Promise<Result | null>;
-  /** A copy of the state as this process saw it last, without its list; null: it has not, or no longer knows. Left out: the records are in this process. */
+  /**
+   * A copy of the state as this process saw it last, without its list; null: it has not, or no longer knows. Left out: the
+   * records are in this process.
+   */
   readonly seen?: (key: string) => State | null;
   /** The last elements of its list, oldest first. */
   readonly list: (key: string, count: number) => readonly ListElement[] | Promise<readonly ListElement[]>;

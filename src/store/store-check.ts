@@ -19,8 +19,8 @@ const checkKind: Kind<Check, Check> = {
 };
 
 /**
- * Asks a store whether it serves: it writes a record of this process's own, as every other step does, and deletes it. A user of Redis that may connect
- * may lack the right to write, and a replica or a full server answers what is only read.
+ * Asks a store whether it serves: it writes a record of this process's own, as every other step does, and deletes it. A user of
+ * Redis that may connect may lack the right to write, and a replica or a full server answers what is only read.
  */
 export const createStoreCheck = (store: RecordStore): (() => Promise<void>) => {
   const checks = store.open(checkKind);
