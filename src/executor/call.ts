@@ -1,6 +1,7 @@
 import type { RenderedResult, RetryState, Warning } from '../contract/tool-result.ts';
 import { toCanonicalText, toDigest } from '../json/canonical-text.ts';
 import { SMALL_TEXT, weighJson } from '../json/weigh-json.ts';
+import type { Link } from '../memory/linked-list.ts';
 import type { Tool } from '../tools/tool.ts';
 import { AnswerSize } from './answer-size.ts';
 import type { BatchAnswer, BatchRequest } from './batch-request.ts';
@@ -155,6 +156,8 @@ export class Batch {
 
   /** It is answered: nothing may begin or end in it any more. */
   isClosed = false;
+  /** Among the batches that wait. */
+  place: Link<Batch> | null = null;
 
   constructor(request: BatchRequest, services: ExecutorServices) {
     this.request = request;

@@ -1,4 +1,5 @@
 import type { RenderedResult } from '../contract/tool-result.ts';
+import { append, createLinkedList, remove, toItems } from '../memory/linked-list.ts';
 import { findAccepted } from './accept-call.ts';
 import { admitBatch } from './admit.ts';
 import { answerEarly, prepareAnswers, renderAnswers, renderLost } from './answer.ts';
@@ -95,7 +96,7 @@ const takeResults = ({ calls }: Batch): readonly RenderedResult[] => {
 
 export const createExecutor = (settings: ExecutorSettings): Executor => {
   const open = new OpenWork();
-  const waiting = new Set<Batch>();
+  const waiting = createLinkedList<Batch>();
   let draining = false;
   const services: ExecutorServices = { ...settings, open, turns: new TurnShare(), isDraining: () => draining };
 
@@ -103,7 +104,7 @@ export const createExecutor = (settings: ExecutorSettings): Executor => {
     // Once: where closing itself fails, the batch is answered as lost, which closes it again.
     if (batch.isClosed) return;
     batch.isClosed = true;
-    waiting.delete(batch);
+    if (batch.place !== null) remove(waiting, batch.place);
     open.end();
     batch.record?.letGo();
     batch.cancellation.close();
@@ -120,7 +121,7 @@ export const createExecutor = (settings: ExecutorSettings): Executor => {
       for (let at = from; at < STORY.length && batch.answer === null; at += 1) {
         const wait = STORY[at]?.(batch);
         if (wait === undefined) continue;
-        waiting.add(batch);
+        batch.place ??= append(waiting, batch);
         return wait.then(
           () => tell(batch, at + 1),
           (error: unknown) => lose(batch, error),
@@ -146,7 +147,7 @@ export const createExecutor = (settings: ExecutorSettings): Executor => {
       draining = true;
     },
     endAll: () => {
-      for (const { cancellation } of waiting) cancellation.cancel('shutdown');
+      for (const { cancellation } of toItems(waiting)) cancellation.cancel('shutdown');
     },
     whenIdle: () => open.whenNone(),
   };

@@ -1,7 +1,12 @@
 /** What stands in one list at a time, and is its own place in it. */
 export type Linked<Node> = { previous: Node | null; next: Node | null };
 
-/** A list whose nodes come and go at any place in constant time, however long it is. */
+/**
+ * A list whose nodes come and go at any place in constant time, however long it is. What comes and goes with each request is in such a
+ * list rather than in a Set: the tables that V8 leaves behind where a Set grows or is tidied name each the next one and what was in
+ * it, so that one of them in the old generation brings all that follow there too, with whole requests. Measured with 32 connections that
+ * wait for Redis: 20 % of all that was allocated was kept, and scavenges took three times as long.
+ */
 export type LinkedNodes<Node> = { first: Node | null; last: Node | null; size: number };
 
 /** An item in its place in a list. */
@@ -42,4 +47,11 @@ export const attach = <Node extends Linked<Node>>(list: LinkedNodes<Node>, node:
   else list.last.next = node;
   list.last = node;
   list.size += 1;
+};
+
+/** The items as they are now, first to last: the list may change while they are gone through. */
+export const toItems = <Item>(list: LinkedList<Item>): readonly Item[] => {
+  const items: Item[] = [];
+  for (let link = list.first; link !== null; link = link.next) items.push(link.item);
+  return items;
 };

@@ -1,3 +1,5 @@
+import { attach, type Linked, type LinkedNodes, remove } from '../memory/linked-list.ts';
+
 /** How long a batch waits for what it can do without, in milliseconds. */
 export const SHORT_TIMEOUT_MS = 50;
 
@@ -7,7 +9,13 @@ export const LONG_TIMEOUT_MS = 1000;
 export const UNSENT = Number.POSITIVE_INFINITY;
 
 /** Something that waits for an answer. `since`: from when, in milliseconds of `performance.now()`. */
-export type TimedWait = { since: number; readonly giveUp: (error: unknown) => void };
+export interface TimedWait extends Linked<TimedWait> {
+  since: number;
+  readonly giveUp: (error: unknown) => void;
+}
+
+/** In no list yet. */
+export const UNLINKED = { previous: null, next: null } as const;
 
 /** No answer has come in time; what was asked may have been done. */
 export class LateAnswerError extends Error {}
@@ -19,7 +27,7 @@ export class LateAnswerError extends Error {}
 export class CommandTimeout {
   readonly #ms: number;
   // Oldest first, for each is waited for as long as any other.
-  readonly #waiting = new Set<TimedWait>();
+  readonly #waiting: LinkedNodes<TimedWait> = { first: null, last: null, size: 0 };
   #unsent: TimedWait[] = [];
   #timer: NodeJS.Timeout | undefined;
 
@@ -28,19 +36,23 @@ export class CommandTimeout {
   }
 
   add(one: TimedWait): void {
-    this.#waiting.add(one);
+    attach(this.#waiting, one);
     if (one.since === UNSENT) this.#unsent.push(one);
     else if (this.#timer === undefined) this.#watchOldest(one.since);
   }
 
   remove(one: TimedWait): void {
-    this.#waiting.delete(one);
+    if (this.#holds(one)) remove(this.#waiting, one);
+  }
+
+  #holds(one: TimedWait): boolean {
+    return one.previous !== null || this.#waiting.first === one;
   }
 
   /** The answer to a command, or a rejection where none comes in time. */
   wait<Answer>(answer: Promise<Answer>): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const one: TimedWait = { since: UNSENT, giveUp: reject };
+      const one: TimedWait = { ...UNLINKED, since: UNSENT, giveUp: reject };
       this.add(one);
       answer.then(
         (value) => {
@@ -64,8 +76,8 @@ export class CommandTimeout {
   }
 
   #watchOldest(now: number): void {
-    const [oldest] = this.#waiting;
-    if (oldest === undefined || oldest.since === UNSENT) return;
+    const oldest = this.#waiting.first;
+    if (oldest === null || oldest.since === UNSENT) return;
     this.#timer = setTimeout(() => this.#endTime(), Math.max(1, Math.ceil(oldest.since + this.#ms - now)));
     // The connection keeps the process alive, not the wait for an answer.
     this.#timer.unref();
@@ -76,9 +88,8 @@ export class CommandTimeout {
     const endedAt = performance.now();
     setImmediate(() => {
       this.#timer = undefined;
-      for (const one of this.#waiting) {
-        if (one.since + this.#ms > endedAt) break;
-        this.#waiting.delete(one);
+      for (let one = this.#waiting.first; one !== null && one.since + this.#ms <= endedAt; one = this.#waiting.first) {
+        remove(this.#waiting, one);
         one.giveUp(new LateAnswerError('Command timed out'));
       }
       this.#watchOldest(performance.now());

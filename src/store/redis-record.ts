@@ -1,4 +1,4 @@
-import { type CommandTimeout, type TimedWait, UNSENT } from './command-timeout.ts';
+import { type CommandTimeout, type TimedWait, UNLINKED, UNSENT } from './command-timeout.ts';
 import {
   copyState,
   type Decide,
@@ -63,7 +63,7 @@ export class RedisRecord<State, Saved> implements Swap {
   #writers: readonly string[] = [];
   /** Those that are decided and not answered. */
   #decided: Waiter<State>[] = [];
-  #waiting: Waiter<State>[] = [];
+  readonly #waiting: Waiter<State>[] = [];
   #isBusy = false;
   #pauseMs = 0;
   #losses = 0;
@@ -88,6 +88,7 @@ export class RedisRecord<State, Saved> implements Swap {
     return new Promise((resolve, reject) => {
       let result: { readonly value: Result } | null = null;
       const waiter: Waiter<State> = {
+        ...UNLINKED,
         isOver: false,
         // What waits for another swap is on its way now.
         since: this.#isBusy ? performance.now() : UNSENT,
@@ -145,7 +146,9 @@ export class RedisRecord<State, Saved> implements Swap {
     const isFresh = this.#isFresh && this.#waiting.length === 0;
     this.#isFresh = false;
     this.#decided = [...this.#decided, ...this.#waiting].filter(({ isOver }) => !isOver);
-    this.#waiting = [];
+    // Emptied, not replaced: a session is older than its next round, and an array that was thrown away in V8's old generation would bring
+    // the whole request that it was last given there.
+    this.#waiting.length = 0;
     const now = this.#sender.now();
     for (const waiter of this.#decided) {
       try {
