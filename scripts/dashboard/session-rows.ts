@@ -93,9 +93,9 @@ export const SESSIONS_ROW: Row = {
     line(
       {
         kind: 'graph',
-        title: 'Keyed batches',
+        title: 'Keyed batches and calls',
         description:
-          'Batches with an Idempotency-Key per second, by outcome: many replays mean clients that lose answers, a mismatch a client that reuses keys.',
+          'Batches with an Idempotency-Key and writes whose call id is their key per second, by outcome: many replays mean clients that lose answers, a mismatch a client that reuses keys.',
         unit: 'reqps',
         queries: only(sumBy('result', rate('recourse_idempotency_total')), '{{result}}'),
       },

@@ -196,6 +196,11 @@ export const TurnQuery = z.object({
     .optional()
     .describe('Milliseconds to wait for results, as `wait_ms` of the body.')
     .meta({ examples: [10_000] }),
+  idempotency: z
+    .enum(['call_id'])
+    .optional()
+    .describe('Whether ids of calls are keys, as `idempotency` of the body.')
+    .meta({ examples: ['call_id'] }),
   notify: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,64}$/)

@@ -45,7 +45,7 @@ export const FAILURE_POLICY = {
     charges: false,
     outcome: same('retry'),
     executed: same('no'),
-    when: 'The entry is not an object, has no usable name, an `id` over 16 KiB, or a bad `timeout_ms`.',
+    when: 'The entry is not an object, has no usable name, an `id` over 16 KiB, or a bad `timeout_ms`. With `idempotency: "call_id"`: the `id` of a write cannot be its key, or is that of another call.',
   },
   unknown_tool: {
     fault: 'caller',

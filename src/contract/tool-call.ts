@@ -62,6 +62,12 @@ export const ToolCallsRequest = z.looseObject({
     .describe(
       'Milliseconds to wait for results; calls that have not ended then are answered as pending (202) and go on. As `Prefer: respond-async, wait=…`.',
     ),
+  idempotency: z
+    .enum(['call_id'])
+    .nullish()
+    .describe(
+      'With "call_id" the id of each call that writes is its key in the session: sent again it runs no second time. Not together with an Idempotency-Key.',
+    ),
   notify: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be the name of a webhook endpoint')

@@ -1,4 +1,4 @@
-import type { BatchRequest } from './batch-request.ts';
+import { toDigest } from '../json/canonical-text.ts';
 import { type Batch, type Call, fingerprintOf, isReady, type ReadyCall, readArguments } from './call.ts';
 import { CallContext } from './call-context.ts';
 import { type CallOutcome, toFailure } from './call-outcome.ts';
@@ -6,7 +6,7 @@ import * as text from './failure-text.ts';
 import { invokeTool, toCheckingTool } from './invoke-tool.ts';
 import { setAccepted, setState } from './kept-result.ts';
 import { toCallOutcome } from './outcome.ts';
-import type { Acceptance, AsyncTerms, CallSpec } from './pending-calls.ts';
+import type { Acceptance, AsyncTerms, CallPlace, CallSpec } from './pending-calls.ts';
 import { bucketOf } from './round-call.ts';
 
 // A batch whose caller prefers an asynchronous answer runs no handler itself: it accepts each call, which a worker runs, and
@@ -31,13 +31,19 @@ const mayBePending = (call: Call): call is ReadyCall =>
 /** Makes of a call the pending one that an earlier try of its batch has accepted; false: none has, or its caller may not know. */
 export const reattachCall = async (call: Call): Promise<boolean> => {
   const { request, services } = call.batch;
-  if (request.idempotency === null || call.original !== null || !mayKnow(call)) return false;
-  const { recordKey } = request.idempotency;
-  const accepted = await services.pending.reattach(request.tenant, { recordKey, index: call.index });
+  const place = toPlace(call);
+  if (place === null || call.original !== null || !mayKnow(call)) return false;
+  const accepted = await services.pending.reattach(request.tenant, place);
   if (accepted === null) return false;
   setAccepted(call, accepted, 'joined');
   void announce(call, accepted.handle);
   return true;
+};
+
+/** What names a call in each try: its record where its id is its key, wherever it stands; else the record of its batch and its place. */
+const toPlace = ({ recordKey, index, batch: { request } }: Call): CallPlace | null => {
+  if (recordKey !== null) return { recordKey, place: 0 };
+  return request.idempotency === null ? null : { recordKey: request.idempotency.recordKey, place: index };
 };
 
 // Its tool may have gone since it was accepted.
@@ -168,11 +174,11 @@ const toSpec = (call: ReadyCall): CallSpec => {
   const { request, services, admission } = batch;
   const parsed = readArguments(call);
   const acceptedAt = services.time();
-  const { requestKey = '', recordKey = '' } = request.idempotency ?? {};
+  const { requestKey = '', recordKey = '' } = request.idempotency ?? request.pendingRecord?.() ?? {};
   return {
     requestId: request.requestId,
     requestKey,
-    recordKey,
+    ...(toPlace(call) ?? { recordKey, place: index }),
     tenant: request.tenant,
     key: request.key,
     keyHash: request.keyHash,
@@ -188,7 +194,7 @@ const toSpec = (call: ReadyCall): CallSpec => {
     arguments: JSON.stringify(parsed.ok ? parsed.value : {}),
     fingerprint: fingerprintOf(call),
     timeoutMs,
-    idempotencyKey: toIdempotencyKey(request, index),
+    idempotencyKey: toIdempotencyKey(call),
     ticket: request.sessionKey === null ? null : (admission?.ticketOf(bucketOf(call)) ?? null),
     retries: tool.retries,
     notify: batch.async?.notify ?? null,
@@ -198,6 +204,9 @@ const toSpec = (call: ReadyCall): CallSpec => {
   };
 };
 
-/** What a call of a keyed batch hands on to its upstream; null where its caller chose no key. */
-export const toIdempotencyKey = ({ idempotency }: BatchRequest, index: number): string | null =>
-  idempotency === null || idempotency.key === null ? null : `${idempotency.key}#${index}`;
+/** What a call with a key hands on to its upstream; null where its caller chose none. Where its id is the key, a digest of tenant, session and id. */
+export const toIdempotencyKey = ({ recordKey, index, batch: { request } }: Call): string | null => {
+  if (recordKey !== null) return toDigest(recordKey);
+  const key = request.idempotency?.key ?? null;
+  return key === null ? null : `${key}#${index}`;
+};

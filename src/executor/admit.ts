@@ -1,5 +1,5 @@
 import { isSafe, type Tool } from '../tools/tool.ts';
-import { type Batch, type Call, isReady, isUnkeyed, type ReadyCall, readArguments } from './call.ts';
+import { type Batch, type Call, isReady, type ReadyCall, readArguments, recordOf } from './call.ts';
 import { type Failure, toFailure } from './call-outcome.ts';
 import type { CancelCause } from './deadline.ts';
 import * as text from './failure-text.ts';
@@ -71,10 +71,10 @@ const toRound = ({ request, calls, asked }: Batch): Round => ({
 const NO_CALLS: readonly AskedCall[] = [];
 
 const findRefusal = (call: ReadyCall): Failure | null => {
-  const { record, services, request } = call.batch;
+  const { services, request } = call.batch;
   if (call.tool.background === 'always' && call.batch.async === null && request.resumed === undefined)
     return toFailure('async_required', text.asyncRequiredText(call.tool.name), call.tool);
-  if (record?.state === 'away' && !isSafe(call.tool) && !isUnkeyed(call.batch))
+  if (!isSafe(call.tool) && recordOf(call)?.state === 'away')
     return toFailure('store_unavailable', text.KEYED_STORE_UNAVAILABLE_TEXT, call.tool);
   const parsed = readArguments(call);
   const retryAfterMs = parsed.ok ? services.circuits.refusal(call.tool, parsed.value) : null;

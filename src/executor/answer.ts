@@ -62,7 +62,8 @@ export const answerEarly = (call: Call): void => {
 
 const isSettled = (call: Call): boolean => {
   const { batch, outcome, isAnswered } = call;
-  if (isAnswered || outcome?.kind !== 'success' || batch.record !== null || call.original !== null) return false;
+  if (isAnswered || outcome?.kind !== 'success' || call.original !== null) return false;
+  if (batch.record !== null || call.record !== null) return false;
   if (batch.hasDuplicates && batch.calls.some(({ original }) => original === call)) return false;
   return batch.size.hasRoomFor(call, batch.calls, batch.services.maxResultBytes);
 };
@@ -273,7 +274,7 @@ const renderCall = (call: Call, event: ToolInvoked): RenderedResult => {
 };
 
 // Of these the session was not asked, whatever it said of other calls of the tool.
-const WITHOUT_BUDGET: ReadonlySet<string> = new Set(['circuit_open', 'outcome_unknown']);
+const WITHOUT_BUDGET: ReadonlySet<string> = new Set(['circuit_open', 'outcome_unknown', 'invalid_call']);
 
 const budgetOf = (call: Call, code: string): Budget | undefined => {
   const { admission, budgets, request } = call.batch;

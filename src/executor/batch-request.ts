@@ -21,6 +21,9 @@ export type IdempotencyKey = {
   readonly requestKey: string;
 };
 
+/** Makes the key of a record of the id of a call; null: there is no session that the id could belong to. */
+export type CallKeyOf = (callId: string) => string | null;
+
 /** Where the bytes of a batch are taken from. False: nothing is taken, the service has no room. */
 export type BatchMemory = {
   /** For the value of a call that has ended, in bytes of JSON. */
@@ -94,6 +97,8 @@ export type BatchRequest = {
   readonly onError: 'continue' | 'stop';
   readonly deadlineMs: number;
   readonly idempotency: IdempotencyKey | null;
+  /** Each write has a record of its own, by its id. null or left out: ids are no keys. */
+  readonly callKeyOf?: CallKeyOf | null;
   /** Where its results are kept if it has no key and joins a pending call. Left out: nowhere. */
   readonly pendingRecord?: () => IdempotencyKey;
   readonly client: Client;

@@ -67,11 +67,11 @@ export const poolOf = ({ runsIn }: Pick<Tool, 'runsIn'>): Pool => (runsIn === 'h
 export type ShedReason = 'queue' | 'event_loop' | 'memory' | 'files' | 'request_memory' | 'queue_full' | 'deadline';
 
 /**
- * What became of a batch with an Idempotency-Key: `new`, or `resumed` where part of it ran again; `replayed` without
- * running; refused for a `conflict` (409) or `mismatch` (422); `unknown` = a write whose first try nobody saw end;
+ * What became of a batch with an Idempotency-Key, or of a write whose id is its key: `new`, or `resumed` where part of it ran again; `replayed` without
+ * running, `joined` where that had to be waited for; refused for a `conflict` (still in flight) or `mismatch` (422); `unknown` = a write whose first try nobody saw end;
  * `unavailable` = the store was away.
  */
-export type KeyUse = 'new' | 'resumed' | 'replayed' | 'conflict' | 'mismatch' | 'unknown' | 'unavailable';
+export type KeyUse = 'new' | 'resumed' | 'replayed' | 'joined' | 'conflict' | 'mismatch' | 'unknown' | 'unavailable';
 
 /** Watches what the executor does. A subscriber that throws changes nothing. */
 export type CallObserver = {
@@ -99,7 +99,7 @@ export type CallObserver = {
   readonly deadlineOverrun: (tool: string) => void;
   /** The loop guard refused a call. */
   readonly loopDetected: (tool: string) => void;
-  /** What became of a batch with an Idempotency-Key. */
+  /** What became of a key. */
   readonly keyUsed: (result: KeyUse) => void;
   /** Our own bug reached the last-resort net. */
   readonly contractViolated: (error: unknown, requestId: string) => void;

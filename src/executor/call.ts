@@ -25,7 +25,7 @@ export const NO_RESULT: RenderedResult = { json: 'null', handle: null, plainValu
  * | stage    | sets                                                                        |
  * |----------|-----------------------------------------------------------------------------|
  * | read     | kind, tool, missingTool, refusal, rawArguments, timeoutMs, original, sharesId  |
- * | record   | outcome, storedResult, isRecorded, accepted: what an earlier try of the batch left |
+ * | record   | recordKey, record; outcome, storedResult, isRecorded, accepted: what an earlier try left |
  * | admit    | obstacle, isAsked, verdict                                                     |
  * | run      | outcome, durationMs, late; or accepted, acceptedState: it goes on after the answer     |
  * | answer   | outcome (fitted and redacted), callerOutcome, event, reference, retry, result, isAnswered |
@@ -54,6 +54,10 @@ export class Call {
   original: Call | null = null;
   /** A different call of the batch has the same id. */
   sharesId = false;
+
+  /** Where its id is a key: that of the record that it has beside its batch's, and the record while it holds it. */
+  recordKey: string | null = null;
+  record: RecordLease | null = null;
 
   /** Why it is refused without asking the session. */
   obstacle: Failure | null = null;
@@ -107,9 +111,12 @@ export type ReadyCall = Call & { readonly kind: 'ready'; readonly tool: Tool };
 
 export const isReady = (call: Call): call is ReadyCall => call.kind === 'ready';
 
-/** Whether the batch has no record, and no key under which it could be sent again: its writes run as those of any batch without a key. */
-export const isUnkeyed = ({ record, request }: Batch): boolean =>
-  record?.state === 'away' && request.idempotency?.key === null;
+/** The record that a write is noted in before it begins; null: it runs as that of any batch without a key. */
+export const recordOf = ({ record, batch }: Call): RecordLease | null => {
+  if (record !== null || batch.record?.state !== 'away') return record ?? batch.record;
+  // Without a key it could not be sent again.
+  return batch.request.idempotency?.key === null ? null : batch.record;
+};
 
 /** One batch, from acceptance to answer. */
 export class Batch {

@@ -168,6 +168,15 @@ export const identicalCallText = (name: string, times: number): string =>
 export const outcomeUnknownText = (name: string): string =>
   `An earlier attempt of this call to '${name}' started, and its outcome is unknown. It may or may not have taken effect. Check before calling it again.`;
 
+export const noCallKeyText = (name: string): string =>
+  `Not executed: with idempotency "call_id" a call to '${name}' needs an id that is a text, and its batch a session_id.`;
+
+export const reusedIdText = (name: string): string =>
+  `Not executed: the id of this call to '${name}' is that of another call of the session, with another name or other arguments. Send it with an id of its own.`;
+
+export const stillInFlightText = (name: string): string =>
+  `Another request with the id of this call to '${name}' has not ended. It may or may not have taken effect. Send the call again with the same id to learn its result.`;
+
 export const takenOverText = (name: string): string =>
   `Another attempt of this batch took over; this attempt did not run '${name}', the other may have. Check before calling it again.`;
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { EXECUTED, FAILURE_CODES, OUTCOMES } from '../contract/failure.ts';
-import type { RenderedResult } from '../contract/tool-result.ts';
+import type { RenderedResult, Warning } from '../contract/tool-result.ts';
 import { parseJson } from '../json/parse-json.ts';
 import type { Call } from './call.ts';
 import { type CallOutcome, failed, toFailure } from './call-outcome.ts';
@@ -71,4 +71,17 @@ export const readEnd = (
 ): { readonly outcome: string; readonly executed: string; readonly code: string | null } => {
   const kept = readKept(result);
   return { outcome: kept?.outcome ?? 'unknown', executed: kept?.executed ?? 'maybe', code: kept?.error?.code ?? null };
+};
+
+/** Says something more on results that were rendered: for the rare case that it is known only then. */
+export const warn = (calls: readonly Call[], warning: Warning): void => {
+  for (const call of calls) {
+    const { json, handle } = call.result;
+    call.result = { json: withWarning(json, warning), handle, plainValueJson: null };
+  }
+};
+
+const withWarning = (result: string, warning: Warning): string => {
+  const parsed: { readonly warnings?: readonly Warning[] } = JSON.parse(result);
+  return JSON.stringify({ ...parsed, warnings: [...(parsed.warnings ?? []), warning] });
 };

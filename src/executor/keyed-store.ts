@@ -1,8 +1,8 @@
-/** A batch that came with an Idempotency-Key. */
+/** A batch that came with an Idempotency-Key, or a call whose id is its key: that is a batch of one. */
 export type KeyedBatch = {
   /** Opaque, one key of one tenant. */
   readonly recordKey: string;
-  /** Opaque, one request id of one tenant: under it the answer can be asked for again. */
+  /** Opaque, one request id of one tenant: under it the answer can be asked for again; '': it is only a part of one. */
   readonly requestKey: string;
   /** Digest of what makes two bodies the same. */
   readonly body: string;

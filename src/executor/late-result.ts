@@ -39,7 +39,7 @@ const writeEnds = ({ calls, admission, services, request }: Batch): void => {
 
 const writeLate = async (call: Call, lateOutcome: CallOutcome): Promise<void> => {
   const { index, batch } = call;
-  const { admission, record, services, request } = batch;
+  const { admission, services, request } = batch;
   services.open.begin();
   try {
     const outcome = redactOutcome(lateOutcome, call);
@@ -47,13 +47,18 @@ const writeLate = async (call: Call, lateOutcome: CallOutcome): Promise<void> =>
     const isWritten = admission !== null && admission.scope === 'session' && services.journal > 0;
     await Promise.all([
       isWritten ? admission.addLate(toLateLine({ requestId, index }, toLateResult(outcome, batch))) : undefined,
-      saysMore(outcome, call.outcome) ? record?.amend(index, renderLate(call, outcome)) : undefined,
+      saysMore(outcome, call.outcome) ? amendAll(call, renderLate(call, outcome)) : undefined,
     ]);
   } catch (error) {
     services.observer.contractViolated(error, request.requestId);
   } finally {
     services.open.end();
   }
+};
+
+/** In the record of its batch, and in its own. */
+const amendAll = async ({ record, batch, index }: Call, result: string): Promise<void> => {
+  await Promise.all([record?.amend(index, result), batch.record?.amend(index, result)]);
 };
 
 /**

@@ -19,8 +19,10 @@ export type AsyncTerms = {
 export const CallSpec = z.object({
   requestId: z.string(),
   requestKey: z.string(),
-  /** Of its batch: with the index it names the call, in every try of the batch. */
+  /** Of its batch, or its own: with the place in it, it names the call in every try. */
   recordKey: z.string(),
+  /** Left out: as `index`. */
+  place: z.int().optional(),
   tenant: z.string(),
   key: z.string().nullable(),
   /** SHA-256 of the API key that it came with, 64 hex digits: it runs only while that key may. undefined: it came without one. */
@@ -52,8 +54,8 @@ export const CallSpec = z.object({
 });
 export type CallSpec = Readonly<z.infer<typeof CallSpec>>;
 
-/** What names a call in every try of its batch. */
-export type CallPlace = Pick<CallSpec, 'recordKey' | 'index'>;
+/** What names a call in every try. */
+export type CallPlace = { readonly recordKey: string; readonly place: number };
 
 /** Where a pending call stands. `ended`: the JSON text of its result. */
 export type CallState =

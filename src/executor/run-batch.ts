@@ -8,7 +8,7 @@ import { Batch, NO_RESULT } from './call.ts';
 import { type ExecutorServices, type ExecutorSettings, OpenWork, TurnShare } from './executor-services.ts';
 import { watchLate } from './late-result.ts';
 import { readCalls } from './read-calls.ts';
-import { keepResults, openRecord } from './record.ts';
+import { keepResults, letGoRecords, openRecord } from './record.ts';
 import { runCalls } from './schedule.ts';
 import { settleBatch } from './settle.ts';
 
@@ -106,7 +106,7 @@ export const createExecutor = (settings: ExecutorSettings): Executor => {
     batch.isClosed = true;
     if (batch.place !== null) remove(waiting, batch.place);
     open.end();
-    batch.record?.letGo();
+    letGoRecords(batch);
     batch.cancellation.close();
   };
   const lose = (batch: Batch, error: unknown): BatchAnswer => {

@@ -3,7 +3,7 @@ import { acceptCall, awaitAccepted, isForgotten, toIdempotencyKey } from './acce
 import { findObstacle, toCircuitOpen, toNotStarted } from './admit.ts';
 import { leastLength } from './answer-size.ts';
 import type { BatchListener } from './batch-request.ts';
-import { type Batch, type Call, isReady, isUnkeyed, type ReadyCall, readArguments } from './call.ts';
+import { type Batch, type Call, isReady, type ReadyCall, readArguments, recordOf } from './call.ts';
 import { CallContext, type CallFacts } from './call-context.ts';
 import { poolOf } from './call-observer.ts';
 import { type Failure, toFailure } from './call-outcome.ts';
@@ -48,8 +48,8 @@ const findReason = (call: Call, moment: number): Failure | null => {
 
 /** A keyed write is written down before it begins: a repeat after a crash must know that it may have run. */
 const begin = (call: ReadyCall, startedAt: number, waitedMs: number): Promise<void> | undefined => {
-  const { record } = call.batch;
-  if (record === null || isSafe(call.tool) || isUnkeyed(call.batch)) return run(call, startedAt, waitedMs);
+  const record = isSafe(call.tool) ? null : recordOf(call);
+  if (record === null) return run(call, startedAt, waitedMs);
   return record.start(call.index).then((state) => beginMarked(call, state, waitedMs));
 };
 
@@ -160,8 +160,8 @@ const run = (call: ReadyCall, startedAt: number, waitedMs: number): Promise<void
 };
 
 const createContext = (call: ReadyCall, timeoutMs: number, waitedMs: number): CallContext => {
-  const { tool, index, id, batch } = call;
-  const { request, services, admission, record } = batch;
+  const { tool, id, batch } = call;
+  const { request, services, admission } = batch;
   const { callerId = null } = request;
   const { onProgress, onPart } = toCallListener(call);
   const permit = admission?.permits.get(tool.name);
@@ -174,7 +174,7 @@ const createContext = (call: ReadyCall, timeoutMs: number, waitedMs: number): Ca
     tenant: callerId === null ? null : request.tenant,
     caller: callerId,
     effects: tool.effects,
-    idempotencyKey: request.resumed?.spec.idempotencyKey ?? (record === null ? null : toIdempotencyKey(request, index)),
+    idempotencyKey: request.resumed?.spec.idempotencyKey ?? toIdempotencyKey(call),
     traceparent: request.trace?.callStarted(call, waitedMs) ?? null,
     retriesLeft: budget?.remaining ?? tool.retries,
     timeoutMs,

@@ -86,7 +86,7 @@ export class PendingService implements PendingCalls {
       if (record.state !== 'ended') await this.#dispatch(key, record.spec);
       return this.#toAccepted(key, record);
     };
-    return reattach(toCallKey(tenant, handleOfSpec(place))).catch(this.#orNull);
+    return reattach(toCallKey(tenant, handleOfPlace(place))).catch(this.#orNull);
   }
 
   /**
@@ -290,9 +290,12 @@ const toFresh = (spec: CallSpec): CallRecord => ({
 // 128 bits. The same in each try of a batch: a call that was accepted once is not accepted again.
 const HANDLE_CHARACTERS = 22;
 
-/** The handle of a call: it follows from its batch and its place there. */
-export const handleOfSpec = ({ recordKey, index }: CallPlace): string =>
-  `c_${hash('sha256', `${recordKey}\n${index}`, 'base64url').slice(0, HANDLE_CHARACTERS)}`;
+/** The handle of a call: it follows from its record and its place there. */
+export const handleOfSpec = ({ recordKey, index, place = index }: CallSpec): string =>
+  handleOfPlace({ recordKey, place });
+
+const handleOfPlace = ({ recordKey, place }: CallPlace): string =>
+  `c_${hash('sha256', `${recordKey}\n${place}`, 'base64url').slice(0, HANDLE_CHARACTERS)}`;
 
 /** The answer, or `late` after so many milliseconds: what was asked may have been done, or be done yet. */
 const orLate = async <Answer>(answer: Promise<Answer>, ms: number): Promise<Answer | 'late'> => {

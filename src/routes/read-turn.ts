@@ -28,7 +28,9 @@ export type Turn = {
 };
 
 // What the query may say instead of the body; for a body that is posted as a provider sent it.
-const ENVELOPE_MEMBERS = ['session_id', 'round_id', 'order', 'on_error', 'deadline_ms', 'wait_ms', 'notify'] as const;
+const ENVELOPE_MEMBERS = [
+  ...(['session_id', 'round_id', 'order', 'on_error', 'deadline_ms', 'wait_ms', 'idempotency', 'notify'] as const),
+];
 
 /** Reads a body of any format, with what the query says of it; a ProblemError where that cannot be. */
 export const readTurn = (body: unknown, query: unknown): Turn => {
@@ -237,7 +239,7 @@ export const readPlainEnvelope = (members: Members): ToolCallsRequest | null => 
 };
 
 // Members that the schema reads.
-const SELDOM = ['format', 'raw', 'wait_ms', 'notify'] as const;
+const SELDOM = ['format', 'raw', 'wait_ms', 'idempotency', 'notify'] as const;
 
 const isSession = (value: unknown): value is string | null | undefined =>
   typeof value === 'string'

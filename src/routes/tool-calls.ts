@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { RenderedResult, Warning } from '../contract/tool-result.ts';
-import type { BatchAnswer, BatchRequest, Client, IdempotencyKey } from '../executor/batch-request.ts';
+import type { BatchAnswer, BatchRequest, Client } from '../executor/batch-request.ts';
 import type { AsyncTerms } from '../executor/pending-calls.ts';
 import type { ReadProviderCalls } from '../executor/provider-calls.ts';
 import type { ExecuteBatch } from '../executor/run-batch.ts';
@@ -9,6 +9,7 @@ import { readObservedResult } from '../formats/observation.ts';
 import type { AnsweredCalls } from '../pending/answered-calls.ts';
 import { isJsonBody, type JsonBody } from './body-parsers.ts';
 import { type StreamOptions, toStreamFormat, whenClosed } from './event-stream.ts';
+import { type RecordKeys, readCallKeyOf, readIdempotency, toRequestRecord } from './idempotency.ts';
 import { findMisspelledHeaders } from './misspellings.ts';
 import { noPlace, type OpenReadings, type Reading } from './open-readings.ts';
 import { type PreferAsyncOptions, readAsyncTerms } from './prefer-async.ts';
@@ -32,10 +33,8 @@ export type ToolCallsOptions = PreferAsyncOptions & {
   };
   /** An opaque key for a tenant's session. */
   readonly toSessionKey: (tenant: string, sessionId: string) => string;
-  /** An opaque key for a tenant's Idempotency-Key. */
-  readonly toRecordKey: (tenant: string, key: string) => string;
-  /** An opaque key for a tenant's request id. */
-  readonly toRequestKey: (tenant: string, requestId: string) => string;
+  readonly toRecordKey: RecordKeys['toRecordKey'];
+  readonly toRequestKey: RecordKeys['toRequestKey'];
   readonly createId: () => string;
   readonly streams: StreamOptions;
   readonly readings: OpenReadings;
@@ -139,7 +138,8 @@ const toBatch = (
     order: envelope.order,
     onError: envelope.on_error,
     deadlineMs: Math.min(deadlineMs ?? options.maxDeadlineMs, options.maxDeadlineMs),
-    idempotency: toIdempotency(request, tenant, terms, options),
+    idempotency: readIdempotency(request, tenant, terms, options),
+    callKeyOf: readCallKeyOf(request, tenant, envelope, options),
     pendingRecord: () => toRequestRecord(request, tenant, options),
     // Whoever prefers an asynchronous answer may go: its calls go on.
     client: terms === null ? toClient(raw, reading) : NEVER_GONE,
@@ -253,43 +253,6 @@ const toBody = (body: unknown): JsonBody => {
   if (isJsonBody(body)) return body;
   throw new ProblemError(400, 'invalid_json', 'The body is empty. Send a JSON object with calls, as application/json.');
 };
-
-/** Without a key the request id is the record's key: under it the results of pending calls are asked for. */
-const toRequestRecord = (
-  { id }: FastifyRequest,
-  tenant: string,
-  { toRequestKey }: ToolCallsOptions,
-): IdempotencyKey => {
-  const requestKey = toRequestKey(tenant, id);
-  return { key: null, recordKey: requestKey, requestKey };
-};
-
-/** The caller's key, bare or quoted as a structured header's text; null where there is none. */
-const toIdempotency = (
-  request: FastifyRequest,
-  tenant: string,
-  asyncTerms: AsyncTerms | null,
-  options: ToolCallsOptions,
-): IdempotencyKey | null => {
-  const header = request.headers['idempotency-key'];
-  if (header === undefined) return asyncTerms === null ? null : toRequestRecord(request, tenant, options);
-  // Node joins two such headers with a comma, and each wanted a key of its own. A comma may also stand in a key.
-  if (header.includes(',') && (request.raw.headersDistinct['idempotency-key']?.length ?? 1) > 1)
-    throw new ProblemError(
-      400,
-      'invalid_idempotency_key',
-      'The request has several Idempotency-Key headers. Send one.',
-    );
-  const key = typeof header === 'string' ? unquote(header) : '';
-  if (!/^[\x20-\x7e]{1,255}$/.test(key)) throw createKeyProblem();
-  const { toRecordKey, toRequestKey } = options;
-  return { key, recordKey: toRecordKey(tenant, key), requestKey: toRequestKey(tenant, request.id) };
-};
-
-const createKeyProblem = (): ProblemError =>
-  new ProblemError(400, 'invalid_idempotency_key', 'Idempotency-Key must be 1 to 255 printable ASCII characters.');
-
-const unquote = (key: string): string => (/^".*"$/.test(key) ? key.slice(1, -1) : key);
 
 const toResults = (answer: BatchAnswer, { idempotency }: BatchRequest): Extract<BatchAnswer, { kind: 'results' }> => {
   if (answer.kind === 'results') return answer;

@@ -99,6 +99,7 @@ const KEY_USES = [
   'new',
   'resumed',
   'replayed',
+  'joined',
   'conflict',
   'mismatch',
   'unknown',
@@ -128,7 +129,7 @@ const createSessionMetrics = (define: Define) => {
     ),
     keyUses: define.countBy(
       'idempotency_total',
-      'Batches with an Idempotency-Key: new, resumed, replayed, conflict, mismatch, unknown, unavailable.',
+      'Batches with an Idempotency-Key, and writes whose call id is their key: new, resumed, replayed, joined, conflict, mismatch, unknown, unavailable.',
       'result',
       KEY_USES,
     ),

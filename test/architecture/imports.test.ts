@@ -294,7 +294,8 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
     'arguments that are nested too deep to be written as JSON again must not fail the answer',
   'executor/outcome.ts':
     'what was thrown or returned may be a revoked proxy, and `JSON.stringify` is the proof that a value is JSON',
-  'executor/record.ts': 'a record that cannot be asked becomes a state',
+  'executor/call-ids.ts': 'a record that is let go of and cannot be asked is free when its lease ends',
+  'executor/record-lease.ts': 'a record that cannot be asked becomes a state',
   'executor/run-batch.ts': 'the last-resort net around a batch: a bug of ours costs no caller its answers',
   'executor/schedule.ts': 'the same around one call',
   'executor/settle.ts': 'a settlement that fails must not fail the answer',

@@ -171,9 +171,11 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
       'test/contract/hostile-budget-texts.test.ts: the budget speaks from the last retry on',
       'test/contract/loops-same-answer.test.ts: the same answer is warned of from the third time, and refused from the tenth where the tool changes things',
     ],
-    'A write with an `Idempotency-Key` runs at most once, also when the service is killed.': [
-      'test/e2e/idempotency-kills.system.test.ts: a service that dies %s never writes twice, and the repeat says what is known',
-    ],
+    'A write with an `Idempotency-Key`, or whose id is its key (`idempotency: "call_id"`), runs at most once, also when the service is killed.':
+      [
+        'test/e2e/call-ids-kills.system.test.ts: two replicas that get every id at once have one effect each, though one is killed in the middle',
+        'test/e2e/idempotency-kills.system.test.ts: a service that dies %s never writes twice, and the repeat says what is known',
+      ],
     'The service repeats nothing because an answer was lost: the result says `maybe`.': [
       'test/contract/hostile-handlers.test.ts: a write tool that throws %s may have done it',
       'test/contract/hostile-isolated-deaths.system.test.ts: what %s did before is not known',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { toFailure } from '#src/executor/call-outcome.ts';
-import { type RestoredCall, restoreEarlier } from '#src/executor/record.ts';
+import { type RestoredCall, restoreEarlier } from '#src/executor/restore-earlier.ts';
 import { createNameSuggestions } from '#src/executor/suggest-names.ts';
 import { createNameIndex } from '#src/tools/name-index.ts';
 import { createActor } from '#test/support/keyed-client.ts';

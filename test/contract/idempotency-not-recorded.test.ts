@@ -26,3 +26,18 @@ test('results that could not be kept are answered all the same, and say that a r
   expect(answer.results[0]).toMatchObject({ value: 'written', executed: 'yes' });
   expect(write.asked).toHaveLength(1);
 });
+
+test('a call whose id is its key says that its result could not be kept, and the reads beside it do not', async () => {
+  const [write, look] = [createActor('write', { effects: 'write' }), createActor('look')];
+  const { post } = await startWiredLab([write, look], { wrapStores: loseCommits });
+  const calls = [
+    { id: 'a', name: 'write' },
+    { id: 'b', name: 'look' },
+  ];
+  const answer = await post({ session_id: freshName(), idempotency: 'call_id', calls });
+  expect(codesOf(answer)).toEqual(['ok', 'ok']);
+  expect(answer.results.map(warningsOf)).toEqual([
+    ['idempotency_not_durable', 'idempotency_not_recorded'],
+    ['idempotency_not_durable'],
+  ]);
+});

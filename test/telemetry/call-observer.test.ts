@@ -104,6 +104,7 @@ test('loops are counted by tool and keyed batches by what became of them, from 0
     'recourse_idempotency_total{result="new"} 2',
     'recourse_idempotency_total{result="resumed"} 0',
     'recourse_idempotency_total{result="replayed"} 1',
+    'recourse_idempotency_total{result="joined"} 0',
     'recourse_idempotency_total{result="conflict"} 0',
     'recourse_idempotency_total{result="mismatch"} 0',
     'recourse_idempotency_total{result="unknown"} 0',

@@ -309,7 +309,8 @@ const remember = (
   const note = (state: AnswerRecord): void => {
     if ((state.answer?.record ?? recordKey) === recordKey) state.answer = answer;
   };
-  const update = async (): Promise<void> => answers.update(requestKey, note, 'always');
+  const update = async (): Promise<void> =>
+    requestKey === '' ? undefined : answers.update(requestKey, note, 'always');
   return update().then(
     () => 'kept',
     () => 'away',

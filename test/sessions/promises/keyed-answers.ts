@@ -32,6 +32,14 @@ export const describeKeyedAnswers = (createStore: CreateKeyedStoreUnderTest): vo
     expect(await store.find(again.requestKey)).toEqual([toResult(0, 0), toResult(1, 1)]);
   });
 
+  test('a record that is only a part of an answer is kept and replayed, and is no answer of its own', async () => {
+    const { store } = createStore({});
+    const batch = createKeyedBatch({ requestKey: '' });
+    await runWhole(store, batch);
+    expect(await store.open(batch)).toEqual({ kind: 'complete', results: [toResult(0, 0), toResult(1, 1)] });
+    expect(await store.find('')).toBeNull();
+  });
+
   test('a request that was refused finds nothing', async () => {
     const { store } = createStore({});
     const batch = createKeyedBatch();

@@ -769,6 +769,8 @@ export interface components {
             readonly deadline_ms?: number | null;
             /** @description Milliseconds to wait for results; calls that have not ended then are answered as pending (202) and go on. As `Prefer: respond-async, wait=…`. */
             readonly wait_ms?: number | null;
+            /** @description With "call_id" the id of each call that writes is its key in the session: sent again it runs no second time. Not together with an Idempotency-Key. */
+            readonly idempotency?: "call_id" | null;
             /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
             readonly notify?: string | null;
             readonly calls: readonly components["schemas"]["ToolCall"][];
@@ -824,6 +826,8 @@ export interface operations {
                 readonly deadline_ms?: number;
                 /** @description Milliseconds to wait for results, as `wait_ms` of the body. */
                 readonly wait_ms?: number;
+                /** @description Whether ids of calls are keys, as `idempotency` of the body. */
+                readonly idempotency?: "call_id";
                 /** @description The webhook endpoint, as `notify` of the body. */
                 readonly notify?: string;
             };
@@ -874,6 +878,8 @@ export interface operations {
                     readonly deadline_ms?: number | null;
                     /** @description Milliseconds to wait for results; calls that have not ended then are answered as pending (202) and go on. As `Prefer: respond-async, wait=…`. */
                     readonly wait_ms?: number | null;
+                    /** @description With "call_id" the id of each call that writes is its key in the session: sent again it runs no second time. Not together with an Idempotency-Key. */
+                    readonly idempotency?: "call_id" | null;
                     /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
                     readonly notify?: string | null;
                     /**
@@ -915,6 +921,8 @@ export interface operations {
                     readonly deadline_ms?: number | null;
                     /** @description Milliseconds to wait for results; calls that have not ended then are answered as pending (202) and go on. As `Prefer: respond-async, wait=…`. */
                     readonly wait_ms?: number | null;
+                    /** @description With "call_id" the id of each call that writes is its key in the session: sent again it runs no second time. Not together with an Idempotency-Key. */
+                    readonly idempotency?: "call_id" | null;
                     /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
                     readonly notify?: string | null;
                     /**
@@ -960,6 +968,8 @@ export interface operations {
                     readonly deadline_ms?: number | null;
                     /** @description Milliseconds to wait for results; calls that have not ended then are answered as pending (202) and go on. As `Prefer: respond-async, wait=…`. */
                     readonly wait_ms?: number | null;
+                    /** @description With "call_id" the id of each call that writes is its key in the session: sent again it runs no second time. Not together with an Idempotency-Key. */
+                    readonly idempotency?: "call_id" | null;
                     /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
                     readonly notify?: string | null;
                     /**
@@ -1007,6 +1017,8 @@ export interface operations {
                     readonly deadline_ms?: number | null;
                     /** @description Milliseconds to wait for results; calls that have not ended then are answered as pending (202) and go on. As `Prefer: respond-async, wait=…`. */
                     readonly wait_ms?: number | null;
+                    /** @description With "call_id" the id of each call that writes is its key in the session: sent again it runs no second time. Not together with an Idempotency-Key. */
+                    readonly idempotency?: "call_id" | null;
                     /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
                     readonly notify?: string | null;
                     /**
@@ -1052,6 +1064,8 @@ export interface operations {
                     readonly deadline_ms?: number | null;
                     /** @description Milliseconds to wait for results; calls that have not ended then are answered as pending (202) and go on. As `Prefer: respond-async, wait=…`. */
                     readonly wait_ms?: number | null;
+                    /** @description With "call_id" the id of each call that writes is its key in the session: sent again it runs no second time. Not together with an Idempotency-Key. */
+                    readonly idempotency?: "call_id" | null;
                     /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
                     readonly notify?: string | null;
                     /**
@@ -1097,6 +1111,8 @@ export interface operations {
                     readonly deadline_ms?: number | null;
                     /** @description Milliseconds to wait for results; calls that have not ended then are answered as pending (202) and go on. As `Prefer: respond-async, wait=…`. */
                     readonly wait_ms?: number | null;
+                    /** @description With "call_id" the id of each call that writes is its key in the session: sent again it runs no second time. Not together with an Idempotency-Key. */
+                    readonly idempotency?: "call_id" | null;
                     /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
                     readonly notify?: string | null;
                     /**
@@ -1143,6 +1159,8 @@ export interface operations {
                     readonly deadline_ms?: number | null;
                     /** @description Milliseconds to wait for results; calls that have not ended then are answered as pending (202) and go on. As `Prefer: respond-async, wait=…`. */
                     readonly wait_ms?: number | null;
+                    /** @description With "call_id" the id of each call that writes is its key in the session: sent again it runs no second time. Not together with an Idempotency-Key. */
+                    readonly idempotency?: "call_id" | null;
                     /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
                     readonly notify?: string | null;
                     /**
@@ -1189,6 +1207,8 @@ export interface operations {
                     readonly deadline_ms?: number | null;
                     /** @description Milliseconds to wait for results; calls that have not ended then are answered as pending (202) and go on. As `Prefer: respond-async, wait=…`. */
                     readonly wait_ms?: number | null;
+                    /** @description With "call_id" the id of each call that writes is its key in the session: sent again it runs no second time. Not together with an Idempotency-Key. */
+                    readonly idempotency?: "call_id" | null;
                     /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
                     readonly notify?: string | null;
                     /**
@@ -1238,6 +1258,8 @@ export interface operations {
                     readonly deadline_ms?: number | null;
                     /** @description Milliseconds to wait for results; calls that have not ended then are answered as pending (202) and go on. As `Prefer: respond-async, wait=…`. */
                     readonly wait_ms?: number | null;
+                    /** @description With "call_id" the id of each call that writes is its key in the session: sent again it runs no second time. Not together with an Idempotency-Key. */
+                    readonly idempotency?: "call_id" | null;
                     /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
                     readonly notify?: string | null;
                     /**
@@ -1281,6 +1303,8 @@ export interface operations {
                     readonly deadline_ms?: number | null;
                     /** @description Milliseconds to wait for results; calls that have not ended then are answered as pending (202) and go on. As `Prefer: respond-async, wait=…`. */
                     readonly wait_ms?: number | null;
+                    /** @description With "call_id" the id of each call that writes is its key in the session: sent again it runs no second time. Not together with an Idempotency-Key. */
+                    readonly idempotency?: "call_id" | null;
                     /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
                     readonly notify?: string | null;
                     /**
@@ -1326,6 +1350,8 @@ export interface operations {
                     readonly deadline_ms?: number | null;
                     /** @description Milliseconds to wait for results; calls that have not ended then are answered as pending (202) and go on. As `Prefer: respond-async, wait=…`. */
                     readonly wait_ms?: number | null;
+                    /** @description With "call_id" the id of each call that writes is its key in the session: sent again it runs no second time. Not together with an Idempotency-Key. */
+                    readonly idempotency?: "call_id" | null;
                     /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
                     readonly notify?: string | null;
                     /**
@@ -1370,6 +1396,8 @@ export interface operations {
                     readonly deadline_ms?: number | null;
                     /** @description Milliseconds to wait for results; calls that have not ended then are answered as pending (202) and go on. As `Prefer: respond-async, wait=…`. */
                     readonly wait_ms?: number | null;
+                    /** @description With "call_id" the id of each call that writes is its key in the session: sent again it runs no second time. Not together with an Idempotency-Key. */
+                    readonly idempotency?: "call_id" | null;
                     /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
                     readonly notify?: string | null;
                     /**
@@ -1837,7 +1865,7 @@ export interface operations {
                      *           "warnings": [
                      *             {
                      *               "code": "idempotency_not_durable",
-                     *               "message": "The Idempotency-Key is stored only in this process and is lost when it ends."
+                     *               "message": "The key is stored only in this process and is lost when it ends."
                      *             }
                      *           ]
                      *         }
@@ -1877,7 +1905,7 @@ export interface operations {
                      *           "warnings": [
                      *             {
                      *               "code": "idempotency_not_durable",
-                     *               "message": "The Idempotency-Key is stored only in this process and is lost when it ends."
+                     *               "message": "The key is stored only in this process and is lost when it ends."
                      *             }
                      *           ]
                      *         }
@@ -2191,7 +2219,7 @@ export interface operations {
                      *           "warnings": [
                      *             {
                      *               "code": "idempotency_not_durable",
-                     *               "message": "The Idempotency-Key is stored only in this process and is lost when it ends."
+                     *               "message": "The key is stored only in this process and is lost when it ends."
                      *             }
                      *           ]
                      *         }
@@ -2231,7 +2259,7 @@ export interface operations {
                      *           "warnings": [
                      *             {
                      *               "code": "idempotency_not_durable",
-                     *               "message": "The Idempotency-Key is stored only in this process and is lost when it ends."
+                     *               "message": "The key is stored only in this process and is lost when it ends."
                      *             }
                      *           ]
                      *         }
@@ -2828,7 +2856,7 @@ export interface operations {
                      *           "warnings": [
                      *             {
                      *               "code": "idempotency_not_durable",
-                     *               "message": "The Idempotency-Key is stored only in this process and is lost when it ends."
+                     *               "message": "The key is stored only in this process and is lost when it ends."
                      *             }
                      *           ]
                      *         }
@@ -2868,7 +2896,7 @@ export interface operations {
                      *           "warnings": [
                      *             {
                      *               "code": "idempotency_not_durable",
-                     *               "message": "The Idempotency-Key is stored only in this process and is lost when it ends."
+                     *               "message": "The key is stored only in this process and is lost when it ends."
                      *             }
                      *           ]
                      *         }
