@@ -1,7 +1,5 @@
 """An agent loop in plain Python: a model behind OpenAI's API, its tools behind Recourse. Needs nothing but Python."""
 
-import base64
-import hashlib
 import json
 import os
 import sys
@@ -22,9 +20,9 @@ LOST = "ERROR: answer_lost: '%s' may or may not have taken effect: its answer wa
 AGAIN = (408, 409, 429, 502, 503, 504)
 
 
-def ask(url, key, body=None, headers=None, tries=1, timeout=120):
+def ask(url, key, body=None, tries=1, timeout=120):
     """The JSON that answers a request, which is sent again if its answer is lost or the service refuses it for a moment."""
-    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}", **(headers or {})}
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
     data = None if body is None else json.dumps(body).encode()
     for left in range(tries - 1, -1, -1):
         try:
@@ -51,21 +49,20 @@ class Session:
 
     def __init__(self):
         self.id = f"agent-{uuid.uuid4()}"  # retry budgets are kept under it
-        self.lost = {}  # calls that may have run, with their keys: the same call again is asked for under the old key
+        self.lost = {}  # calls that may have run, as they were sent: the same call again is asked for under the old id
 
     def answer(self, call, step):
         asked = json.dumps(call["function"], sort_keys=True)
-        # The same for all tries, and for no other call: some servers count the ids of calls anew in every message.
-        digest = hashlib.sha256("\0".join(("call", self.id, f"{call['id']} {step}")).encode()).digest()
-        key, sent = self.lost.pop(asked, (base64.urlsafe_b64encode(digest).rstrip(b"=").decode(), call))
-        named = {"format": "openai-chat", "raw": "true", "session_id": self.id, "round_id": step}
+        # Its id is the key of a call, the same for all tries: some servers count the ids anew in every message.
+        sent = self.lost.pop(asked, {**call, "id": f"{call['id']} {step}"})
+        named = {"format": "openai-chat", "raw": "true", "session_id": self.id, "round_id": step, "idempotency": "call_id"}
         url = f"{RECOURSE_URL}/tool-calls?{urlencode({**named, 'deadline_ms': 60_000})}"
         try:
-            [message] = ask(url, RECOURSE_KEY, [sent], {"Idempotency-Key": key}, tries=4, timeout=65)
+            [message] = ask(url, RECOURSE_KEY, [sent], tries=4, timeout=65)
         except (OSError, HTTPException) as error:
             if getattr(error, "code", 504) not in AGAIN:
                 raise  # The request is wrong, or the key: no model can mend it.
-            self.lost[asked] = (key, sent)
+            self.lost[asked] = sent
             message = {"role": "tool", "content": LOST % call["function"]["name"]}
         return {**message, "tool_call_id": call["id"]}
 
