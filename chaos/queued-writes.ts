@@ -76,7 +76,6 @@ const environment = {
   TOOLS_ENV: 'CHAOS_LEDGER',
   CHAOS_LEDGER: ledger,
   NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/recourse/compiled'),
-  WORKER_STALL_MS: '3000',
   WORKER_CONCURRENCY: String(toNumber(values.concurrency)),
   MAX_EVENT_LOOP_LAG_MS: '60000',
 };

@@ -53,6 +53,14 @@ export const WORKERS_ROW: Row = {
       },
       {
         kind: 'graph',
+        title: 'Leases taken over',
+        description:
+          'Pending calls, in a second, whose worker let its lease of 5 s lapse: it died, was blocked, or was cut off from Redis.',
+        unit: 'ops',
+        queries: only(sumBy('instance', rate('recourse_pending_leases_taken_over_total')), '{{instance}}'),
+      },
+      {
+        kind: 'graph',
         title: 'Failed steps on records and jobs',
         description: 'Steps that Redis did not take. They are tried again; a call waits meanwhile.',
         unit: 'ops',

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 import type { Job, JobQueue, LaneState, ServedLane } from '../pending/job-queue.ts';
-import { CALL_LEASE_MS } from '../sessions/calls/call-records.ts';
 import { createRedisClient, openQueueConnection, type RedisAddress } from '../sessions/redis-client.ts';
 import { KEY_PREFIX } from '../store/key-prefix.ts';
 import { createJobShard, type JobShard } from './job-shard.ts';
@@ -16,13 +15,14 @@ export type BullmqJobQueueOptions = {
   readonly lanes: readonly LaneShards[];
   /** Is told of each error of a connection and of what the queue could not note; nothing is thrown at the process. */
   readonly onError: (error: unknown) => void;
-  /** A job whose worker has given no sign for so many milliseconds is offered again, within a quarter more. */
+  /** A job whose worker has given no sign for so many milliseconds is offered again, twice as late at most. Left out: 30 s. */
   readonly stallMs?: number;
   /** What the keys begin with. */
   readonly keyPrefix?: string;
 };
 
-const STALL_MS = CALL_LEASE_MS;
+// The net below the sweeps of the records: jobs of calls that have ended, whose worker died before it said so.
+const STALL_MS = 30_000;
 // What acknowledging the last jobs may take when the queue closes; where Redis is away they are offered again.
 const LAST_WORDS_MS = 2000;
 
@@ -75,6 +75,7 @@ export const createBullmqJobQueue = (options: BullmqJobQueueOptions): JobQueue =
   return {
     durability: 'durable',
     offer: async (job) => shardFor(job).offer(job),
+    offerAgain: async (job) => shardFor(job).offerAgain(job),
     cancel: async (job) => shardFor(job).cancel(job),
     lanes: () => Promise.all([...lanes.keys()].map(stateOf)),
     take: (served, run) => {

@@ -17,6 +17,7 @@ export type JobShard = {
   /** Where BullMQ's keys begin; with the hash tag that keeps them together in a cluster. */
   readonly prefix: string;
   readonly offer: (job: Job) => Promise<void>;
+  readonly offerAgain: (job: Job) => Promise<void>;
   readonly cancel: (job: Job) => Promise<void>;
   readonly state: () => Promise<Omit<LaneState, 'lane'>>;
   /** A worker has taken a job with this tag. */
@@ -42,6 +43,9 @@ export type JobShardOptions = {
 /** The one queue of BullMQ at a shard; its shard tells it apart. */
 export const BULLMQ_NAME = 'jobs';
 
+// In place of the lock of the worker that has a job: BullMQ takes the job from whoever has it.
+const ANY_WORKER = '0';
+
 const TURNS = new URL('lua/turns.lua', import.meta.url);
 // BullMQ writes each step of each job down, for listeners that this service does not have; without a limit 10 000.
 const MOST_EVENTS = 100;
@@ -63,7 +67,7 @@ export const createJobShard = (options: JobShardOptions): JobShard => {
   queue.on('error', () => undefined);
   const script = createRedisScript(client, TURNS);
   const own = ['turns', 'waiting', 'since'].map((name) => `${prefix}:${name}`);
-  const keys = [...own, ...['prioritized', 'wait', 'delayed'].map((name) => queue.toKey(name))];
+  const keys = [...own, ...['prioritized', 'wait', 'delayed', 'active'].map((name) => queue.toKey(name))];
   const run = (step: string, ...words: readonly string[]): Promise<unknown> =>
     script(keys, [step, queue.toKey(''), ...words]);
   const timeout = new CommandTimeout(LONG_TIMEOUT_MS);
@@ -77,13 +81,24 @@ export const createJobShard = (options: JobShardOptions): JobShard => {
   const noteTaken: JobShard['noteTaken'] = async ({ call, tenant }, tag) => {
     await run('take', tenant, call, String(tag));
   };
+  const noteAgain: JobShard['noteAgain'] = async (call, afterMs) => {
+    await run('again', call, String(Math.round(afterMs)));
+  };
+  const offer = async ({ call, tenant }: Job): Promise<'waits' | 'taken'> => {
+    const tag = Number(await run('offer', tenant, call));
+    if (tag > 0) await inTime(() => queue.add('call', { tenant }, { jobId: call, priority: tag }));
+    return tag < 0 ? 'taken' : 'waits';
+  };
   return {
     lane,
     prefix,
-    offer: async ({ call, tenant }) => {
-      const tag = Number(await run('offer', tenant, call));
-      if (tag === 0) return;
-      await inTime(() => queue.add('call', { tenant }, { jobId: call, priority: tag }));
+    offer: async (job) => void (await offer(job)),
+    offerAgain: async (job) => {
+      if ((await offer(job)) === 'waits') return;
+      const queued = await inTime(() => queue.getJob(job.call));
+      await inTime(async () => queued?.changePriority({ priority: AGAIN_TAG }));
+      await inTime(async () => queued?.moveToWait(ANY_WORKER));
+      await noteAgain(job.call, 0);
     },
     cancel: async ({ call, tenant }) => {
       const queued = await inTime(() => queue.getJob(call));
@@ -109,9 +124,7 @@ export const createJobShard = (options: JobShardOptions): JobShard => {
       await noteTaken(job, queued.priority);
       return job;
     },
-    noteAgain: async (call, afterMs) => {
-      await run('again', call, String(Math.round(afterMs)));
-    },
+    noteAgain,
     close: () => queue.close(),
   };
 };

@@ -39,6 +39,11 @@ class MemoryJobQueue implements JobQueue {
     this.#pumpSoon();
   }
 
+  // A worker that has a job here lives.
+  offerAgain(job: Job): Promise<void> {
+    return this.offer(job);
+  }
+
   take(lanes: readonly ServedLane[], run: Run): Taking {
     const served = lanes.map((lane) => ({ ...lane, running: new RunningJobs() }));
     const taking = { lanes: served, run, isStopped: false };

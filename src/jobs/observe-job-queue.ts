@@ -32,6 +32,7 @@ export const observeJobQueue = (queue: JobQueue, observer: JobObserver, sampleMs
   return {
     durability: queue.durability,
     offer: (job) => queue.offer(job),
+    offerAgain: (job) => queue.offerAgain(job),
     cancel: (job) => queue.cancel(job),
     lanes: () => queue.lanes(),
     take: (lanes, run) => {

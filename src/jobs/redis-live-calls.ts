@@ -1,6 +1,12 @@
 import * as z from 'zod';
 import { holderOf, RESULT_TTL_MS } from '../sessions/calls/call-kind.ts';
-import { type LiveCall, type LiveCalls, LOOK_AFTER_MS, type PendingLimits } from '../sessions/calls/live-calls.ts';
+import {
+  FIRST_LOOK_AFTER_MS,
+  type LiveCall,
+  type LiveCalls,
+  LOOK_AFTER_MS,
+  type PendingLimits,
+} from '../sessions/calls/live-calls.ts';
 import { createRedisScript, type RedisClient } from '../sessions/redis-client.ts';
 import { KEY_PREFIX } from '../store/key-prefix.ts';
 
@@ -14,9 +20,11 @@ const SCANNED_AT_ONCE = '500';
 const Entered = z.enum(['known', 'entered', 'key', 'service']);
 const LIMIT_OF = { key: 'ofKey', service: 'ofService' } as const;
 const Entries = z.array(z.string());
+const Due = z.tuple([z.int()], z.string());
 const Entry = z.tuple([z.string(), z.string()]);
 const Scanned = z.tuple([z.string(), Entries]);
 
+const toMs = (ms: number): string => String(Math.ceil(ms));
 const toEntry = ({ key, holder }: LiveCall): string => JSON.stringify([key, holder]);
 const readEntry = (entry: string): LiveCall => {
   const [key, holder] = Entry.parse(JSON.parse(entry));
@@ -35,22 +43,26 @@ export const createRedisLiveCalls = ({ client, limits }: Options): LiveCalls => 
   const script = createRedisScript(client, new URL('lua/pending-index.lua', import.meta.url));
   const run = (step: string, ...words: readonly string[]): Promise<unknown> =>
     script([CALLS, HOLDERS], [step, INDEX_TTL_MS, ...words]);
-  const wait = String(LOOK_AFTER_MS);
-  const toWords = (key: string, spec: Parameters<typeof holderOf>[0]): readonly string[] => {
+  const toWords = (key: string, spec: Parameters<typeof holderOf>[0], lookAfterMs: number): readonly string[] => {
     const holder = holderOf(spec);
-    return [toEntry({ key, holder }), holder, wait];
+    return [toEntry({ key, holder }), holder, toMs(lookAfterMs)];
   };
   return {
     enter: async (key, spec) => {
-      const words = [...toWords(key, spec), String(limits.ofKey), String(limits.ofService)];
+      const words = [...toWords(key, spec, FIRST_LOOK_AFTER_MS), String(limits.ofKey), String(limits.ofService)];
       const entered = Entered.parse(await run('enter', ...words));
       return entered === 'known' || entered === 'entered'
         ? entered
         : { kind: 'full', of: entered, limit: limits[LIMIT_OF[entered]] };
     },
-    enterAgain: (key, spec) => void run('enter', ...toWords(key, spec), '', '').then(ignore, ignore),
+    enterAgain: (key, spec, lookAfterMs) =>
+      void run('enter_again', ...toWords(key, spec, lookAfterMs)).then(ignore, ignore),
     leave: (call) => void run('leave', toEntry(call), call.holder).then(ignore, ignore),
-    popDue: async (most) => Entries.parse(await run('due', String(most), wait)).map(readEntry),
+    popDue: async (most) => {
+      const [now, ...entries] = Due.parse(await run('due', String(most), toMs(LOOK_AFTER_MS)));
+      return { now, calls: entries.map(readEntry) };
+    },
+    lookAgain: (call, afterMs) => void run('look_again', toEntry(call), toMs(afterMs)).then(ignore, ignore),
     list: () => listAll(client),
   };
 };

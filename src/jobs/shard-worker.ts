@@ -26,7 +26,7 @@ export type ShardWorkerOptions = {
   readonly shard: JobShard;
   readonly connection: ReturnType<typeof openQueueConnection>;
   readonly concurrency: number;
-  /** After so many milliseconds without a sign of its worker a job is offered again; a quarter later in the worst case. */
+  /** After so many milliseconds without a sign of its worker a job is offered again; twice as late in the worst case. */
   readonly stallMs: number;
   readonly run: (job: Job) => Promise<JobEnd>;
   readonly onError: (error: unknown) => void;
@@ -86,8 +86,7 @@ export const startShardWorker = (options: ShardWorkerOptions): ShardWorker => {
       prefix: shard.prefix,
       concurrency,
       lockDuration: stallMs,
-      // A pass takes back what an earlier one has found without a lock.
-      stalledInterval: stallMs / 4,
+      stalledInterval: stallMs,
       maxStalledCount: ANY_STALLS,
       runRetryDelay: RETRY_DELAY_MS,
       skipVersionCheck: true,

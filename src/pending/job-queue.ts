@@ -34,8 +34,13 @@ export type JobQueue = {
    */
   readonly offer: (job: Job) => Promise<void>;
   /**
+   * The same of a job that, by the record of its call, no worker has: one that has it according to the queue has died, or was cut off,
+   * and loses it. The job is next in its lane then.
+   */
+  readonly offerAgain: (job: Job) => Promise<void>;
+  /**
    * Takes jobs of these lanes until stopped. `run` never rejects. A job that a dead process had is offered again by the
-   * queue.
+   * queue as well, some day.
    */
   readonly take: (lanes: readonly ServedLane[], run: (job: Job) => Promise<JobEnd>) => Taking;
   /** Removes a job that no worker has taken. Best effort: a job that is not there is no mistake. Rejects as `offer` does. */

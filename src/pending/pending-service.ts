@@ -36,6 +36,8 @@ export type PendingServiceOptions = {
 
 const SWEEP_AT_ONCE = 20;
 const MOST_SWEPT = 2000;
+// An end that the store does not take is tried again for minutes: the next sweeps do not wait for that.
+const SWEEP_HOLDS_MS = 5000;
 const POLL_AFTER_MS = 2000;
 // A stream that cannot hear the parts of its calls by then shows later ones.
 const MOST_ANNOUNCING_MS = 250;
@@ -51,6 +53,8 @@ export class PendingService implements PendingCalls {
   readonly waiters: CallWaiters;
   readonly #options: PendingServiceOptions;
   readonly #closing = new AbortController();
+  /** By `performance.now()`. */
+  #sweepsUntil = 0;
 
   constructor(options: PendingServiceOptions) {
     this.#options = options;
@@ -142,18 +146,20 @@ export class PendingService implements PendingCalls {
     return this.#options.records.watchParts(toCallKey(tenant, handle), listener);
   }
 
-  /** Queues what has no job, ends what has expired; a few at a time. Never rejects. */
+  /**
+   * Queues what has no job, or whose worker has let its lease lapse, and ends what has expired; a few at a time, and nothing while
+   * an earlier sweep does. Never rejects.
+   */
   async sweep(): Promise<void> {
-    const { records, onFailed } = this.#options;
+    const now = performance.now();
+    if (now < this.#sweepsUntil || this.#closing.signal.aborted) return;
+    this.#sweepsUntil = now + SWEEP_HOLDS_MS;
     try {
-      for (let left = MOST_SWEPT; left > 0; left -= SWEEP_AT_ONCE) {
-        const due = await records.due(SWEEP_AT_ONCE);
-        await Promise.all(due.map((key) => this.#offerAgain(key)));
-        if (due.length < SWEEP_AT_ONCE) return;
-      }
+      await this.#sweepAll();
     } catch (error) {
-      onFailed(error);
+      this.#options.onFailed(error);
     }
+    this.#sweepsUntil = 0;
   }
 
   readonly close = (): void => {
@@ -218,11 +224,23 @@ export class PendingService implements PendingCalls {
     if (end.kind === 'later') setTimeout(() => void this.#runHere(job), Math.max(1, end.afterMs)).unref();
   }
 
+  async #sweepAll(): Promise<void> {
+    for (let left = MOST_SWEPT; left > 0; left -= SWEEP_AT_ONCE) {
+      const due = await this.#options.records.due(SWEEP_AT_ONCE);
+      await Promise.all(due.map((key) => this.#offerAgain(key)));
+      if (due.length < SWEEP_AT_ONCE) return;
+    }
+  }
+
   async #offerAgain(key: string): Promise<void> {
-    const record = await this.#options.records.find(key);
+    const { records, queue, onFailed } = this.#options;
+    const record = await records.describe(key);
     if (record === null || record.state === 'ended' || (await this.#endOverdue(key, record))) return;
     // Whoever takes it decides by the record whether it runs, or is not known to have ended.
-    await this.#options.queue.offer(this.#toJob(key, record.spec));
+    await queue.offerAgain(this.#toJob(key, record.spec)).catch((error: unknown) => {
+      records.lookSoon(key, record.spec);
+      onFailed(error);
+    });
   }
 
   /** Waits for the end of a call. One whose time is over, and that no worker holds, ends here. */

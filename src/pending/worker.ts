@@ -17,6 +17,7 @@ import {
   toCallKey,
   weighArguments,
 } from '../sessions/calls/call-kind.ts';
+import { RENEW_EVERY_MS } from '../sessions/calls/call-leases.ts';
 import type { CallRecords } from '../sessions/calls/call-records.ts';
 import type { ToolProgress } from '../tools/tool.ts';
 import { toEarlyOutcome } from './early-outcome.ts';
@@ -41,6 +42,8 @@ export type WorkerOptions = {
   readonly onEnded: (spec: CallSpec, result: string) => void;
   readonly onFailed: (error: unknown) => void;
   readonly count: (end: WorkerEnd) => void;
+  /** A call was taken whose last worker let its lease lapse. */
+  readonly onTakenOver: () => void;
 };
 
 const PROGRESS_EVERY_MS = 500;
@@ -68,7 +71,7 @@ export type Worker = {
  * a call that is safe to repeat begins three times at most, and of any number of workers one commits. Never rejects.
  */
 export const createWorker = (options: WorkerOptions): Worker => {
-  const { records, onFailed } = options;
+  const { records, onFailed, onTakenOver } = options;
   const running = new Set<HeldCall>();
   const claim = async (key: string): Promise<Claim | null> => {
     try {
@@ -96,6 +99,7 @@ export const createWorker = (options: WorkerOptions): Worker => {
         case 'busy':
           return later(claimed.retryAfterMs);
         case 'held':
+          if (claimed.isTakenOver) onTakenOver();
           return runHeld(new HeldCall(claimed.lease, claimed.record, options));
         case 'ended':
         case 'gone':
@@ -140,8 +144,7 @@ class HeldCall {
     const lack = outcome === null ? this.#findLack(argumentBytes) : null;
     if (lack !== null) return this.#giveBackFor(lack);
     if (outcome === null && spec.effects !== 'write' && (await this.#begin()) !== 'held') return later(AGAIN_AFTER_MS);
-    // Two renewals may get lost.
-    this.#timer = setInterval(() => void this.#renew(), records.leaseMs / 4);
+    this.#timer = setInterval(() => void this.#renew(), RENEW_EVERY_MS);
     this.#timer.unref();
     this.#unwatch = records.watch((key) => {
       if (key === this.#lease.key) void this.#readCancel();

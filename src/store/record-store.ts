@@ -150,3 +150,6 @@ export const toHeapBytes = <State>(
 
 /** Records of all kinds, in one backend. */
 export type RecordStore = { readonly open: <State, Saved>(kind: Kind<State, Saved>) => Records<State> };
+
+/** Whether a backend rejected because something else is at the key of the record: that says nothing of other records. */
+export const isNoRecord = (error: unknown): boolean => error instanceof Error && error.message.startsWith('WRONGTYPE');

@@ -1,5 +1,5 @@
 import { LateAnswerError } from './command-timeout.ts';
-import type { UpdateTimeout } from './record-store.ts';
+import { isNoRecord, type UpdateTimeout } from './record-store.ts';
 import type { StoreObserver, StoreOperation } from './store-observer.ts';
 
 /** The store is known to be slow or away, and was not asked. */
@@ -189,9 +189,7 @@ const AWAY = new StoreAwayError('The store is unavailable.');
 // What Redis says of itself. All else may be of the rates alone: a right to their script or their keys that its user lacks.
 const OF_THE_SERVER = /^(?:BUSY|CLUSTERDOWN|LOADING|MASTERDOWN|MISCONF|NOAUTH|NOREPLICAS|OOM|READONLY)/;
 
-/** A key that is no record is as much of an exception. */
 const isOfOneCommand = (operation: StoreOperation, error: unknown): boolean =>
-  isReply(error) &&
-  (error.message.startsWith('WRONGTYPE') || (operation === 'rate' && !OF_THE_SERVER.test(error.message)));
+  isNoRecord(error) || (operation === 'rate' && isReply(error) && !OF_THE_SERVER.test(error.message));
 
 const isReply = (error: unknown): error is Error => error instanceof Error && error.name === 'ReplyError';

@@ -121,6 +121,10 @@ const createSessionMetrics = (define: Define) => {
       'end',
       ['committed', 'lost', 'given_back', 'not_run', 'keys_unknown'],
     ),
+    leasesTakenOver: define.count(
+      'pending_leases_taken_over_total',
+      'Pending calls that this process took because the lease of their last worker had lapsed.',
+    ),
     loopsDetected: counter('loops_detected_total', 'Calls that the loop guard refused.', ['tool']),
     circuitState: define.tallyGauge(
       'circuit_state',

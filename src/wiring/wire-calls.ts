@@ -1,12 +1,18 @@
 import type { Config } from '../config/settings/config.ts';
 import type { ByteBudget } from '../memory/byte-budget.ts';
-import type { CallRecords } from '../sessions/calls/call-records.ts';
-import { createCallRecords, openEmbeddedCallRecords } from '../sessions/calls/call-records.ts';
+import {
+  type CallRecords,
+  type CallRecordsOptions,
+  createCallRecords,
+  openEmbeddedCallRecords,
+} from '../sessions/calls/call-records.ts';
 import { createLocalSignals, createRedisSignals } from '../sessions/calls/call-signals.ts';
 import { createLiveCalls, type PendingLimits } from '../sessions/calls/live-calls.ts';
 import type { RedisClient, RedisSubscription } from '../sessions/redis-client.ts';
 import type { RecordStore } from '../store/record-store.ts';
 import type { MayKeep } from '../store/store-observer.ts';
+
+type OnReturn = CallRecordsOptions['onReturn'];
 
 const toPendingLimits = (config: Config): PendingLimits => ({
   ofSession: config.SESSION_MAX_PENDING,
@@ -28,6 +34,7 @@ export const openEmbeddedCalls = (
     readonly keys: readonly string[];
     readonly budget: ByteBudget;
     readonly now: () => number;
+    readonly onReturn: OnReturn;
   },
 ): Promise<CallRecords> => {
   const limits = toPendingLimits(config);
@@ -56,6 +63,7 @@ export const openSharedCalls = async (
     readonly subscription: RedisSubscription;
     readonly store: RecordStore;
     readonly mayKeep: MayKeep;
+    readonly onReturn: OnReturn;
   },
 ): Promise<CallRecords> => {
   const { createRedisLiveCalls } = await import('../jobs/redis-live-calls.ts');
@@ -65,6 +73,5 @@ export const openSharedCalls = async (
     signals: createRedisSignals({ client, subscription }),
     live: createRedisLiveCalls({ client, limits }),
     ofSession: limits.ofSession,
-    leaseMs: config.WORKER_STALL_MS,
   });
 };

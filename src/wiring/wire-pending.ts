@@ -49,7 +49,7 @@ type PendingParts = {
   readonly hasTool: (name: string) => boolean;
 };
 
-const SWEEP_EVERY_MS = 5000;
+const SWEEP_EVERY_MS = 1000;
 // What closing the queue may take of the second that all parts of a service have for it.
 const LAST_WORDS_MS = 500;
 
@@ -90,7 +90,9 @@ export const wirePending = async (config: Config, parts: PendingParts): Promise<
     }),
     start: (executeBatch) => {
       worker = createPendingWorker({ ...parts, executeBatch, onFailed, onEnded });
-      stops.push(repeat(SWEEP_EVERY_MS, () => void service.sweep()));
+      const sweep = (): void => void service.sweep();
+      stops.push(repeat(SWEEP_EVERY_MS, sweep));
+      records.onReturn(sweep);
       if (config.ROLE === 'api') return;
       const served = toServedLanes(config, lanes);
       taking = queue.take(served, worker.run);
@@ -140,6 +142,9 @@ const createPendingWorker = ({ metrics, ...parts }: WorkerParts): Worker =>
     count: (end) => {
       metrics.workerCalls[end].count += 1;
     },
+    onTakenOver: () => {
+      metrics.leasesTakenOver.count += 1;
+    },
   });
 
 const NO_KEYS =
@@ -171,14 +176,14 @@ const refuseCallsOfKeys = async (records: CallRecords, onFailed: (error: unknown
 
 // Only where there is Redis is what talks to it loaded.
 const createQueue = async (
-  { REDIS_URL, REDIS_SENTINEL_PASSWORD, WORKER_STALL_MS }: Config,
+  { REDIS_URL, REDIS_SENTINEL_PASSWORD }: Config,
   lanes: readonly Lane[],
   onError: (error: unknown) => void,
 ): Promise<JobQueue> => {
   if (REDIS_URL === undefined) return createMemoryJobQueue(lanes.map(({ lane }) => lane));
   const { createBullmqJobQueue } = await import('../jobs/bullmq-job-queue.ts');
   const url = { url: REDIS_URL, sentinelPassword: REDIS_SENTINEL_PASSWORD };
-  return createBullmqJobQueue({ url, lanes, onError, stallMs: WORKER_STALL_MS });
+  return createBullmqJobQueue({ url, lanes, onError });
 };
 
 const LOOK_EVERY_MS = 10_000;

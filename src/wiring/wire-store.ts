@@ -172,7 +172,10 @@ const openMemory = (config: Config, { memory, now }: StoreParts): Backend => {
   return {
     ...{ kind: 'memory', records, outage: null, mayKeep: ALWAYS, queue: LOCAL_QUEUE, rates: null },
     openCallRecords: (budget) =>
-      openEmbeddedCalls(config, { ...{ durability: 'process', store: records, budget, now }, keys: [] }),
+      openEmbeddedCalls(config, {
+        ...{ durability: 'process', store: records, budget, now, keys: [] },
+        onReturn: () => undefined,
+      }),
     close: () => undefined,
   };
 };
@@ -227,13 +230,13 @@ const openRedis = async (
     client.onReady(connected);
   };
   const { records, outage } = await guard(store, { watch, isConnected: client.isReady }, parts);
-  const { ask } = outage.availability;
+  const { ask, onRecovered: onReturn } = outage.availability;
   const subscription = createRedisSubscription(address);
   const guarded: RedisClient = {
     ...client,
     callPatiently: async (...words) => ask('pending', 'long', () => client.callPatiently(...words)),
   };
-  const calls = await openSharedCalls(config, { client: guarded, subscription, store: records, mayKeep });
+  const calls = await openSharedCalls(config, { client: guarded, subscription, store: records, mayKeep, onReturn });
   client.connect();
   await refuseFormerReplicas(client);
   space.start();
@@ -280,7 +283,7 @@ const openSqlite = async (
     openCallRecords: async (budget) => {
       const { callKind } = await import('../sessions/calls/call-kind.ts');
       const kept = { durability: 'file', store: records, keys: store.keys(callKind.name) } as const;
-      return openEmbeddedCalls(config, { ...kept, budget, now });
+      return openEmbeddedCalls(config, { ...kept, budget, now, onReturn: outage.availability.onRecovered });
     },
     close: () => {
       copies.close();

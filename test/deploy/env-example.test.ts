@@ -101,7 +101,6 @@ test('the settings that operators rely on are there, once each, with their defau
     ROLE: 'all',
     WORKER_LANES: 'default,gpu',
     WORKER_CONCURRENCY: '16',
-    WORKER_STALL_MS: '6000',
     WORKER_GRACE_MS: '25000',
   });
 });

@@ -79,6 +79,7 @@ const STAYS_ZERO = [
   'Queued calls taken, A',
   'Calls accepted, A',
   'How queued calls end, A',
+  'Leases taken over, A',
   'Writes with unknown outcome, A',
   // Of several replicas: `exact-budgets.system.test.ts`.
   'Updates decided again, A',
@@ -89,6 +90,7 @@ const STAYS_ZERO = [
 const STAYS_EMPTY = ['Webhook deliveries, A', 'Webhook messages waiting, A'];
 const STAYS_SILENT = [
   'recourse_pending_calls_accepted_total',
+  'recourse_pending_leases_taken_over_total',
   'recourse_worker_calls_total',
   'recourse_jobs_taken_total',
   'recourse_webhook_deliveries_total',

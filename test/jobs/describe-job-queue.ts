@@ -39,6 +39,16 @@ export const describeJobQueue = (name: string, open: OpenJobQueue): void => {
       jobs.end('c_1');
     });
 
+    test('a job that is offered again while it waits keeps its turn, and one that is not there is added', async () => {
+      const queue = await open();
+      const jobs = recordJobs('pass');
+      await offerAll(queue, numbered('a', 2));
+      for (const call of ['a2', 'a1', 'a3']) await queue.offerAgain(job(call));
+      queue.take([{ lane: 'default', concurrency: 1 }], jobs.run);
+      await jobs.untilStarted(3);
+      expect(jobs.started).toEqual(['a1', 'a2', 'a3']);
+    });
+
     test('tenants take turns, and the jobs of each run in the order in which they were offered', async () => {
       const queue = await open();
       const jobs = recordJobs('pass');

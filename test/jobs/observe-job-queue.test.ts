@@ -56,6 +56,7 @@ test('while the queue does not answer, no old number is shown', async () => {
   const { lines } = observe({
     durability: 'process',
     offer: (job) => memory.offer(job),
+    offerAgain: (job) => memory.offerAgain(job),
     take: (lanes, run) => memory.take(lanes, run),
     cancel: (job) => memory.cancel(job),
     lanes: () => (isAway ? Promise.reject(new Error('away')) : memory.lanes()),

@@ -13,7 +13,6 @@ export const openUntilReady = async (
       { lane: 'default', shards: 1 },
       { lane: 'gpu', shards: 1 },
     ],
-    stallMs: 1000,
     keyPrefix: `recourse:${randomUUID()}`,
     ...options,
   });

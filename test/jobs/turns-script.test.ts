@@ -35,7 +35,7 @@ let runs = 0;
 const createScriptTurns = () => {
   runs += 1;
   const key = (name: string): string => `turns-test:{${process.pid}:${runs}}:${name}`;
-  const keys = ['turns', 'waiting', 'since', 'prioritized', 'wait', 'delayed'].map(key);
+  const keys = ['turns', 'waiting', 'since', 'prioritized', 'wait', 'delayed', 'active'].map(key);
   const script = createRedisScript(client(), TURNS);
   const run = (step: string, ...words: readonly string[]) => script(keys, [step, key(''), ...words]);
   return {

@@ -55,7 +55,6 @@ const watchQuestions = (records: CallRecords) => {
   const watched: CallRecords = {
     durability: 'durable',
     holdsArguments: false,
-    leaseMs: records.leaseMs,
     withdraw: (key) => records.withdraw(key),
     describe: (key) => records.describe(key),
     list: () => records.list(),
@@ -80,6 +79,8 @@ const watchQuestions = (records: CallRecords) => {
     ofSession: (sessionKey) => records.ofSession(sessionKey),
     findSame: (sessionKey, fingerprint) => records.findSame(sessionKey, fingerprint),
     due: (most) => records.due(most),
+    lookSoon: (key, spec) => records.lookSoon(key, spec),
+    onReturn: (listener) => records.onReturn(listener),
     watch: (listener) => records.watch(listener),
   };
   return { watched, asked };

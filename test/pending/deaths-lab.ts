@@ -83,7 +83,6 @@ export const startLab = async () => {
     REDIS_URL: redis.url,
     TOOLS_DIR: tools.root,
     CONFIG_FILE: join(files.root, 'recourse.yaml'),
-    WORKER_STALL_MS: '3000',
   };
   const linesOf = (word: 'begin' | 'end', id: string): number =>
     readFileSync(ledger, 'utf8')
@@ -101,11 +100,11 @@ export const startLab = async () => {
       startProcess({ by, environment: { ...environment, ...more, ROLE: 'api' } }),
     recordKeysOf: (handle: string) => client.keys(`recourse2:{*:${handle}}:call`),
     hasJob: async (handle: string) => (await client.keys(`recourse2:{jobs:*}:jobs:${handle}`)).length > 0,
-    /** The next sweep of any process looks at all calls; by itself 15 s after it has looked last. */
+    /** The next sweep of any process looks at all calls; by itself a call that waits is looked at each 15 s. */
     passLook: async () => {
       for (const entry of await client.zrange(ALL_CALLS, '0', '-1')) await client.call('ZADD', ALL_CALLS, '1', entry);
     },
-    /** The lease of a dead worker is over; by itself 3 s after its last renewal. */
+    /** The lease of a dead worker is over; by itself 5 s after its last renewal. */
     passLease: async (handle: string) => {
       for (const key of await client.keys(`recourse2:{*:${handle}}:call`)) {
         const head: object = JSON.parse((await client.hget(key, 'h')) ?? '{}');

@@ -59,6 +59,7 @@ const startLab = async (own: Tool = tool) => {
       onEnded: (_spec, result) => void ended.push(result),
       onFailed: (error) => void violations.push(error),
       count: () => undefined,
+      onTakenOver: () => undefined,
     });
     return { executor, worker, violations };
   };

@@ -43,7 +43,7 @@ const start = async () => {
   const files = makeDirectory({ ledger: '' });
   const [ledger, go] = [join(files.root, 'ledger'), join(files.root, 'go')];
   const tools = makeDirectory({ 'held.ts': toTools(ledger, go) });
-  const environment = { REDIS_URL: redis.url, TOOLS_DIR: tools.root, WORKER_STALL_MS: '3000' };
+  const environment = { REDIS_URL: redis.url, TOOLS_DIR: tools.root };
   const begins = (name: string): number =>
     readFileSync(ledger, 'utf8')
       .split('\n')

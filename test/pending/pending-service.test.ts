@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { createMemoryJobQueue } from '#src/jobs/memory-job-queue.ts';
 import { CallWaiters } from '#src/pending/call-waiters.ts';
-import type { Job, JobEnd } from '#src/pending/job-queue.ts';
+import type { Job, JobEnd, JobQueue } from '#src/pending/job-queue.ts';
 import { handleOfSpec, PendingService } from '#src/pending/pending-service.ts';
 import type { CallRecords } from '#src/sessions/calls/call-records.ts';
 import {
@@ -23,8 +23,11 @@ const redis = useRedis();
 const WAIT = { timeout: timeLimit(20_000), interval: 20 };
 const DONE: JobEnd = { kind: 'done' };
 
-const startService = (records: CallRecords, run: (job: Job) => Promise<JobEnd> = async () => DONE) => {
-  const queue = createMemoryJobQueue();
+const startService = (
+  records: CallRecords,
+  run: (job: Job) => Promise<JobEnd> = async () => DONE,
+  queue: JobQueue = createMemoryJobQueue(),
+) => {
   const accepted: string[] = [];
   const failures: unknown[] = [];
   const service = new PendingService({
@@ -60,7 +63,6 @@ const loseAnswers = (records: CallRecords, lost: { confirm: number; withdraw: nu
   return {
     durability: records.durability,
     holdsArguments: records.holdsArguments,
-    leaseMs: records.leaseMs,
     create: (key, spec) => records.create(key, spec),
     versions: (keys) => records.versions(keys),
     describe: (key) => records.describe(key),
@@ -79,6 +81,8 @@ const loseAnswers = (records: CallRecords, lost: { confirm: number; withdraw: nu
     ofSession: (sessionKey) => records.ofSession(sessionKey),
     findSame: (sessionKey, fingerprint) => records.findSame(sessionKey, fingerprint),
     due: (most) => records.due(most),
+    lookSoon: (key, spec) => records.lookSoon(key, spec),
+    onReturn: (listener) => records.onReturn(listener),
     watch: (listener) => records.watch(listener),
   };
 };
@@ -144,6 +148,32 @@ test('what was just accepted is told without being read again, and what an earli
   expect(await service.accept(spec, watchedByNobody, 60_000)).toMatchObject({
     call: { handle, state: { kind: 'ended', result: '{"value":1}' } },
   });
+});
+
+test('a call that a sweep could not queue is offered again by the next one, and then not before it is due', async () => {
+  const { records, pass } = await createMemoryCallsUnderTest();
+  const offered: string[] = [];
+  const memory = createMemoryJobQueue();
+  const { service, failures } = startService(records, undefined, {
+    durability: 'process',
+    offer: (job) => memory.offer(job),
+    offerAgain: async ({ call }) => {
+      offered.push(call);
+      if (offered.length === 1) throw new Error('Redis is not connected');
+    },
+    cancel: (job) => memory.cancel(job),
+    take: (lanes, take) => memory.take(lanes, take),
+    lanes: () => memory.lanes(),
+    close: () => memory.close(),
+  });
+  const { spec, handle } = createAsked();
+  await service.accept(spec, watchedByNobody, 60_000);
+  for (const ms of [2001, 1001, 1001]) {
+    await pass(ms);
+    await service.sweep();
+  }
+  expect(offered).toEqual([handle, handle]);
+  expect(failures).toHaveLength(1);
 });
 
 test('a service that is closed begins no call again that could not run before', async () => {

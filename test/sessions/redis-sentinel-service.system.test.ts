@@ -12,6 +12,7 @@ import { RECOVERY, startCountingService } from '#test/support/counting-service.t
 import { createActor, createKeyedClient, freshName, startLab } from '#test/support/keyed-client.ts';
 import { createPendingClient } from '#test/support/pending-client.ts';
 import {
+  holdWrites,
   MASTER_NAME,
   type SentinelSettings,
   type SentinelSetup,
@@ -33,24 +34,6 @@ const masterOf = async ({ servers, masterPort }: SentinelSetup) => {
   const server = servers.find((one) => one.port === port)?.server;
   if (server === undefined) throw new Error('No server is the master.');
   return server;
-};
-
-/**
- * Lets a master answer no further write, and waits until its replicas have all that it has answered: what a kill before that loses is
- * Redis's own loss, which the page on fail-over tells of.
- */
-const holdWrites = async ({ url }: { readonly url: string }): Promise<void> => {
-  const master = new Redis(url);
-  onTestFinished(() => master.disconnect());
-  master.on('error', () => undefined);
-  await master.call('CLIENT', 'PAUSE', '60000', 'WRITE');
-  const isCaughtUp = async (): Promise<boolean> => {
-    const told = await master.info('replication');
-    const offset = /^master_repl_offset:(\d+)/m.exec(told)?.[1];
-    const replicas = [...told.matchAll(/^slave\d+:.*offset=(\d+)/gm)];
-    return replicas.length > 0 && replicas.every(([, reached]) => reached === offset);
-  };
-  await expect.poll(isCaughtUp, RECOVERY).toBe(true);
 };
 
 /** What one unit of work came to: `ok`, or why it was given up. Sent again with its key while it says that nothing ran. */

@@ -22,6 +22,8 @@ import { createManualClock, toRedisClient } from './session-stores-under-test.ts
 /** Records and what a test may do to them without waiting. */
 export type CallRecordsUnderTest = {
   readonly records: CallRecords;
+  /** Lets so many milliseconds pass for leases and for looks. */
+  readonly pass: (ms: number) => Promise<void>;
   /** Lets the lease of a call run out. */
   readonly lapse: (key: string) => Promise<void>;
   /** Lets so much time pass that a sweep looks at every call again. */
@@ -32,7 +34,11 @@ export type CallRecordsUnderTest = {
   readonly passDay: (key: string) => Promise<void>;
 };
 
-export type CallRecordsTerms = { readonly limits?: Partial<PendingLimits> };
+export type CallRecordsTerms = {
+  readonly limits?: Partial<PendingLimits>;
+  /** Left out: the store is never away. */
+  readonly onReturn?: CallRecordsOptions['onReturn'];
+};
 export type CreateCallRecordsUnderTest = (terms?: CallRecordsTerms) => Promise<CallRecordsUnderTest>;
 
 export const ROOMY_LIMITS: PendingLimits = { ofSession: 100, ofKey: 1000, ofService: 10_000 };
@@ -45,6 +51,7 @@ export const openEmbeddedCalls = (
     limits: some = {},
     keys = [],
     budget = createByteBudget({ limitBytes: 64_000_000 }),
+    onReturn = () => undefined,
   }: CallRecordsTerms & {
     readonly keys?: readonly string[];
     readonly budget?: ByteBudget;
@@ -52,7 +59,7 @@ export const openEmbeddedCalls = (
 ): Promise<CallRecords> => {
   const limits = { ...ROOMY_LIMITS, ...some };
   const options = {
-    ...({ store, durability: 'process', holdsArguments: true, makingPauseMs: 1 } as const),
+    ...({ store, durability: 'process', holdsArguments: true, makingPauseMs: 1, onReturn } as const),
     ...{ signals: createLocalSignals(), live: createLiveCalls({ limits, budget, now }), ofSession: limits.ofSession },
   };
   return openEmbeddedCallRecords(options, keys);
@@ -65,6 +72,7 @@ const createEmbeddedUnderTest = async (
   const clock = createManualClock();
   return {
     records: await openEmbeddedCalls(toStore(clock.now), clock.now, terms),
+    pass: async (ms) => clock.advance(ms),
     lapse: async () => clock.advance(10_001),
     passLook: async () => clock.advance(15_001),
     passMinute: async () => clock.advance(60_001),
@@ -109,7 +117,7 @@ export const subscribeTo = async (redis: Redis | Cluster): Promise<Pick<RedisSub
 };
 
 type RedisRecordsOptions = CallRecordsTerms &
-  Partial<Pick<CallRecordsOptions, 'leaseMs' | 'maxResultBytes' | 'mayKeep'>> & {
+  Partial<Pick<CallRecordsOptions, 'maxResultBytes' | 'mayKeep'>> & {
     readonly subscription?: Pick<RedisSubscription, 'subscribe'>;
     /** How far the time of the records is ahead of the server's. */
     readonly skewMs?: () => number;
@@ -127,17 +135,26 @@ export const createRedisRecords = (
     timeoutMs = 20_000,
     guard = (store) => store,
     limits: some,
+    onReturn = () => undefined,
     ...rest
   }: RedisRecordsOptions = {},
 ): CallRecords => {
   const limits = { ...ROOMY_LIMITS, ...some };
   const timeouts = { short: timeoutMs, long: timeoutMs };
+  const live = createRedisLiveCalls({ client, limits });
   return createCallRecords({
     ...rest,
     ...({ durability: 'durable', holdsArguments: false, makingPauseMs: 50, ofSession: limits.ofSession } as const),
+    onReturn,
     store: guard(createRedisRecordStore({ client, cacheBytes: 10_000_000, timeouts, skewMs })),
     signals: createRedisSignals({ client, subscription }),
-    live: createRedisLiveCalls({ client, limits }),
+    live: {
+      ...live,
+      popDue: async (most) => {
+        const { now, calls: due } = await live.popDue(most);
+        return { now: now + skewMs(), calls: due };
+      },
+    },
   });
 };
 
@@ -145,27 +162,28 @@ export const createRedisRecords = (
 export const createRedisCallsUnderTest = async (
   redis: Redis | Cluster,
   subscription: Pick<RedisSubscription, 'subscribe'>,
-  { limits = {} }: CallRecordsTerms = {},
+  terms: CallRecordsTerms = {},
   guard?: (store: RecordStore) => RecordStore,
 ): Promise<CallRecordsUnderTest> => {
   await redis.del(ALL_CALLS, ALL_CALLERS);
   let aged = 0;
-  const pass = async (ms: number, key: string): Promise<void> => {
+  const pass = async (ms: number): Promise<void> => {
+    aged += ms;
+    for (const entry of await redis.zrange(ALL_CALLS, '0', '-1')) await redis.zincrby(ALL_CALLS, -ms, entry);
+  };
+  const expire = async (ms: number, key: string): Promise<void> => {
     if ((await redis.pttl(toCallRedisKey(key))) <= ms) await redis.del(toCallRedisKey(key));
   };
   return {
     records: createRedisRecords(toRedisClient(redis), {
-      ...{ subscription, limits, skewMs: () => aged },
+      ...{ ...terms, subscription, skewMs: () => aged },
       ...(guard === undefined ? {} : { guard }),
     }),
-    lapse: async () => {
-      aged += 10_001;
-    },
-    passLook: async () => {
-      for (const entry of await redis.zrange(ALL_CALLS, '0', '-1')) await redis.call('ZADD', ALL_CALLS, '1', entry);
-    },
-    passMinute: (key) => pass(60_000, key),
-    passDay: (key) => pass(86_400_000, key),
+    pass,
+    lapse: () => pass(10_001),
+    passLook: () => pass(15_001),
+    passMinute: (key) => expire(60_000, key),
+    passDay: (key) => expire(86_400_000, key),
   };
 };
 

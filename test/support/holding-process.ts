@@ -60,6 +60,7 @@ const records: unknown = Object.getPrototypeOf(
     ...({ durability: 'durable', holdsArguments: false, ofSession: 1, makingPauseMs: 1 } as const),
     store: createMemoryRecordStore({ memory: createStoreMemory({ totalBytes: 0 }), now: Date.now }),
     signals: createLocalSignals(),
+    onReturn: () => undefined,
     live: createLiveCalls({
       limits: { ofKey: 1, ofService: 1 },
       budget: createByteBudget({ limitBytes: 0 }),

@@ -43,13 +43,13 @@ export type SentinelSettings = {
   /** Of the Sentinels. */
   readonly sentinelPassword?: string;
   readonly db?: number;
+  /** After how long a server that is away is said to be down, in milliseconds. */
+  readonly downAfterMs?: number;
   /** Files of a certificate for 127.0.0.1, its own authority, and its text. What the Sentinels name is reached by TLS only. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly pem: string };
 };
 
 export const MASTER_NAME = 'recourse-master';
-// After this a server that is away is said to be down.
-const DOWN_AFTER_MS = 1000;
 const READY_TIMEOUT_MS = timeLimit(30_000);
 const SENTINELS = 3;
 
@@ -63,13 +63,13 @@ const tlsLines = ({ cert, key }: Tls, port: number): readonly string[] => [
 ];
 
 const toConfig = (port: number, masterPort: number, directory: string, settings: SentinelSettings): string => {
-  const { password, sentinelPassword, tls } = settings;
+  const { password, sentinelPassword, tls, downAfterMs = 1000 } = settings;
   return [
     `port ${tls === undefined ? port : 0}`,
     ...(tls === undefined ? [] : tlsLines(tls, port)),
     ...['bind 127.0.0.1', `dir ${directory}`],
     `sentinel monitor ${MASTER_NAME} 127.0.0.1 ${masterPort} 2`,
-    `sentinel down-after-milliseconds ${MASTER_NAME} ${DOWN_AFTER_MS}`,
+    `sentinel down-after-milliseconds ${MASTER_NAME} ${downAfterMs}`,
     `sentinel failover-timeout ${MASTER_NAME} 10000`,
     ...(password === undefined ? [] : [`sentinel auth-pass ${MASTER_NAME} ${password}`]),
     ...(sentinelPassword === undefined
@@ -196,4 +196,21 @@ export const startRedisSentinels = async (settings: SentinelSettings = {}): Prom
     },
     stop,
   };
+};
+
+/**
+ * Lets a master answer no further write, and waits until its replicas have all that it has answered: what a kill before that loses is
+ * Redis's own loss, which the page on fail-over tells of.
+ */
+export const holdWrites = async ({ url }: { readonly url: string }): Promise<void> => {
+  const master = new Redis(url);
+  master.on('error', () => undefined);
+  await master.call('CLIENT', 'PAUSE', '60000', 'WRITE');
+  const isCaughtUp = async (): Promise<boolean> => {
+    const told = await master.info('replication');
+    const offset = /^master_repl_offset:(\d+)/m.exec(told)?.[1];
+    const replicas = [...told.matchAll(/^slave\d+:.*offset=(\d+)/gm)];
+    return replicas.length > 0 && replicas.every(([, reached]) => reached === offset);
+  };
+  await until(isCaughtUp, 'All replicas have what the master has answered').finally(() => master.disconnect());
 };

@@ -166,6 +166,8 @@ const NO_PARTS =
 const FORMER: Readonly<Record<string, string>> = {
   STORE_DROPPABLE_PERCENT: NO_PARTS,
   STORE_TENANT_PERCENT: NO_PARTS,
+  WORKER_STALL_MS:
+    'is no longer a setting: a queued call begins again some 6 s after the death of its worker, and after an outage of Redis workers renew their leases before any is taken; docs/semantics.md#calls-that-outlive-their-request',
   ANSWER_MEMORY_MB:
     'is no longer a setting: REQUEST_MEMORY_MB bounds answers together with request bodies, streams and pending calls. Unset, it is 20 % of the heap',
 };

@@ -14,9 +14,6 @@ export const WORKER_SETTINGS = {
   WORKER_CONCURRENCY: whole(16, 1, 10_000).describe(
     'Queued calls that run at once in a lane without its own `concurrency`. From 2 on, the last slot is kept for a tenant that has nothing running in the lane.',
   ),
-  WORKER_STALL_MS: whole(6000, 1000, 600_000).describe(
-    'Milliseconds without a sign of its worker after which a queued call is offered to another one (at most half as long again). An outage of Redis that lasts longer may make a read run twice. The same in all processes.',
-  ),
   WORKER_GRACE_MS: optionalWhole(0, MAX_TIMER_MS).describe(
     'Milliseconds that queued writes get after SIGTERM. Unset: SHUTDOWN_GRACE_MS.',
   ),

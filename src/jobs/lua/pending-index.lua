@@ -23,19 +23,35 @@ local function keep()
   redis.call('PEXPIRE', holders, ARGV[2])
 end
 
+local function time_in(ms)
+  return string.format('%d', server_now() + tonumber(ms))
+end
+
+local function enter(entry, holder, look_after)
+  if redis.call('ZADD', calls, time_in(look_after), entry) == 1 then redis.call('HINCRBY', holders, holder, 1) end
+  keep()
+end
+
 -- Enters a call that is about to be made.
--- ARGV     entry, holder, ms until it is looked at, most of a holder or '', most of all or ''
+-- ARGV     entry, holder, ms until it is looked at, most of a holder, most of all
 -- Output   known, entered, key or service: of which there are too many
 -- Cost     one ZSCORE, one ZCARD, one HGET; one ZADD, one HINCRBY, two PEXPIRE where it is entered
 function steps.enter()
   local entry, holder = ARGV[3], ARGV[4]
   if redis.call('ZSCORE', calls, entry) then return 'known' end
-  if ARGV[7] ~= '' and redis.call('ZCARD', calls) >= tonumber(ARGV[7]) then return 'service' end
-  if ARGV[6] ~= '' and (tonumber(redis.call('HGET', holders, holder)) or 0) >= tonumber(ARGV[6]) then return 'key' end
-  redis.call('ZADD', calls, string.format('%d', server_now() + tonumber(ARGV[5])), entry)
-  redis.call('HINCRBY', holders, holder, 1)
-  keep()
+  if redis.call('ZCARD', calls) >= tonumber(ARGV[7]) then return 'service' end
+  if (tonumber(redis.call('HGET', holders, holder)) or 0) >= tonumber(ARGV[6]) then return 'key' end
+  enter(entry, holder, ARGV[5])
   return 'entered'
+end
+
+-- Enters a call that is in the store, or sets when it is looked at.
+-- ARGV     entry, holder, ms until it is looked at
+-- Output   1
+-- Cost     one ZADD, two PEXPIRE; one HINCRBY where it was not there
+function steps.enter_again()
+  enter(ARGV[3], ARGV[4], ARGV[5])
+  return 1
 end
 
 -- Takes out a call that has ended, or was never made.
@@ -54,7 +70,7 @@ end
 -- Gives the calls whose time has come, each to one asker, and puts off the next look at them. A look that is further off
 -- than any can be is of a clock that was set back: its time has come, too.
 -- ARGV     most, ms until they are looked at next
--- Output   entries, those first whose time came first
+-- Output   the server's time in ms; then entries, those first whose time came first
 -- Cost     two ZRANGEBYSCORE, one ZADD an entry, two PEXPIRE
 function steps.due()
   local now, most, again = server_now(), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -68,7 +84,16 @@ function steps.due()
   local next_look = string.format('%d', now + again)
   for _, entry in ipairs(due) do redis.call('ZADD', calls, next_look, entry) end
   if #due > 0 then keep() end
-  return due
+  return { now, unpack(due) }
+end
+
+-- Sets when a call is looked at, unless it has been taken out.
+-- ARGV     entry, ms until it is looked at
+-- Output   1
+-- Cost     one ZADD
+function steps.look_again()
+  redis.call('ZADD', calls, 'XX', time_in(ARGV[4]), ARGV[3])
+  return 1
 end
 
 return steps[ARGV[1]]()

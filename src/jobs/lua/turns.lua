@@ -3,12 +3,12 @@
 -- KEYS[1]  turns, a hash: `time`, the virtual time; `last:<tenant>`, the tag that the tenant got last; `offered_at`, ms
 -- KEYS[2]  waiting, a hash: `<tag>:<tenant>` to the call that has that tag and that no worker has taken
 -- KEYS[3]  since, a sorted set: each call that waits to the ms from which on
--- KEYS[4]  jobs by priority   KEYS[5]  jobs again   KEYS[6]  delayed jobs: all three of BullMQ
+-- KEYS[4]  jobs by priority   KEYS[5]  jobs again   KEYS[6]  delayed jobs   KEYS[7]  jobs that a worker has: all four of BullMQ
 -- ARGV     the step, what stands before a job's id in its key, and what the step says of itself below
 --
 -- The first two are gone when nothing waits, and the lane begins anew.
 
-local turns, waiting, since, prioritized, again, delayed = unpack(KEYS)
+local turns, waiting, since, prioritized, again, delayed, active = unpack(KEYS)
 local job_prefix, steps = ARGV[2], {}
 
 local HIGHEST_TAG = 2097151
@@ -36,11 +36,11 @@ end
 
 -- The tag of a job that is about to be added.
 -- ARGV     tenant, call
--- Output   its tag, or 0 where the job is there already
+-- Output   its tag; 0 where the job is there already, and -1 where a worker has it
 -- Cost     a dozen commands on small hashes
 function steps.offer()
   local tenant, call = ARGV[3], ARGV[4]
-  if has_job(call) then return 0 end
+  if has_job(call) then return redis.call('LPOS', active, call) and -1 or 0 end
   local now = server_ms()
   -- Where no job waits and none was offered for long, all tags that are left are of jobs that were never added.
   if now - number_of('offered_at', now) > ADDED_WITHIN_MS

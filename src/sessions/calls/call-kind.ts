@@ -85,7 +85,8 @@ export const toCallRecord = ({ call }: StoredCall): CallRecord | null => {
 export type CallLease = { readonly key: string; readonly fence: number };
 
 export type Claim =
-  | { readonly kind: 'held'; readonly lease: CallLease; readonly record: CallRecord }
+  /** `isTakenOver`: another worker held it, and let its lease lapse. */
+  | { readonly kind: 'held'; readonly lease: CallLease; readonly record: CallRecord; readonly isTakenOver: boolean }
   /** Another worker holds it, for so long if it dies now. */
   | { readonly kind: 'busy'; readonly retryAfterMs: number }
   | { readonly kind: 'ended' }

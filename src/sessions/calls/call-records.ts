@@ -1,5 +1,5 @@
 import type { CallSpec } from '../../executor/pending-calls.ts';
-import type { Decide, RecordStore, Records } from '../../store/record-store.ts';
+import { type Decide, isNoRecord, type RecordStore, type Records } from '../../store/record-store.ts';
 import { KEPT_BELOW_PERCENT, type MayKeep } from '../../store/store-observer.ts';
 import { createResultCap, withoutRoom } from '../keyed/keyed-results.ts';
 import {
@@ -24,12 +24,10 @@ import {
   toCallRecord,
   VERSION_FIELDS,
 } from './call-kind.ts';
+import { CallLeases, GONE, LEASE_MS, type Look } from './call-leases.ts';
 import type { CallListener, CallSignals, PartsWatch } from './call-signals.ts';
 import type { LiveCall, LiveCalls } from './live-calls.ts';
 import { createSessionCalls, type Peeked, type SessionCalls } from './session-calls.ts';
-
-/** How long a worker that does not renew its lease holds a call, in milliseconds, by default. */
-export const CALL_LEASE_MS = 6000;
 
 export type CallRecordsOptions = {
   readonly store: RecordStore;
@@ -43,7 +41,8 @@ export type CallRecordsOptions = {
   readonly ofSession: number;
   /** How long is waited for another process, or another batch of this one, that is making a call. */
   readonly makingPauseMs: number;
-  readonly leaseMs?: number;
+  /** Calls the listener each time the store is back after it was away. */
+  readonly onReturn: (listener: () => void) => void;
   readonly maxResultBytes?: number;
   /** Left out: there is room for everything. */
   readonly mayKeep?: MayKeep;
@@ -70,15 +69,17 @@ export const openEmbeddedCallRecords = async (
       return call.spec;
     };
     const spec = await calls.update(key, returned, 'long');
-    if (spec !== null) options.live.enterAgain(key, spec);
+    if (spec !== null) options.live.enterAgain(key, spec, 0);
   };
   for (let from = 0; from < keys.length; from += TAKEN_BACK_AT_ONCE)
     await Promise.all(keys.slice(from, from + TAKEN_BACK_AT_ONCE).map(takeBack));
   return createCallRecords(options);
 };
 
-// Entries that one question for calls that are due goes through, as a multiple of what it wants: most have a worker.
-const DUE_ROUNDS = 5;
+// Of entries that one question for calls that are due goes through: many have a worker.
+const DUE_ROUNDS = 100;
+// The next sweep.
+const SOON_MS = 1000;
 // Of a shorter result next to nothing is gained by leaving its value out.
 const BRIEF_FROM_BYTES = 2048;
 const TAKEN_BACK_AT_ONCE = 100;
@@ -91,18 +92,17 @@ const TAKEN_BACK_AT_ONCE = 100;
 class StoredCallRecords {
   readonly durability: CallRecordsOptions['durability'];
   readonly holdsArguments: boolean;
-  /** How long a worker that does not renew its lease holds a call, in milliseconds. It renews it four times as often. */
-  readonly leaseMs: number;
   readonly #options: CallRecordsOptions;
   readonly #calls: Records<StoredCall>;
   readonly #sessions: SessionCalls;
+  readonly #leases = new CallLeases();
 
   constructor(options: CallRecordsOptions) {
-    const { store, ofSession, makingPauseMs, leaseMs = CALL_LEASE_MS } = options;
+    const { store, ofSession, makingPauseMs, onReturn } = options;
     this.durability = options.durability;
     this.holdsArguments = options.holdsArguments;
-    this.leaseMs = leaseMs;
     this.#options = options;
+    onReturn(() => this.#leases.leaveToOwners());
     this.#calls = store.open(callKind);
     this.#sessions = createSessionCalls({ store, most: ofSession, peek: (key) => this.#peek(key), makingPauseMs });
   }
@@ -205,19 +205,21 @@ class StoredCallRecords {
       const { call } = stored;
       if (call === null || call.spec === null) return { kind: 'gone' };
       if (call.state === 'ended') return { kind: 'ended' };
-      const retryAfterMs = this.#leaseLeft(call, now);
+      const retryAfterMs = this.#leases.leftMs(call, now);
       if (retryAfterMs > 0) return { kind: 'busy', retryAfterMs };
+      const isTakenOver = call.leaseEndsAt > 0;
       call.confirmed = true;
       call.fence += 1;
       // Whatever an earlier worker began, this one has not.
       call.state = 'queued';
-      call.leaseEndsAt = now + this.leaseMs;
+      call.leaseEndsAt = now + LEASE_MS;
       const record = toCallRecord(stored);
-      return record === null ? { kind: 'gone' } : { kind: 'held', lease: { key, fence: call.fence }, record };
+      if (record === null) return { kind: 'gone' };
+      return { kind: 'held', lease: { key, fence: call.fence }, record, isTakenOver };
     });
     if (claim.kind !== 'held') return claim;
     this.#sessions.enterAgain(key, claim.record.spec);
-    this.#options.live.enterAgain(key, claim.record.spec);
+    this.#options.live.enterAgain(key, claim.record.spec, LEASE_MS);
     return claim;
   }
 
@@ -228,7 +230,7 @@ class StoredCallRecords {
       if (call === null) return 'lost';
       if (call.state === 'queued') call.begins += 1;
       call.state = 'running';
-      call.leaseEndsAt = now + this.leaseMs;
+      call.leaseEndsAt = now + LEASE_MS;
       return 'held';
     });
   }
@@ -241,7 +243,7 @@ class StoredCallRecords {
     const hold: Decide<StoredCall, Awaited<ReturnType<CallRecords['renew']>>> = (stored, now) => {
       const call = findHeld(stored, lease);
       if (call === null) return { state: 'lost', cancel: 'no' };
-      call.leaseEndsAt = now + this.leaseMs;
+      call.leaseEndsAt = now + LEASE_MS;
       call.progress = progress ?? call.progress;
       return { state: 'held', cancel: call.cancel };
     };
@@ -307,22 +309,44 @@ class StoredCallRecords {
     return this.#sessions.findSame(sessionKey, fingerprint);
   }
 
-  /** Calls that nobody has looked at for a while and that no worker holds: at most so many, each once in a while. */
+  /**
+   * Calls that no worker holds and whose time to be looked at has come, at most so many, each to one asker: those that wait, each once
+   * in a while, and those whose lease has lapsed, as soon as they may be taken.
+   */
   async due(most: number): Promise<readonly string[]> {
     const due: string[] = [];
     for (let round = 0; round < DUE_ROUNDS && due.length < most; round += 1) {
-      const calls = await this.#options.live.popDue(most - due.length);
-      if (calls.length === 0) break;
-      const states = await Promise.all(calls.map((call) => this.#peekOrLeave(call)));
-      due.push(...calls.flatMap(({ key }, place) => (states[place] === 'waiting' ? [key] : [])));
+      const wanted = most - due.length;
+      const { now, calls } = await this.#options.live.popDue(wanted);
+      this.#leases.heard(now);
+      const areDue = await Promise.all(calls.map((call) => this.#isDue(call)));
+      due.push(...calls.flatMap(({ key }, place) => (areDue[place] === true ? [key] : [])));
+      if (calls.length < wanted) break;
     }
     return due;
   }
 
-  async #peekOrLeave(call: LiveCall): Promise<Peeked> {
-    const state = await this.#peek(call.key);
-    if (state === 'gone' || state === 'ended') this.#options.live.leave(call);
-    return state;
+  /** The next sweep looks at the call again: what it was to be given it has not got. Best effort. */
+  lookSoon(key: string, spec: CallSpec): void {
+    this.#options.live.enterAgain(key, spec, SOON_MS);
+  }
+
+  /** Hears of each time the store is back after it was away. */
+  onReturn(listener: () => void): void {
+    this.#options.onReturn(listener);
+  }
+
+  /** Whether the call is due. Else it is looked at again when it may be. */
+  async #isDue(call: LiveCall): Promise<boolean> {
+    const { live } = this.#options;
+    const look = async (): Promise<Look> => (await this.#calls.read(call.key, this.#leases.look, HEAD_FIELDS)) ?? GONE;
+    const found = await look().then(undefined, (error: unknown) => (isNoRecord(error) ? GONE : null));
+    if (found?.state === 'waiting') return true;
+    // A part of the store is away: its owners cannot renew, either.
+    if (found === null) this.#leases.leaveToOwners();
+    if (found?.state === 'gone' || found?.state === 'ended') live.leave(call);
+    else live.lookAgain(call, found?.state === 'held' ? found.leftMs : SOON_MS);
+    return false;
   }
 
   /** Hears of calls until it is stopped. Best effort: who waits reads again once a second. */
@@ -346,23 +370,11 @@ class StoredCallRecords {
   }
 
   async #peek(key: string): Promise<Peeked> {
-    const peek = ({ call }: StoredCall, now: number): Peeked => {
-      if (call === null) return 'gone';
-      if (call.state === 'ended') return 'ended';
-      if (!call.confirmed) return 'unconfirmed';
-      return this.#leaseLeft(call, now) > 0 ? 'held' : 'waiting';
-    };
-    return (await this.#calls.read(key, peek, HEAD_FIELDS)) ?? 'gone';
+    return (await this.#calls.read(key, this.#leases.look, HEAD_FIELDS))?.state ?? 'gone';
   }
 
   async #update<Result>(key: string, decide: Decide<StoredCall, Result>): Promise<Result> {
     return this.#calls.update(key, decide, 'long');
-  }
-
-  // A lease that ends later than any can is of a clock that was set back: it is over.
-  #leaseLeft({ leaseEndsAt }: Call, now: number): number {
-    const left = leaseEndsAt - now;
-    return left > 2 * this.leaseMs ? 0 : Math.max(0, Math.min(left, this.leaseMs));
   }
 
   /** What is kept of a result. */

@@ -23,18 +23,25 @@ export type LiveCalls = {
     key: string,
     spec: CallSpec,
   ) => Promise<'known' | 'entered' | Extract<Creation, { readonly kind: 'full' }>>;
-  /** Enters a call that a worker has taken, or that is in the store at the start. Best effort, and waits for nothing. */
-  readonly enterAgain: (key: string, spec: CallSpec) => void;
+  /**
+   * Enters a call that is in the store, unless it is there: it is looked at after so many milliseconds. Best effort, and waits for
+   * nothing.
+   */
+  readonly enterAgain: (key: string, spec: CallSpec, lookAfterMs: number) => void;
   /** Takes out a call that has ended, or was never made. Best effort, and waits for nothing. */
   readonly leave: (call: LiveCall) => void;
-  /** Calls whose time to be looked at has come, each to one asker; it is put off. */
-  readonly popDue: (most: number) => Promise<readonly LiveCall[]>;
+  /** Calls whose time to be looked at has come, each to one asker; it is put off. `now`: the time of the store. */
+  readonly popDue: (most: number) => Promise<{ readonly now: number; readonly calls: readonly LiveCall[] }>;
+  /** Has a call looked at after so many milliseconds, unless it has been taken out. Best effort, and waits for nothing. */
+  readonly lookAgain: (call: LiveCall, afterMs: number) => void;
   /** All of them, a part at a time. */
   readonly list: () => AsyncIterable<readonly LiveCall[]>;
 };
 
-/** A call that nobody has looked at for so long is looked at by the sweep. */
+/** A call that waits is looked at once in so many milliseconds. One that is held is looked at when its lease ends. */
 export const LOOK_AFTER_MS = 15_000;
+/** The first look at a call: it may have got no job. Whoever makes it needs three steps of a second at most. */
+export const FIRST_LOOK_AFTER_MS = 2000;
 const LISTED_AT_ONCE = 500;
 
 type Options = {
@@ -66,15 +73,22 @@ class EmbeddedLiveCalls implements LiveCalls {
     if (this.#calls.size >= limits.ofService) return { kind: 'full', of: 'service', limit: limits.ofService };
     const hold = budget.open(spec.caller, weighCall(spec));
     if (hold === null) return { kind: 'full', of: 'memory', limit: budget.limitBytes };
-    this.#add({ key, holder: holderOf(spec), lookAt: now() + LOOK_AFTER_MS, hold });
+    this.#add({ key, holder: holderOf(spec), lookAt: now() + FIRST_LOOK_AFTER_MS, hold });
     return 'entered';
   }
 
-  // It is in memory, or will be: whatever room there is. And nobody has looked at it.
-  enterAgain(key: string, spec: CallSpec): void {
-    if (this.#calls.has(key)) return;
-    const hold = this.#options.budget.openBeyond(spec.caller, weighCall(spec));
-    this.#add({ key, holder: holderOf(spec), lookAt: 0, hold });
+  // It is in memory, or will be: whatever room there is.
+  enterAgain(key: string, spec: CallSpec, lookAfterMs: number): void {
+    const lookAt = this.#options.now() + lookAfterMs;
+    const entry = this.#calls.get(key);
+    if (entry !== undefined) entry.lookAt = lookAt;
+    else
+      this.#add({
+        key,
+        holder: holderOf(spec),
+        lookAt,
+        hold: this.#options.budget.openBeyond(spec.caller, weighCall(spec)),
+      });
   }
 
   leave({ key }: LiveCall): void {
@@ -87,7 +101,7 @@ class EmbeddedLiveCalls implements LiveCalls {
     else this.#holders.delete(entry.holder);
   }
 
-  async popDue(most: number): Promise<readonly LiveCall[]> {
+  async popDue(most: number): ReturnType<LiveCalls['popDue']> {
     const now = this.#options.now();
     const due: Entry[] = [];
     for (const entry of this.#calls.values()) {
@@ -99,7 +113,12 @@ class EmbeddedLiveCalls implements LiveCalls {
       this.#calls.set(entry.key, entry);
       due.push(entry);
     }
-    return due;
+    return { now, calls: due };
+  }
+
+  lookAgain({ key }: LiveCall, afterMs: number): void {
+    const entry = this.#calls.get(key);
+    if (entry !== undefined) entry.lookAt = this.#options.now() + afterMs;
   }
 
   // The event loop has other turns between two parts.

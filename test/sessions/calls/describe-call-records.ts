@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { CallRecords } from '#src/sessions/calls/call-records.ts';
 import {
   accept,
+  type CallRecordsUnderTest,
   type CreateCallRecordsUnderTest,
   createCallSpec,
   LATE,
@@ -21,6 +22,7 @@ export const describeCallRecords = (name: string, createRecords: CreateCallRecor
     describeEnding(createRecords);
     describeCancelling(createRecords);
     describeFinding(createRecords);
+    describeLapsing(createRecords);
     describeSameCalls(createRecords);
     describeLimits(createRecords);
     describeCallParts(createRecords);
@@ -341,6 +343,72 @@ const describeFinding = (createRecords: CreateCallRecordsUnderTest): void => {
     await lapse(dead);
     await records.renew(lease, null);
     expect(await records.due(10)).toEqual([dead]);
+  });
+};
+
+const describeLapsing = (createRecords: CreateCallRecordsUnderTest): void => {
+  /** Sweeps once a second until a call is due, for so many seconds at most. */
+  const sweep = async ({ records, pass }: CallRecordsUnderTest, seconds: number): Promise<readonly string[]> => {
+    for (let second = 0; second < seconds; second += 1) {
+      await pass(1000);
+      const due = await records.due(10);
+      if (due.length > 0) return due;
+    }
+    return [];
+  };
+
+  test('a lease that nobody renews is due a second after it has lapsed, and who takes the call is told that it is taken over', async () => {
+    const lab = await createRecords();
+    const { records } = lab;
+    const [dead, held] = [await accept(records), await accept(records)];
+    const { isTakenOver } = await take(records, dead);
+    expect(isTakenOver).toBe(false);
+    const { lease } = await take(records, held);
+    expect(await sweep(lab, 4)).toEqual([]);
+    await records.renew(lease, null);
+    expect(await sweep(lab, 2)).toEqual([dead]);
+    expect((await take(records, dead)).isTakenOver).toBe(true);
+    await records.release(lease);
+    expect((await take(records, held)).isTakenOver).toBe(false);
+  });
+
+  test('a process that has not swept for over two seconds, or whose store was away, takes no lease before one lease has passed', async () => {
+    const listeners: (() => void)[] = [];
+    const lab = await createRecords({ onReturn: (listener) => void listeners.push(listener) });
+    const { records, pass } = lab;
+    const key = await accept(records);
+    const { lease } = await take(records, key);
+    const gaps = [
+      () => pass(8000),
+      async () => {
+        await sweep(lab, 3);
+        for (const tellReturn of listeners) tellReturn();
+        await pass(1900);
+      },
+    ];
+    for (const makeGap of gaps) {
+      await sweep(lab, 1);
+      await makeGap();
+      expect(await records.due(10)).toEqual([]);
+      expect(await records.claim(key)).toEqual({ kind: 'busy', retryAfterMs: expect.toSatisfy((ms) => ms > 4000) });
+      expect(await sweep(lab, 4)).toEqual([]);
+      // Its owner lives.
+      expect((await records.renew(lease, null)).state).toBe('held');
+    }
+    expect(await sweep(lab, 7)).toEqual([key]);
+  });
+
+  test('a call is looked at two seconds after it was made: whoever made it may have died before it was queued', async () => {
+    const lab = await createRecords();
+    const key = await accept(lab.records);
+    expect(await sweep(lab, 1)).toEqual([]);
+    expect(await sweep(lab, 2)).toEqual([key]);
+    expect(await sweep(lab, 14)).toEqual([]);
+    expect(await sweep(lab, 2)).toEqual([key]);
+    const { spec } = await look(lab.records, key);
+    // Its job could not be queued.
+    lab.records.lookSoon(key, spec);
+    expect(await sweep(lab, 2)).toEqual([key]);
   });
 };
 

@@ -222,14 +222,6 @@ test('what a server has on disk survives its death: lease, begins and results', 
   expect(await records.commit(lease, '{"value":2}', SURE)).toBe('held');
 });
 
-test('a lease lasts as long as it was told to', async () => {
-  const records = await createRecords({ leaseMs: 30 });
-  const key = await accept(records);
-  const first = await take(records, key);
-  await expect.poll(async () => (await records.claim(key)).kind, WAIT).toBe('held');
-  expect(await records.begin(first.lease)).toBe('lost');
-});
-
 test('long arguments go to Redis once and come back with a claim: no later step and no description moves them', async () => {
   let moved = '';
   const client = toRedisClient(redis());
