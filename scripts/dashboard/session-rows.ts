@@ -193,23 +193,23 @@ export const SESSIONS_ROW: Row = {
       },
       {
         kind: 'graph',
-        title: 'Memory of Redis',
+        title: 'Space of the store',
         alerts: ['RecourseStoreFilling'],
         description:
-          "Redis's memory and its maxmemory. From 75 % on no journals and results are stored, from 85 % on no pending calls and webhook messages; the rest is for budgets and marks of writes.",
+          'Memory of Redis and its maxmemory, or the file of SQLite and what its disk has for it. From 75 % on no journals and results are stored, from 85 % on no pending calls and webhook messages; the rest is for budgets and marks of writes.',
         unit: 'bytes',
         queries: [
           { expression: `max(${series('recourse_session_store_memory_used_bytes')})`, legend: 'used' },
-          { expression: `max(${series('recourse_session_store_memory_max_bytes')})`, legend: 'maxmemory' },
+          { expression: `max(${series('recourse_session_store_memory_max_bytes')})`, legend: 'most' },
         ],
       },
       {
         kind: 'graph',
-        title: 'Not kept in Redis',
+        title: 'Not kept',
         description:
-          'Journals, results, pending calls and webhook messages that were not stored because Redis was nearly full, per second.',
+          'Journals, results, pending calls and webhook messages that were not stored, per second: the store was nearly full, or its tenant kept its part of it.',
         unit: 'ops',
-        queries: only(sumBy('kind', rate('recourse_session_store_not_kept_total')), '{{kind}}'),
+        queries: only(sumBy('kind, limit', rate('recourse_session_store_not_kept_total')), '{{kind}} ({{limit}})'),
       },
     ),
   ],

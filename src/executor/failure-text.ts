@@ -5,6 +5,7 @@ import { cutText, endSentence, LOOKAHEAD, onOneLine, withLookahead } from '../to
 import { isSafe, type Tool } from '../tools/tool.ts';
 import type { Failure } from './call-outcome.ts';
 import type { DropReason } from './call-slots.ts';
+import type { PendingLimit } from './pending-calls.ts';
 import type { Budget, CallLimit, Denial } from './session-store.ts';
 
 /** The model reads no more of one message. */
@@ -118,19 +119,26 @@ export const notExecutedPendingText = (name: string): string =>
 export const NO_ROOM_FOR_ARGUMENTS_TEXT =
   'Not executed: the service has no memory left for these arguments. Send them again in a few seconds.';
 
-/** Why no further call is pending; `limit`: in bytes where it is that of the memory, in per cent where it is the store's. */
-export const pendingLimitText = (
-  name: string,
-  of: 'session' | 'key' | 'service' | 'memory' | 'store',
-  limit: number,
-): string => {
+/** Why no further call is pending; `limit`: in per cent where it is the store's, in bytes where it is of a part or of memory. */
+export const pendingLimitText = (name: string, of: PendingLimit, limit: number): string => {
   const why = `Tool '${name}' was not called:`;
-  if (of === 'memory')
-    return `${why} the pending calls of this caller and of others fill the memory for requests, ${Math.floor(limit / 1_048_576)} MiB. Wait until one ends, or send smaller arguments.`;
-  if (of === 'store')
-    return `${why} the store of pending calls is more than ${limit} % full and accepts no others now. Try again later, or say what could not be done.`;
-  return `${why} ${PENDING_HOLDERS[of]} has ${limit} pending calls, the most it may have. Wait until one ends.`;
+  switch (of) {
+    case 'caller':
+      return `${why} this caller's calls fill its part of the memory for requests, ${toMebibytes(limit)} MiB. ${FEWER}`;
+    case 'tenant':
+      return `${why} the pending calls, results and messages of this caller's tenant fill its part of the store, ${toMebibytes(limit)} MiB. ${FEWER}`;
+    case 'memory':
+      return `${why} the calls of this caller and of others fill the memory for requests, ${toMebibytes(limit)} MiB. ${FEWER}`;
+    case 'store':
+      return `${why} the store of pending calls is more than ${limit} % full and accepts no others now. Try again later, or say what could not be done.`;
+    default:
+      return `${why} ${PENDING_HOLDERS[of]} has ${limit} pending calls, the most it may have. Wait until one ends.`;
+  }
 };
+
+const FEWER = 'Wait until one ends, or send smaller arguments.';
+
+const toMebibytes = (bytes: number): string => (bytes / 1_048_576).toFixed(1);
 
 const PENDING_HOLDERS = { session: 'this session', key: 'this caller', service: 'the service' } as const;
 

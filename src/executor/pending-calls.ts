@@ -74,11 +74,17 @@ export type AcceptedCall = {
   readonly ended: (waitMs: number, over?: Promise<void>) => Promise<CallState | null>;
 };
 
+/**
+ * Why no further call is pending: `session`, `key` and `service` have as many as they may. In bytes, `caller` keeps what is its
+ * part of the memory for requests, `tenant` what is its part of the store, and `memory` is full. `store` is fuller than so
+ * many per cent.
+ */
+export type PendingLimit = 'session' | 'key' | 'service' | 'caller' | 'tenant' | 'memory' | 'store';
+
 export type Acceptance =
   /** `joined`: the same call of its session was accepted first, by a batch that ran beside this one. */
   | { readonly kind: 'accepted'; readonly call: AcceptedCall; readonly how: 'new' | 'joined' }
-  /** As many are pending as the session, the caller or the service may have, or as the memory has room for, in bytes; or the store is fuller than so many per cent. */
-  | { readonly kind: 'full'; readonly of: 'session' | 'key' | 'service' | 'memory' | 'store'; readonly limit: number }
+  | { readonly kind: 'full'; readonly of: PendingLimit; readonly limit: number }
   /** The store or the queue is away: nothing was accepted. */
   | { readonly kind: 'unavailable' };
 

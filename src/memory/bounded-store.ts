@@ -26,7 +26,7 @@ export type BoundedStoreOptions<Value> = {
 };
 
 /** `tenant:sha256`, as the keys of sessions, records and requests are written; '' where there is no tenant. */
-const tenantOfKey = (key: string): string => key.slice(0, Math.max(0, key.lastIndexOf(':')));
+export const tenantOfKey = (key: string): string => key.slice(0, Math.max(0, key.lastIndexOf(':')));
 
 /** A value in its place. For the store alone, but for the value. */
 export type Entry<Value> = {

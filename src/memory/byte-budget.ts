@@ -24,6 +24,8 @@ export type ByteBudget = {
   readonly openBeyond: (holder: string, bytes: number) => ByteHold;
   /** Whether there is room for so many; counted as refused where there is not. */
   readonly hasRoom: (holder: string, bytes: number) => boolean;
+  /** How many bytes a holder may have now, where it has at least as many as all others together; null: it has fewer. */
+  readonly partOf: (holder: string) => number | null;
   readonly limitBytes: number;
   /** Bytes taken now, over all holders. */
   readonly inUse: () => number;
@@ -65,6 +67,10 @@ export const createByteBudget = ({ limitBytes, onRefused }: ByteBudgetOptions): 
     limitBytes,
     inUse: () => total.bytes,
     hasRoom: (name, bytes) => hasRoom(find(name), bytes),
+    partOf: (name) => {
+      const ofOthers = total.bytes - find(name).bytes;
+      return ofOthers > find(name).bytes ? null : Math.floor((limitBytes - ofOthers) / 2);
+    },
     openBeyond: (name, bytes) => new Hold(find(name), beyond, bytes),
     open: (name, bytes, room = bytes) => {
       const holder = find(name);

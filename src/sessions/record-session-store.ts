@@ -10,7 +10,6 @@ import type {
   SessionStore,
 } from '../executor/session-store.ts';
 import type { RecordStore, Records } from '../store/record-store.ts';
-import type { MayKeep } from '../store/store-observer.ts';
 import { toMaxLines } from './journal-lines.ts';
 import { readTicket, toLateRound, toLateTools, toTicket } from './late-rounds.ts';
 import {
@@ -45,7 +44,7 @@ type Options = {
   readonly sessions: Records<StoredSession>;
   readonly unpackRound: UnpackRound;
   /** Whether there is room for journals. */
-  readonly mayKeep: MayKeep;
+  readonly mayKeepJournals: () => boolean;
 };
 
 /** Sessions and the records that they are. */
@@ -55,12 +54,12 @@ export type RecordSessionStore = SessionStore & { readonly records: Records<Stor
 export const createRecordSessionStore = ({
   store,
   ...rest
-}: Omit<Options, 'sessions' | 'mayKeep'> & {
+}: Omit<Options, 'sessions' | 'mayKeepJournals'> & {
   readonly store: RecordStore;
-  readonly mayKeep?: MayKeep;
+  readonly mayKeepJournals?: () => boolean;
 }): RecordSessionStore => {
-  const { mode, settings, unpackRound, mayKeep = () => true } = rest;
-  const options: Options = { ...rest, mayKeep, sessions: store.open(createSessionKind(settings.ttlMs)) };
+  const { mode, settings, unpackRound, mayKeepJournals = () => true } = rest;
+  const options: Options = { ...rest, mayKeepJournals, sessions: store.open(createSessionKind(settings.ttlMs)) };
   const { sessions } = options;
   const maxLines = toMaxLines(settings);
   return {
@@ -136,13 +135,13 @@ class SessionAdmission implements Admission {
   }
 
   settle(report: RoundReport): Budgets | Promise<Budgets> {
-    const { sessions, settings, mayKeep } = this.#options;
+    const { sessions, settings, mayKeepJournals } = this.#options;
     const most = settings.journal;
     // Of a clean round it is made only where another one, or a failure, was in its way.
     const settlement = this.#clean === null ? this.#toSettlement(report) : undefined;
     if (settlement === null) return UNCHANGED;
     const lines = most === 0 ? null : report.journal;
-    const hasRoom = lines === null || lines.lines === 0 || mayKeep('journals');
+    const hasRoom = lines === null || lines.lines === 0 || mayKeepJournals();
     const kept = hasRoom ? lines : null;
     return sessions.update(
       this.#round.sessionKey,
@@ -162,8 +161,8 @@ class SessionAdmission implements Admission {
   }
 
   async addLate(json: string): Promise<void> {
-    const { sessions, settings, mayKeep } = this.#options;
-    if (settings.journal === 0 || !mayKeep('journals')) return;
+    const { sessions, settings, mayKeepJournals } = this.#options;
+    if (settings.journal === 0 || !mayKeepJournals()) return;
     await sessions.update(
       this.#round.sessionKey,
       ({ session, journal }) => {

@@ -28,6 +28,12 @@ const Pragma = z.record(z.string(), z.union([z.number(), z.string()]));
 const readPragma = (db: DatabaseSync, name: string): number | string =>
   Object.values(Pragma.parse(db.prepare(`PRAGMA ${name}`).get()))[0] ?? 0;
 
+/** Bytes of the file, and of those that are in use. */
+export const readSize = (db: DatabaseSync): { readonly used: number; readonly size: number } => {
+  const [page, pages, free] = ['page_size', 'page_count', 'freelist_count'].map((name) => Number(readPragma(db, name)));
+  return { used: ((pages ?? 0) - (free ?? 0)) * (page ?? 0), size: (pages ?? 0) * (page ?? 0) };
+};
+
 // One page, also where nothing has changed.
 const WRITE_PAGE = `PRAGMA user_version = ${FORMAT}`;
 

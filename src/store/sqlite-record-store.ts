@@ -1,3 +1,4 @@
+import { statfsSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BoundedStore } from '../memory/bounded-store.ts';
@@ -11,9 +12,10 @@ import {
   toHeapBytes,
   type UpdateTimeout,
 } from './record-store.ts';
-import { closeSqlite, openSqlite, type SqliteFile, SqliteInUseError, writeCopy } from './sqlite-file.ts';
+import { closeSqlite, openSqlite, readSize, type SqliteFile, SqliteInUseError, writeCopy } from './sqlite-file.ts';
 import { type Dirty, ENDS_AGAIN_MS, type Found, SqliteRecord } from './sqlite-record.ts';
 import { type Place, SqliteTables } from './sqlite-tables.ts';
+import type { StoreFill } from './store-observer.ts';
 
 export type SqliteOptions = SqliteFile & {
   /** Bytes of the heap for states that were read or written lately. */
@@ -26,6 +28,8 @@ export type SqliteOptions = SqliteFile & {
 export type SqliteRecordStore = RecordStore & {
   /** The keys of all records of a kind, by its name. */
   readonly keys: (kind: string) => readonly string[];
+  /** How full it is: it may grow as long as its disk has room. Counted without its log, which is emptied again and again. */
+  readonly look: () => StoreFill;
   /** Copies the store, as it is now, into a new file that its owner alone may read. Nothing else runs meanwhile. */
   readonly backup: (path: string) => void;
   /** Commits what waits, and lets go of the file. */
@@ -41,6 +45,7 @@ export const createSqliteRecordStore = (options: SqliteOptions): SqliteRecordSto
   return {
     open: (kind) => new SqliteRecords(kind, writer, options),
     keys: (kind) => writer.keys(kind),
+    look: () => writer.look(),
     backup: (path) => writer.backup(path),
     close: () => writer.close(),
   };
@@ -187,6 +192,12 @@ class Writer {
       this.#isAwaited = false;
       this.flush();
     });
+  }
+
+  look(): StoreFill {
+    const { used, size } = readSize(this.#db);
+    const { bavail, bsize } = statfsSync(this.#options.path);
+    return { used, max: size + bavail * bsize, servers: 1, policy: null };
   }
 
   backup(path: string): void {

@@ -16,12 +16,12 @@ export type StoreObserver = {
 };
 
 /**
- * What is not written to a shared store that fills: journals of sessions, results kept under an Idempotency-Key, results of
+ * What is not written to a store that fills: journals of sessions, results kept under an Idempotency-Key, results of
  * pending calls and of batches that asked for them, pending calls with their arguments, and messages for webhook endpoints.
  */
 export type Keepable = 'journals' | 'results' | 'pending_results' | 'arguments' | 'deliveries';
 
-/** Of the memory of Redis: from here on this is not written any more. What is left is for marks, budgets, leases and ends. */
+/** Of the space of the store: from here on this is not written any more. What is left is for marks, budgets, leases and ends. */
 export const KEPT_BELOW_PERCENT = {
   journals: 75,
   results: 75,
@@ -30,19 +30,18 @@ export const KEPT_BELOW_PERCENT = {
   deliveries: 85,
 } as const satisfies Record<Keepable, number>;
 
-/** Whether the shared store has room for such a thing now. */
-export type MayKeep = (what: Keepable) => boolean;
-
-/** How full a shared store is, in bytes; of several servers, the fullest. */
+/** How full a store is, in bytes; of several servers, the fullest. */
 export type StoreFill = {
   readonly used: number;
   readonly max: number;
-  /** What Redis does when it is full; null where it does not tell. */
+  readonly servers: number;
+  /** What Redis does when it is full; null where it does not tell, or the store is another one. */
   readonly policy: string | null;
 };
 
-/** Watches the space of a shared store. Must not throw. */
+/** Watches the space of a store. Must not throw. */
 export type SpaceObserver = {
   readonly filled: (fill: StoreFill) => void;
-  readonly notKept: (what: Keepable) => void;
+  /** `of`: whether the tenant has no more room, or the store; '' where what was not kept is of no tenant alone. */
+  readonly notKept: (what: Keepable, of: 'tenant' | 'store', tenant: string) => void;
 };

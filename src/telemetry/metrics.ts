@@ -152,15 +152,18 @@ const createSessionMetrics = (define: Define) => {
       'session_store_conflicts_total',
       'Updates that were decided again because another replica had changed the record.',
     ),
-    storeMemoryUsed: bytes('memory_used', 'Memory that Redis uses; of a cluster, on its fullest node.'),
+    storeMemoryUsed: bytes(
+      'memory_used',
+      'What the store uses: memory of Redis, of a cluster on its fullest node, or space of the file.',
+    ),
     storeMemoryMax: bytes(
       'memory_max',
-      'maxmemory of that Redis; REDIS_MEMORY_MB if it has none or does not report it.',
+      'maxmemory of that Redis (REDIS_MEMORY_MB if it has none or does not report it), or what the file may grow to on its disk.',
     ),
     storeNotKept: counter(
       'session_store_not_kept_total',
-      'Times that something was not stored because Redis was nearly full: journals, results, pending_results, arguments, deliveries.',
-      ['kind'],
+      'Times that something (journals, results, pending_results, arguments, deliveries) was not stored because the store was nearly full, or its tenant kept its part of it.',
+      ['kind', 'limit'],
     ),
     watchStore: createStoreWatch(define),
   };

@@ -61,9 +61,18 @@ const KEEPABLE = [
   'deliveries',
 ] as const satisfies readonly Keepable[];
 
-/** Metrics of the space of the shared store, a line for each policy that evicts, and one a minute while something is not kept. */
+const LIMITS = ['store', 'tenant'] as const;
+const FULL = {
+  store: 'the store is nearly full: this kind is not kept',
+  tenant: 'a tenant keeps its part of the store: more of this kind is not kept',
+} as const;
+
+/**
+ * Metrics of the space of the store, a line for each policy that evicts, and one a minute and tenant while something is not
+ * kept.
+ */
 export const createSpaceObserver = ({ metrics, log, now }: ObserverOptions): SpaceObserver => {
-  const notKept = recordOf(KEEPABLE, (kind) => metrics.storeNotKept({ kind }));
+  const notKept = recordOf(KEEPABLE, (kind) => recordOf(LIMITS, (limit) => metrics.storeNotKept({ kind, limit })));
   const tell = createStories(now, NOT_KEPT_LINE_MS);
   let policy: StoreFill['policy'] = null;
   return {
@@ -75,9 +84,10 @@ export const createSpaceObserver = ({ metrics, log, now }: ObserverOptions): Spa
       if (policy !== null && policy !== 'noeviction')
         log.warn({ policy }, 'Redis may evict budgets and marks of writes: set its maxmemory-policy to noeviction');
     },
-    notKept: (kind) => {
-      notKept[kind].count += 1;
-      tell(kind, () => log.warn({ kind }, 'Redis is nearly full: this kind is not kept'));
+    notKept: (kind, limit, tenant) => {
+      notKept[kind][limit].count += 1;
+      const of = limit === 'tenant' ? { tenant } : {};
+      tell(`${kind} ${limit} ${of.tenant}`, () => log.warn({ kind, ...of }, FULL[limit]));
     },
   };
 };

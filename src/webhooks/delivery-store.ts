@@ -30,10 +30,16 @@ export type Claim = {
   readonly disabled: string | null;
 };
 
+/**
+ * `full`: too many messages of the endpoint or the tenant wait. `no_part`: the tenant keeps as much in the store as it may.
+ * `no_room`: the store is nearly full.
+ */
+export type Added = 'kept' | 'full' | 'no_part' | 'no_room';
+
 /** Keeps messages until they are delivered or given up. Times are the store's own, so that processes may disagree about the time. */
 export type DeliveryStore = {
-  /** Keeps a message that is due at once. `full`: too many of its endpoint or its tenant wait. `no_room`: the store is nearly full. */
-  readonly add: (delivery: Delivery) => Promise<'kept' | 'full' | 'no_room'>;
+  /** Keeps a message that is due at once. */
+  readonly add: (delivery: Delivery) => Promise<Added>;
   /** Takes up to `most` messages of an endpoint that are due. No other process gets them within `leaseMs`. */
   readonly claim: (endpoint: string, most: number, leaseMs: number) => Promise<Claim>;
   /** Makes a message due again in `delayMs`, unless it was claimed again since. */

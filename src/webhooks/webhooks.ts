@@ -127,6 +127,7 @@ const toStableId = (...words: readonly string[]): string => hash('sha256', words
 
 const WHY_NOT = {
   full: 'too many messages of the endpoint wait',
+  no_part: 'the tenant keeps its part of the store',
   no_room: 'the store of messages is nearly full',
 } as const;
 

@@ -1,16 +1,12 @@
 import type { Config } from '../config/settings/config.ts';
 import type { ByteBudget } from '../memory/byte-budget.ts';
-import {
-  type CallRecords,
-  type CallRecordsOptions,
-  createCallRecords,
-  openEmbeddedCallRecords,
-} from '../sessions/calls/call-records.ts';
+import { type CallRecords, type CallRecordsOptions, createCallRecords } from '../sessions/calls/call-records.ts';
 import { createLocalSignals, createRedisSignals } from '../sessions/calls/call-signals.ts';
+import { openEmbeddedCallRecords } from '../sessions/calls/embedded-call-records.ts';
 import { createLiveCalls, type PendingLimits } from '../sessions/calls/live-calls.ts';
 import type { RedisClient, RedisSubscription } from '../sessions/redis-client.ts';
+import type { StoreSpace } from '../sessions/store-space.ts';
 import type { RecordStore } from '../store/record-store.ts';
-import type { MayKeep } from '../store/store-observer.ts';
 
 type OnReturn = CallRecordsOptions['onReturn'];
 
@@ -32,6 +28,7 @@ export const openEmbeddedCalls = (
     readonly durability: 'file' | 'process';
     readonly store: RecordStore;
     readonly keys: readonly string[];
+    readonly space?: StoreSpace;
     readonly budget: ByteBudget;
     readonly now: () => number;
     readonly onReturn: OnReturn;
@@ -62,7 +59,7 @@ export const openSharedCalls = async (
     readonly client: RedisClient;
     readonly subscription: RedisSubscription;
     readonly store: RecordStore;
-    readonly mayKeep: MayKeep;
+    readonly space: StoreSpace;
     readonly onReturn: OnReturn;
   },
 ): Promise<CallRecords> => {

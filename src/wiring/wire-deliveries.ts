@@ -1,5 +1,5 @@
+import type { StoreSpace } from '../sessions/store-space.ts';
 import type { RecordStore } from '../store/record-store.ts';
-import type { MayKeep } from '../store/store-observer.ts';
 import type { Delivery, DeliveryStore } from '../webhooks/delivery-store.ts';
 
 type OnEvicted = (delivery: Delivery) => void;
@@ -18,13 +18,13 @@ export const openSharedDeliveries = async (options: {
   readonly store: RecordStore;
   /** The name of this process's queues. */
   readonly queue: string;
-  readonly mayKeep: MayKeep;
+  readonly space: StoreSpace;
   readonly memory: RecordStore;
   readonly onEvicted: OnEvicted;
 }): Promise<DeliveryStore> => {
-  const { store, queue, mayKeep, ...rest } = options;
+  const { store, queue, space, ...rest } = options;
   const { createRecordDeliveries } = await import('../sessions/deliveries/record-deliveries.ts');
   const { createFallbackDeliveries } = await import('../sessions/deliveries/fallback-deliveries.ts');
-  const primary = createRecordDeliveries({ store, queue, survives: 'process', mayKeep });
+  const primary = createRecordDeliveries({ store, queue, survives: 'process', space });
   return createFallbackDeliveries({ primary, ...rest });
 };

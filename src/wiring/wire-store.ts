@@ -18,6 +18,7 @@ import { createRecordPageTokens } from '../sessions/record-page-tokens.ts';
 import { createRecordSessionStore, type RecordSessionStore } from '../sessions/record-session-store.ts';
 import type { RedisClient } from '../sessions/redis-client.ts';
 import { createRequestSessionStore } from '../sessions/request-session-store.ts';
+import { OpenedStoreSpace, type StoreSpace, UNLIMITED_SPACE } from '../sessions/store-space.ts';
 import { LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from '../store/command-timeout.ts';
 import type { guardRecordStore } from '../store/guarded-record-store.ts';
 import { KEY_PREFIX } from '../store/key-prefix.ts';
@@ -25,7 +26,7 @@ import { createMemoryRecordStore, type MemoryRecordStore } from '../store/memory
 import type { RecordStore } from '../store/record-store.ts';
 import { withoutSqliteWarning } from '../store/sqlite-warning.ts';
 import type { StoreAvailability, StoreWatcher } from '../store/store-availability.ts';
-import type { MayKeep, SpaceObserver, StoreObserver } from '../store/store-observer.ts';
+import type { SpaceObserver, StoreFill, StoreObserver } from '../store/store-observer.ts';
 import { describeCauses } from '../telemetry/describe-error.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createSpaceObserver, createStoreObserver } from '../telemetry/store-observers.ts';
@@ -52,7 +53,7 @@ export type WiredStore = Stores & {
   readonly openDeliveries: (onEvicted: (delivery: Delivery) => void) => Promise<DeliveryStore>;
   /** Opens the records of pending calls. `budget`: of what those take that only this process knows. */
   readonly openCallRecords: (budget: ByteBudget) => Promise<CallRecords>;
-  readonly close: () => void;
+  readonly close: () => Promise<void>;
 };
 
 /** What the stores are made with. */
@@ -82,12 +83,12 @@ type Backend = Pick<WiredStore, 'kind' | 'rates' | 'openCallRecords' | 'close'> 
   readonly records: RecordStore;
   /** null: the records are in this process. */
   readonly outage: Outage | null;
-  readonly mayKeep: MayKeep;
+  readonly space: StoreSpace;
   /** The name of this process's queues of messages. */
   readonly queue: string;
 };
 
-type BackendParts = StoreParts & { readonly observer: StoreObserver };
+type BackendParts = StoreParts & { readonly observer: StoreObserver; readonly spaceObserver: SpaceObserver };
 
 /** The stores the settings ask for: in Redis or a file, or in this process's memory. */
 export const wireStore = async (config: Config, parts: StoreParts): Promise<WiredStore> => {
@@ -101,13 +102,16 @@ export const wireStore = async (config: Config, parts: StoreParts): Promise<Wire
 };
 
 const openStores = async (config: Config, backend: Backend, parts: StoreParts): Promise<WiredStore> => {
-  const { kind, records, outage, mayKeep, queue, ...rest } = backend;
+  const { kind, records, outage, space, queue, ...rest } = backend;
   const { memory, now, redactor } = parts;
   const settings = toSessionSettings(config);
   const { ttlMs } = settings;
   const pageTokens = createRecordPageTokens({ store: records, local: outage?.local ?? null, ttlMs });
   const openSessions = (mode: BudgetMode, store: RecordStore): RecordSessionStore =>
-    createRecordSessionStore({ ...{ mode, store, settings, mayKeep }, unpackRound: createUnpackRound(redactor) });
+    createRecordSessionStore({
+      ...{ mode, store, settings, unpackRound: createUnpackRound(redactor) },
+      mayKeepJournals: space.mayKeepJournals,
+    });
   const sessions = openSessions(kind, records);
   const inMemory = { durability: 'process', memory } as const;
   return {
@@ -126,8 +130,7 @@ const openStores = async (config: Config, backend: Backend, parts: StoreParts): 
       pageTokens,
     ),
     keys: createRecordKeyedStore({
-      store: records,
-      mayKeep,
+      ...{ store: records, space },
       ...(outage === null ? inMemory : { durability: 'durable' }),
     }),
     requests: createRequestSessionStore({ settings, now }),
@@ -138,7 +141,7 @@ const openStores = async (config: Config, backend: Backend, parts: StoreParts): 
       if (outage === null) return openEmbeddedDeliveries(records, onEvicted);
       // Its own: what sessions of an outage leave in memory is forgotten when the store is back, messages are not.
       const ofOutage = createMemoryRecordStore({ memory, now });
-      return openSharedDeliveries({ store: records, queue, mayKeep, memory: ofOutage, onEvicted });
+      return openSharedDeliveries({ store: records, queue, space, memory: ofOutage, onEvicted });
     },
   };
 };
@@ -165,19 +168,29 @@ const withPages = (sessions: SessionStore, pageTokens: PageTokenStore): SessionS
   },
 });
 
-const ALWAYS: MayKeep = () => true;
-
 const openMemory = (config: Config, { memory, now }: StoreParts): Backend => {
   const records = createMemoryRecordStore({ memory, now });
   return {
-    ...{ kind: 'memory', records, outage: null, mayKeep: ALWAYS, queue: LOCAL_QUEUE, rates: null },
+    ...{ kind: 'memory', records, outage: null, space: UNLIMITED_SPACE, queue: LOCAL_QUEUE, rates: null },
     openCallRecords: (budget) =>
       openEmbeddedCalls(config, {
         ...{ durability: 'process', store: records, budget, now, keys: [] },
         onReturn: () => undefined,
       }),
-    close: () => undefined,
+    close: async () => undefined,
   };
+};
+
+/** The space of records that are away now and then. */
+const openSpace = (
+  store: RecordStore,
+  look: () => Promise<StoreFill> | null,
+  { observer, spaceObserver }: BackendParts,
+): OpenedStoreSpace => {
+  const onFailed = (error: unknown): void => observer.operationFailed('space', error);
+  const space = new OpenedStoreSpace({ store, look, onFailed, observer: spaceObserver });
+  space.start();
+  return space;
 };
 
 const guard = async (
@@ -196,27 +209,16 @@ const guard = async (
   return { records, outage: { availability, local } };
 };
 
-const openRedis = async (
-  url: string,
-  config: Config,
-  parts: BackendParts & { readonly spaceObserver: SpaceObserver },
-): Promise<Backend> => {
+const openRedis = async (url: string, config: Config, parts: BackendParts): Promise<Backend> => {
   // Only here: ioredis is 9 MB that the embedded store need not pay.
   const { createRedisClient, createRedisSubscription } = await import('../sessions/redis-client.ts');
   const { createRedisRecordStore } = await import('../store/redis-record-store.ts');
-  const { createRedisSpace } = await import('../sessions/redis-space.ts');
+  const { createRedisLook } = await import('../sessions/redis-space.ts');
   const { refuseFormerReplicas } = await import('../sessions/former-replicas.ts');
-  const { memory, metrics, observer, spaceObserver } = parts;
+  const { memory, metrics, observer } = parts;
   const address = { url, sentinelPassword: config.REDIS_SENTINEL_PASSWORD };
   const client = createRedisClient(address);
   client.onError((error) => observer.operationFailed('connect', error));
-  const space = createRedisSpace({
-    client,
-    memoryBytes: config.REDIS_MEMORY_MB * MIB,
-    observer: spaceObserver,
-    onFailed: (error) => observer.operationFailed('space', error),
-  });
-  const { mayKeep } = space;
   const store = createRedisRecordStore({
     client,
     cacheBytes: memory.totalBytes * KNOWN_STATES,
@@ -231,24 +233,25 @@ const openRedis = async (
   };
   const { records, outage } = await guard(store, { watch, isConnected: client.isReady }, parts);
   const { ask, onRecovered: onReturn } = outage.availability;
+  const space = openSpace(records, createRedisLook(client, config.REDIS_MEMORY_MB * MIB), parts);
+  client.onReady(() => space.look());
   const subscription = createRedisSubscription(address);
   const guarded: RedisClient = {
     ...client,
     callPatiently: async (...words) => ask('pending', 'long', () => client.callPatiently(...words)),
   };
-  const calls = await openSharedCalls(config, { client: guarded, subscription, store: records, mayKeep, onReturn });
+  const calls = await openSharedCalls(config, { client: guarded, subscription, store: records, space, onReturn });
   client.connect();
   await refuseFormerReplicas(client);
-  space.start();
   return {
-    ...{ kind: 'redis', records, outage, mayKeep, queue: randomUUID() },
+    ...{ kind: 'redis', records, outage, space, queue: randomUUID() },
     rates: {
       keyPrefix: `${KEY_PREFIX}:rate`,
       call: async (...words) => ask('rate', 'short', () => client.call(...words)),
     },
     openCallRecords: async () => calls,
-    close: () => {
-      space.stop();
+    close: async () => {
+      await space.stop();
       subscription.close();
       client.disconnect();
     },
@@ -278,15 +281,18 @@ const openSqlite = async (
     log.warn({ causes: describeCauses(error) }, 'recourse store backup cannot reach this process'),
   );
   const { records, outage } = await guard(store, { watch: ({ failed }) => void watchers.push(failed) }, parts);
+  const space = openSpace(records, async () => store.look(), parts);
+  space.look();
   return {
-    ...{ kind: 'sqlite', records, outage, mayKeep: ALWAYS, queue: LOCAL_QUEUE, rates: null },
+    ...{ kind: 'sqlite', records, outage, space, queue: LOCAL_QUEUE, rates: null },
     openCallRecords: async (budget) => {
       const { callKind } = await import('../sessions/calls/call-kind.ts');
-      const kept = { durability: 'file', store: records, keys: store.keys(callKind.name) } as const;
+      const kept = { durability: 'file', store: records, space, keys: store.keys(callKind.name) } as const;
       return openEmbeddedCalls(config, { ...kept, budget, now, onReturn: outage.availability.onRecovered });
     },
-    close: () => {
+    close: async () => {
       copies.close();
+      await space.stop();
       store.close();
     },
   };

@@ -207,7 +207,7 @@ const toStop = (
     await pending.close();
     // Before the store, which keeps what is not delivered.
     await webhooks.close();
-    store.close();
+    await store.close();
     await Promise.all(last.map((part) => part.close()));
   },
 });

@@ -336,6 +336,8 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   'sessions/session-journal.ts': 'a head that is no JSON any more is that of no tool',
   'sessions/session-kind.ts': 'a damaged field says nothing, and the others count',
   'sessions/redis-client.ts': 'NOSCRIPT: the script is sent whole',
+  'sessions/store-space.ts':
+    'where a write fails its room is given back, and a share that cannot be told of is told of later',
   'sessions/redis-url.ts': 'a % that is no escape is a mistake of the URL, told in words',
   'store/store-availability.ts': 'a store that is away becomes a state',
   'store/redis-record.ts': 'an update that throws is rejected alone, and not those that are decided with it',

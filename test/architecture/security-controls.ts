@@ -101,9 +101,14 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
       'test/contract/hostile-arguments.test.ts: %i levels are too deep, as object and as string',
       'test/contract/hostile-envelope.test.ts: 65 calls get 65 results: 64 are run, the last is told to come again',
     ],
-    'Where Redis fills, journals, results and pending calls are no longer written; budgets and marks find room to the end.':
+    'Where Redis or the file fills, journals, results and pending calls are no longer written; budgets and marks find room to the end.':
       [
         'test/contract/store-space.system.test.ts: a Redis that fills keeps no results and journals from 75 % on, no pending calls from 85 % on, and budgets and marks to the end; freed, it keeps all again',
+      ],
+    "Each tenant has a part of that space for pending calls, results and messages; marks of other tenants' writes find room.":
+      [
+        'test/sessions/store-space.test.ts: a tenant keeps at most as much as it leaves free, the next one as much as both leave free, and what is given back is there again: %s',
+        'test/contract/store-shares.system.test.ts: a tenant that fills its part of Redis by calls, messages and results is refused more of them, and another one has all its keyed writes recorded',
       ],
     'A key, or an address without keys, has a rate that replicas share.': [
       'test/contract/rate-limits.test.ts: two services that share Redis let in as many as one',

@@ -167,8 +167,9 @@ test('a pending call weighs with its id and name, and its caller is told of the 
     if (answer.status !== 202) break;
   }
   expect(codes.slice(0, 2)).toEqual([202, 202]);
-  expect(['overloaded', 503]).toContain(codes.at(-1));
-  if (codes.at(-1) === 'overloaded') expect(message).toContain('fill the memory for requests');
+  expect(['call_limit_exceeded', 503]).toContain(codes.at(-1));
+  if (codes.at(-1) === 'call_limit_exceeded')
+    expect(message).toMatch(/this caller's calls fill its part of the memory for requests, \d+\.\d MiB\./);
   const other = await askAs(service, 'b', bodyOf({ arguments: { only: 1 } }), { prefer: 'respond-async, wait=0' });
   expect(other.status).toBe(202);
   release();

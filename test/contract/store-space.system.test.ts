@@ -115,9 +115,11 @@ test(
     const metrics = await (await fetch(`${lab.service.url}/metrics`)).text();
     expect(metrics).not.toMatch(/^recourse_session_store_errors_total\{.*reason="oom"/m);
     for (const kind of ['journals', 'results', 'arguments'])
-      expect(metrics).toMatch(new RegExp(`^recourse_session_store_not_kept_total\\{kind="${kind}"\\} [1-9]`, 'm'));
+      expect(metrics).toMatch(
+        new RegExp(`^recourse_session_store_not_kept_total\\{kind="${kind}",limit="store"\\} [1-9]`, 'm'),
+      );
     expect(lab.service.logLines()).toContainEqual(
-      expect.objectContaining({ level: 40, kind: 'journals', msg: 'Redis is nearly full: this kind is not kept' }),
+      expect.objectContaining({ level: 40, kind: 'journals', msg: 'the store is nearly full: this kind is not kept' }),
     );
 
     await free();

@@ -84,7 +84,7 @@ const STAYS_ZERO = [
   // Of several replicas: `exact-budgets.system.test.ts`.
   'Updates decided again, A',
   // Of a Redis that is nearly full: `store-space.system.test.ts`.
-  'Not kept in Redis, A',
+  'Not kept, A',
 ];
 // Without an endpoint there is no webhook: test/webhooks.
 const STAYS_EMPTY = ['Webhook deliveries, A', 'Webhook messages waiting, A'];

@@ -90,6 +90,13 @@ describe('a budget of bytes', () => {
   });
 });
 
+test('who holds at least as much as all others is told its part, others that they fill it together', () => {
+  const budget = createByteBudget({ limitBytes: 1000 });
+  budget.open('a', 400);
+  budget.open('b', 100);
+  expect([budget.partOf('a'), budget.partOf('b'), budget.partOf('c')]).toEqual([450, null, null]);
+});
+
 const STEP = fc.record({
   holder: fc.constantFrom('a', 'b', 'c', 'd'),
   bytes: fc.integer({ min: 0, max: 600 }),

@@ -47,7 +47,7 @@ test('a session is one hash and one list, and their keys have one hash tag of te
 
 test('a journal that finds no room is left out, and its session says so; one of which another replica is the only writer does not', async () => {
   let hasRoom = false;
-  const subject = createRedisUnderTest(redis, JOURNAL, { mayKeep: () => hasRoom });
+  const subject = createRedisUnderTest(redis, JOURNAL, { mayKeepJournals: () => hasRoom });
   const session = createCallSession(subject);
   await (await session.begin(['a 1'])).end(['fails'], [LINE]);
   expect(await session.read()).toMatchObject({ rounds: 1, truncated: true, journal: [] });

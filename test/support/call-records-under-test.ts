@@ -4,12 +4,9 @@ import { createRedisLiveCalls } from '#src/jobs/redis-live-calls.ts';
 import { type ByteBudget, createByteBudget } from '#src/memory/byte-budget.ts';
 import type { CallRecord, Claim } from '#src/sessions/calls/call-kind.ts';
 import type { CallRecords } from '#src/sessions/calls/call-records.ts';
-import {
-  type CallRecordsOptions,
-  createCallRecords,
-  openEmbeddedCallRecords,
-} from '#src/sessions/calls/call-records.ts';
+import { type CallRecordsOptions, createCallRecords } from '#src/sessions/calls/call-records.ts';
 import { createLocalSignals, createRedisSignals } from '#src/sessions/calls/call-signals.ts';
+import { openEmbeddedCallRecords } from '#src/sessions/calls/embedded-call-records.ts';
 import { createLiveCalls, type PendingLimits } from '#src/sessions/calls/live-calls.ts';
 import type { RedisClient, RedisSubscription } from '#src/sessions/redis-client.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
@@ -117,7 +114,7 @@ export const subscribeTo = async (redis: Redis | Cluster): Promise<Pick<RedisSub
 };
 
 type RedisRecordsOptions = CallRecordsTerms &
-  Partial<Pick<CallRecordsOptions, 'maxResultBytes' | 'mayKeep'>> & {
+  Partial<Pick<CallRecordsOptions, 'maxResultBytes' | 'space'>> & {
     readonly subscription?: Pick<RedisSubscription, 'subscribe'>;
     /** How far the time of the records is ahead of the server's. */
     readonly skewMs?: () => number;

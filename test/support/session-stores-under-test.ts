@@ -12,7 +12,7 @@ import { type GuardedRecordStore, guardRecordStore } from '#src/store/guarded-re
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 import type { RecordStore } from '#src/store/record-store.ts';
 import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
-import type { MayKeep, StoreObserver, StoreOperation } from '#src/store/store-observer.ts';
+import type { StoreObserver, StoreOperation } from '#src/store/store-observer.ts';
 import { unpackRound } from './marks.ts';
 import { createMemorySessionStore } from './memory-sessions.ts';
 import { type RedisForTests, redisForTests } from './redis-server.ts';
@@ -98,14 +98,14 @@ export const createRedisUnderTest = (
   {
     client = toRedisClient(redis),
     unpack = unpackRound,
-    mayKeep = () => true,
-  }: { readonly client?: RedisClient; readonly unpack?: UnpackRound; readonly mayKeep?: MayKeep } = {},
+    mayKeepJournals = () => true,
+  }: { readonly client?: RedisClient; readonly unpack?: UnpackRound; readonly mayKeepJournals?: () => boolean } = {},
 ): RedisUnderTest => {
   let aged = 0;
   const records = createRedisRecordStore({ client, cacheBytes: 10_000_000, timeouts: TIMEOUTS, skewMs: () => aged });
   return {
     records,
-    store: createRecordSessionStore({ mode: 'redis', settings, store: records, unpackRound: unpack, mayKeep }),
+    store: createRecordSessionStore({ mode: 'redis', settings, store: records, unpackRound: unpack, mayKeepJournals }),
     mode: 'redis',
     age: async (_sessionKey, ms) => {
       aged += ms;

@@ -57,9 +57,9 @@ test('every step that fails is counted by its reason, and logged once in ten sec
   expect(lines).toHaveLength(3);
 });
 
-test('a Redis that evicts when it is full is warned of once, and what it is too full for once a minute', async () => {
+test('a Redis that evicts when it is full is warned of once, and what finds no room once a minute and tenant', async () => {
   const { space, clock, lines, exported } = createSubject();
-  const fill = { used: 10, max: 100 };
+  const fill = { used: 10, max: 100, servers: 1 };
   for (const policy of [null, 'noeviction', 'volatile-ttl', 'volatile-ttl', 'noeviction', 'allkeys-lru'])
     space.filled({ ...fill, policy });
   expect(lines).toMatchObject([
@@ -72,15 +72,18 @@ test('a Redis that evicts when it is full is warned of once, and what it is too 
   ]);
   for (const passedMs of [0, 59_999, 1]) {
     clock.nowMs += passedMs;
-    space.notKept('journals');
-    space.notKept('results');
+    space.notKept('journals', 'store', '');
+    space.notKept('results', 'store', 'acme');
+    for (const tenant of ['acme', 'acme', 'globex']) space.notKept('results', 'tenant', tenant);
   }
-  expect(lines.slice(2).map(({ kind }) => kind)).toEqual(['journals', 'results', 'journals', 'results']);
+  const inAMinute = ['journals undefined', 'results undefined', 'results acme', 'results globex'];
+  expect(lines.slice(2).map(({ kind, tenant }) => `${kind} ${tenant}`)).toEqual([...inAMinute, ...inAMinute]);
+  expect(lines[2]).toMatchObject({ level: 'warn', msg: 'the store is nearly full: this kind is not kept' });
+  expect(lines[4]).toMatchObject({ msg: 'a tenant keeps its part of the store: more of this kind is not kept' });
   expect(await exported('recourse_session_store_not_kept_total')).toEqual([
-    'recourse_session_store_not_kept_total{kind="journals"} 3',
-    'recourse_session_store_not_kept_total{kind="results"} 3',
-    'recourse_session_store_not_kept_total{kind="pending_results"} 0',
-    'recourse_session_store_not_kept_total{kind="arguments"} 0',
-    'recourse_session_store_not_kept_total{kind="deliveries"} 0',
+    ...['journals', 'results', 'pending_results', 'arguments', 'deliveries'].flatMap((kind) => [
+      `recourse_session_store_not_kept_total{kind="${kind}",limit="store"} ${/^(journals|results)$/.test(kind) ? 3 : 0}`,
+      `recourse_session_store_not_kept_total{kind="${kind}",limit="tenant"} ${kind === 'results' ? 9 : 0}`,
+    ]),
   ]);
 });

@@ -11,6 +11,7 @@ import { createSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
 import type { Delivery, DeliveryStore } from '#src/webhooks/delivery-store.ts';
 import { openMemoryRecords, openRedisRecords, openSqliteRecords } from '#test/support/record-stores-under-test.ts';
 import { createManualClock, useRedis } from '#test/support/session-stores-under-test.ts';
+import { createPlainSpace } from '#test/support/space-lab.ts';
 import { createDelivery, LEASE_MS, toClaimed, toOnly } from './deliveries-lab.ts';
 
 const redis = useRedis();
@@ -285,10 +286,39 @@ test.each([['memory'], ['SQLite'], ['Redis']] as const)(
 
 test('a store that may keep no messages takes none', async () => {
   const { store } = openMemoryRecords();
-  const deliveries = createRecordDeliveries({ store, queue: 'q', survives: 'process', mayKeep: () => false });
+  const space = createPlainSpace(() => false);
+  const deliveries = createRecordDeliveries({ store, queue: 'q', survives: 'process', space });
   const delivery = createDelivery();
   expect(await deliveries.add(delivery)).toBe('no_room');
   expect((await deliveries.claim(delivery.endpoint, 4, LEASE_MS)).waiting).toBe(0);
+});
+
+test('a message takes room until it is delivered, once however often it is added, and none where it is not kept', async () => {
+  const { store } = openMemoryRecords();
+  const space = createPlainSpace();
+  const mostWaiting = { endpoint: 1, tenant: 1 };
+  const deliveries = createRecordDeliveries({ store, queue: 'q', survives: 'process', space, mostWaiting });
+  const delivery = { ...createDelivery(), repeats: 'never' } as const;
+  expect(await deliveries.add(delivery)).toBe('kept');
+  const taken = space.kept();
+  expect(taken).toBeGreaterThan(delivery.body.length);
+  expect([await deliveries.add(delivery), await deliveries.add(createDelivery(delivery.endpoint))]).toEqual([
+    'kept',
+    'full',
+  ]);
+  expect(space.kept()).toBe(taken);
+  const claimed = toOnly(await deliveries.claim(delivery.endpoint, 1, LEASE_MS));
+  await deliveries.remove(claimed);
+  await deliveries.remove(claimed);
+  expect(await deliveries.add(delivery)).toBe('kept');
+  expect(space.kept()).toBe(0);
+});
+
+test('a tenant that keeps its part of the store is told from a store that is nearly full', async () => {
+  const { store } = openMemoryRecords();
+  const space = { ...createPlainSpace(), take: () => ({ of: 'tenant', limit: 1 }) as const };
+  const deliveries = createRecordDeliveries({ store, queue: 'q', survives: 'process', space });
+  expect(await deliveries.add(createDelivery())).toBe('no_part');
 });
 
 test('where this process has no room the oldest message of the tenant with most is given up, and is told of', async () => {

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { CallSpec } from '../../executor/pending-calls.ts';
+import { CallSpec, type PendingLimit } from '../../executor/pending-calls.ts';
 import { SMALL_TEXT, weighJson } from '../../json/weigh-json.ts';
 import { textBytes } from '../../memory/bounded-store.ts';
 import type { Fields, Kind } from '../../store/record-store.ts';
@@ -99,7 +99,7 @@ export type Creation =
   | { readonly kind: 'exists' }
   /** The same call of its session is pending, or has just ended, under this key: none was made. */
   | { readonly kind: 'same'; readonly key: string }
-  | { readonly kind: 'full'; readonly of: 'session' | 'key' | 'service' | 'memory' | 'store'; readonly limit: number };
+  | { readonly kind: 'full'; readonly of: PendingLimit; readonly limit: number };
 
 /** `late`: after its worker may have lost the call. `unknown`: the result says that nobody knows how the call ended. */
 export type CommitKind = { readonly late: boolean; readonly unknown: boolean };

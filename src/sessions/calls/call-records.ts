@@ -1,10 +1,10 @@
 import type { CallSpec } from '../../executor/pending-calls.ts';
+import { tenantOfKey } from '../../memory/bounded-store.ts';
 import { type Decide, isNoRecord, type RecordStore, type Records } from '../../store/record-store.ts';
-import { KEPT_BELOW_PERCENT, type MayKeep } from '../../store/store-observer.ts';
-import { createResultCap, withoutRoom } from '../keyed/keyed-results.ts';
+import type { Weight } from '../share-kind.ts';
+import { inRoom, type Shortage, type StoreSpace, UNLIMITED_SPACE } from '../store-space.ts';
 import {
   BRIEF_FIELDS,
-  type Call,
   type CallLease,
   type CallProgress,
   type CallRecord,
@@ -25,6 +25,7 @@ import {
   VERSION_FIELDS,
 } from './call-kind.ts';
 import { CallLeases, GONE, LEASE_MS, type Look } from './call-leases.ts';
+import { takeResultRoom, toArgumentsWeight, toCallWeight } from './call-room.ts';
 import type { CallListener, CallSignals, PartsWatch } from './call-signals.ts';
 import type { LiveCall, LiveCalls } from './live-calls.ts';
 import { createSessionCalls, type Peeked, type SessionCalls } from './session-calls.ts';
@@ -44,8 +45,8 @@ export type CallRecordsOptions = {
   /** Calls the listener each time the store is back after it was away. */
   readonly onReturn: (listener: () => void) => void;
   readonly maxResultBytes?: number;
-  /** Left out: there is room for everything. */
-  readonly mayKeep?: MayKeep;
+  /** Where calls and their results take room. Left out: there is room for all. */
+  readonly space?: StoreSpace;
 };
 
 /** The records of pending calls, or what stands before them. */
@@ -53,36 +54,10 @@ export type CallRecords = Pick<StoredCallRecords, keyof StoredCallRecords>;
 
 export const createCallRecords = (options: CallRecordsOptions): CallRecords => new StoredCallRecords(options);
 
-/**
- * The same of a store that only this process has, with what it kept when the process before this one ended: nobody holds those
- * calls any more, and a sweep looks at them at once.
- */
-export const openEmbeddedCallRecords = async (
-  options: CallRecordsOptions,
-  keys: readonly string[],
-): Promise<CallRecords> => {
-  const calls = options.store.open(callKind);
-  const takeBack = async (key: string): Promise<void> => {
-    const returned = ({ call }: StoredCall): CallSpec | null => {
-      if (call === null || call.state === 'ended') return null;
-      call.leaseEndsAt = 0;
-      return call.spec;
-    };
-    const spec = await calls.update(key, returned, 'long');
-    if (spec !== null) options.live.enterAgain(key, spec, 0);
-  };
-  for (let from = 0; from < keys.length; from += TAKEN_BACK_AT_ONCE)
-    await Promise.all(keys.slice(from, from + TAKEN_BACK_AT_ONCE).map(takeBack));
-  return createCallRecords(options);
-};
-
 // Of entries that one question for calls that are due goes through: many have a worker.
 const DUE_ROUNDS = 100;
 // The next sweep.
 const SOON_MS = 1000;
-// Of a shorter result next to nothing is gained by leaving its value out.
-const BRIEF_FROM_BYTES = 2048;
-const TAKEN_BACK_AT_ONCE = 100;
 
 /**
  * The records of pending calls: the truth about each, whatever a queue says. Each step is one decision on a record, which waits
@@ -107,10 +82,19 @@ class StoredCallRecords {
     this.#sessions = createSessionCalls({ store, most: ofSession, peek: (key) => this.#peek(key), makingPauseMs });
   }
 
-  // At once, for they are three records. A record without its entries, or the other way round, is not confirmed.
   async create(key: string, spec: CallSpec): Promise<Creation> {
-    const { live, mayKeep } = this.#options;
-    if (mayKeep?.('arguments') === false) return this.#findKept(key, spec);
+    const { space = UNLIMITED_SPACE } = this.#options;
+    const weight = toCallWeight(spec);
+    const shortage = await space.take(spec.tenant, 'arguments', weight);
+    if (shortage !== null) return this.#findKept(key, spec, shortage);
+    const creation = await inRoom(space, spec.tenant, weight, () => this.#create(key, spec));
+    if (creation.kind !== 'created') space.give(spec.tenant, weight);
+    return creation;
+  }
+
+  // At once, for they are three records. A record without its entries, or the other way round, is not confirmed.
+  async #create(key: string, spec: CallSpec): Promise<Creation> {
+    const { live } = this.#options;
     const create: Decide<StoredCall, 'created' | 'exists' | 'ended'> = (stored, now) => {
       const { call } = stored;
       if (call?.state === 'ended') return 'ended';
@@ -129,7 +113,7 @@ class StoredCallRecords {
     if (inSession === 'entered') this.#sessions.leave(key, spec);
     if (inAll === 'entered') live.leave({ key, holder: holderOf(spec) });
     // Where that fails the record is gone in a minute.
-    if (made === 'created') await this.withdraw(key).then(ignore, ignore);
+    if (made === 'created') await this.#withdraw(key).then(ignore, ignore);
     return refusal;
   }
 
@@ -151,15 +135,22 @@ class StoredCallRecords {
    * are taken out by who finds them: another try of the batch may have entered it again.
    */
   async withdraw(key: string): Promise<void> {
-    const take = (stored: StoredCall): boolean => {
+    const withdrawn = await this.#withdraw(key);
+    if (withdrawn !== null) this.#options.space?.give(withdrawn.tenant, toCallWeight(withdrawn));
+  }
+
+  /** What the call ran by whose record is gone; null: there is none, or it stays. */
+  async #withdraw(key: string): Promise<CallSpec | null> {
+    const take = (stored: StoredCall): { readonly isCancelled: boolean; readonly spec: CallSpec | null } => {
       const { call } = stored;
-      if (call?.tries !== 1) return false;
+      if (call?.tries !== 1) return { isCancelled: false, spec: null };
       if (call.fence === 0) stored.call = null;
       else markCancelled(call, 'asked');
-      return call.fence > 0;
+      return { isCancelled: call.fence > 0, spec: call.fence === 0 ? call.spec : null };
     };
-    const isCancelled = await this.#calls.update(key, take, 'always');
+    const { isCancelled, spec } = await this.#calls.update(key, take, 'always');
     if (isCancelled) this.#options.signals.publish(key);
+    return spec;
   }
 
   /** null: unknown. */
@@ -272,20 +263,25 @@ class StoredCallRecords {
    * lost commits the same result again: it has ended the call.
    */
   async commit({ key, fence }: CallLease, uncapped: string, how: CommitKind): Promise<'held' | 'lost'> {
-    const result = this.#cap(uncapped);
-    const toEnded: Decide<StoredCall, Pick<Call, 'spec'> | null> = ({ call }, now) => {
+    const { space = UNLIMITED_SPACE, signals, live, maxResultBytes } = this.#options;
+    const tenant = tenantOfKey(key);
+    const { result, weight } = await takeResultRoom(space, tenant, uncapped, maxResultBytes);
+    const toEnded: Decide<StoredCall, Ended | null> = ({ call }, now) => {
       if (call === null) return null;
       const isAgain = call.state === 'ended' && call.fence === fence && call.result === result;
       if (!isAgain && !mayEnd(call, fence, how)) return null;
+      const freed = call.spec === null ? null : toArgumentsWeight(call.spec);
       if (!isAgain) endCall(call, result, how, now);
-      return { spec: call.spec };
+      return { spec: call.spec, freed, isAgain };
     };
-    const ended = await this.#calls.update(key, toEnded, 'always');
+    const ended = await inRoom(space, tenant, weight, () => this.#calls.update(key, toEnded, 'always'));
+    if (ended === null || ended.isAgain) space.give(tenant, weight);
     if (ended === null) return 'lost';
-    this.#options.signals.publish(key);
-    if (ended.spec === null) return 'held';
+    signals.publish(key);
+    if (ended.spec === null || ended.freed === null) return 'held';
+    space.give(tenant, ended.freed);
     this.#sessions.leave(key, ended.spec);
-    this.#options.live.leave({ key, holder: holderOf(ended.spec) });
+    live.leave({ key, holder: holderOf(ended.spec) });
     return 'held';
   }
 
@@ -377,23 +373,16 @@ class StoredCallRecords {
     return this.#calls.update(key, decide, 'long');
   }
 
-  /** What is kept of a result. */
-  #cap(result: string): string {
-    const { maxResultBytes, mayKeep } = this.#options;
-    const capped = createResultCap([], { maxResultBytes })(result);
-    if (Buffer.byteLength(capped) < BRIEF_FROM_BYTES || mayKeep?.('pending_results') !== false) return capped;
-    return withoutRoom(capped);
-  }
-
   /** A call that the store has no room for, unless it is there. */
-  async #findKept(key: string, { sessionKey, fingerprint }: CallSpec): Promise<Creation> {
+  async #findKept(key: string, { sessionKey, fingerprint }: CallSpec, shortage: Shortage): Promise<Creation> {
     if ((await this.find(key)) !== null) return EXISTS;
     const same = sessionKey === null ? null : await this.findSame(sessionKey, fingerprint);
-    return same === null
-      ? { kind: 'full', of: 'store', limit: KEPT_BELOW_PERCENT.arguments }
-      : { kind: 'same', key: same };
+    return same === null ? { kind: 'full', ...shortage } : { kind: 'same', key: same };
   }
 }
+
+/** What a call ran by that has ended, and what its end frees. */
+type Ended = { readonly spec: CallSpec | null; readonly freed: Weight | null; readonly isAgain: boolean };
 
 const EXISTS: Creation = { kind: 'exists' };
 

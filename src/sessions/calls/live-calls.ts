@@ -47,7 +47,7 @@ const LISTED_AT_ONCE = 500;
 type Options = {
   readonly limits: Omit<PendingLimits, 'ofSession'>;
   /** Where the memory of these calls is taken from. */
-  readonly budget: Pick<ByteBudget, 'open' | 'openBeyond' | 'limitBytes'>;
+  readonly budget: Pick<ByteBudget, 'open' | 'openBeyond' | 'partOf' | 'limitBytes'>;
   readonly now: () => number;
 };
 
@@ -72,7 +72,12 @@ class EmbeddedLiveCalls implements LiveCalls {
     if (ofKey >= limits.ofKey) return { kind: 'full', of: 'key', limit: limits.ofKey };
     if (this.#calls.size >= limits.ofService) return { kind: 'full', of: 'service', limit: limits.ofService };
     const hold = budget.open(spec.caller, weighCall(spec));
-    if (hold === null) return { kind: 'full', of: 'memory', limit: budget.limitBytes };
+    if (hold === null) {
+      const part = budget.partOf(spec.caller);
+      return part === null
+        ? { kind: 'full', of: 'memory', limit: budget.limitBytes }
+        : { kind: 'full', of: 'caller', limit: part };
+    }
     this.#add({ key, holder: holderOf(spec), lookAt: now() + FIRST_LOOK_AFTER_MS, hold });
     return 'entered';
   }

@@ -4,7 +4,7 @@ import type { Delivery } from '../../webhooks/delivery-store.ts';
 import { NO_LIST, toChanges } from '../record-fields.ts';
 
 // Longer than a message is tried. Records of an endpoint that no configuration names any more end by themselves.
-const TTL_MS = 25 * 3_600_000;
+export const TTL_MS = 25 * 3_600_000;
 
 /** All of a message but its body, and in which queue it is. */
 type Head = Omit<Delivery, 'body'> & { readonly queue: string };

@@ -1,12 +1,14 @@
 import type { Decide, RecordStore, Records } from '../../store/record-store.ts';
-import type { MayKeep } from '../../store/store-observer.ts';
 import {
+  type Added,
   addUp,
   type Claim,
   type ClaimedDelivery,
   type Delivery,
   type DeliveryStore,
 } from '../../webhooks/delivery-store.ts';
+import type { Weight } from '../share-kind.ts';
+import { inRoom, type StoreSpace, UNLIMITED_SPACE } from '../store-space.ts';
 import {
   createMessageKind,
   type Endpoint,
@@ -15,6 +17,7 @@ import {
   queueKind,
   type StoredMessage,
   setWaiting,
+  TTL_MS,
 } from './delivery-kinds.ts';
 
 // An endpoint that is down for a day: 30 MB of messages of 600 bytes. A fifth of them is a tenant's: one that has many calls
@@ -33,7 +36,8 @@ type Options = {
   readonly queue: string;
   /** Whether the store is there when this process has ended. */
   readonly survives: 'process' | 'nothing';
-  readonly mayKeep?: MayKeep;
+  /** Where messages take room. Left out: there is room for all. */
+  readonly space?: Pick<StoreSpace, 'take' | 'give'>;
   readonly mostWaiting?: Readonly<Record<keyof typeof MOST_WAITING, number>>;
   /** Called for messages that the memory of this process has had no room for. */
   readonly onEvicted?: (delivery: Delivery) => void;
@@ -47,6 +51,7 @@ type Options = {
 export const createRecordDeliveries = (options: Options): DeliveryStore => new RecordDeliveries(options);
 
 type Taken = Omit<Claim, 'disabled'>;
+type AddedMessage = { readonly isNew: boolean; readonly queue: string | null };
 
 class RecordDeliveries implements DeliveryStore {
   readonly #options: Options;
@@ -65,32 +70,45 @@ class RecordDeliveries implements DeliveryStore {
     this.#endpoints = store.open(endpointKind);
   }
 
-  readonly add = async (delivery: Delivery): Promise<'kept' | 'full' | 'no_room'> => {
-    const { mayKeep, queue, mostWaiting = MOST_WAITING } = this.#options;
-    if (mayKeep?.('deliveries') === false) return 'no_room';
-    const [queueOfIt] = await Promise.all([this.#addMessage(delivery, queue), this.#renew(delivery.endpoint)]);
-    if (queueOfIt === null) return 'kept';
+  readonly add = async (delivery: Delivery): Promise<Added> => {
+    const { space = UNLIMITED_SPACE } = this.#options;
+    const weight = toWeight(delivery);
+    const shortage = await space.take(delivery.tenant, 'deliveries', weight);
+    if (shortage !== null) return shortage.of === 'tenant' ? 'no_part' : 'no_room';
+    const added = await inRoom(space, delivery.tenant, weight, () => this.#add(delivery));
+    if (added !== 'new') space.give(delivery.tenant, weight);
+    return added === 'full' ? added : 'kept';
+  };
+
+  async #add(delivery: Delivery): Promise<'new' | 'known' | 'full'> {
+    const { queue, mostWaiting = MOST_WAITING } = this.#options;
+    const [message] = await Promise.all([this.#addMessage(delivery, queue), this.#renew(delivery.endpoint)]);
+    if (message.queue === null) return 'known';
     // Also where the message is known: who kept it may have died before this step.
-    const added = await keep(this.#queues, toQueueKey(delivery.endpoint, queueOfIt), (state, now) => {
+    const added = await keep(this.#queues, toQueueKey(delivery.endpoint, message.queue), (state, now) => {
       if (state.waiting.has(delivery.id)) return 'kept';
       if (state.waiting.size >= mostWaiting.endpoint) return 'full';
       if ((state.ofTenant.get(delivery.tenant) ?? 0) >= mostWaiting.tenant) return 'full';
       setWaiting(state, delivery.id, { dueAt: now, attempt: 0, tenant: delivery.tenant });
       return 'kept';
     });
-    if (added === 'full') await this.#messages.delete(toMessageKey(delivery));
-    return added;
-  };
+    if (added === 'full') {
+      await this.#messages.delete(toMessageKey(delivery));
+      return added;
+    }
+    return message.isNew ? 'new' : 'known';
+  }
 
-  /** The queue that the message is in, or is to be in; null where it is delivered already. */
-  #addMessage(delivery: Delivery, queue: string): Promise<string | null> | string | null {
+  /** `queue`: the one that the message is in, or is to be in; null where it is delivered already. */
+  #addMessage(delivery: Delivery, queue: string): Promise<AddedMessage> | AddedMessage {
     const { body, ...rest } = delivery;
     return keep(this.#messages, toMessageKey(delivery), (message) => {
-      if (message.head === null) {
+      const isNew = message.head === null;
+      if (isNew) {
         message.head = { ...rest, queue };
         message.body = body;
       }
-      return message.body === null ? null : message.head.queue;
+      return { isNew, queue: message.body === null ? null : (message.head?.queue ?? queue) };
     });
   }
 
@@ -159,13 +177,16 @@ class RecordDeliveries implements DeliveryStore {
 
   readonly remove = async (delivery: ClaimedDelivery): Promise<void> => {
     const { endpoint, queue, id } = delivery;
-    await Promise.all([
+    const [, wasThere] = await Promise.all([
       keep(this.#queues, toQueueKey(endpoint, queue), (state) => remove(state, id)),
       keep(this.#messages, toMessageKey(delivery), (message) => {
+        const isThere = message.body !== null;
         if (message.head?.repeats === undefined) message.head = null;
         message.body = null;
+        return isThere;
       }),
     ]);
+    if (wasThere) this.#options.space?.give(delivery.tenant, toWeight(delivery));
   };
 
   readonly disable = async (endpoint: string, version: string): Promise<void> => {
@@ -197,6 +218,14 @@ class RecordDeliveries implements DeliveryStore {
     this.#options.onEvicted?.(delivery);
   }
 }
+
+// Measured in Redis: a message without its body, and its place in a queue.
+const STORED_BYTES = 700;
+
+const toWeight = ({ body, since }: Delivery): Weight => ({
+  bytes: STORED_BYTES + Buffer.byteLength(body),
+  endsAt: since + TTL_MS,
+});
 
 /** Each step of a message waits until it is kept. */
 const keep = <State, Result>(

@@ -7,9 +7,11 @@ import type {
   Opening,
   ResultToKeep,
 } from '../../executor/keyed-store.ts';
+import { tenantOfKey } from '../../memory/bounded-store.ts';
 import type { StoreMemory } from '../../memory/store-memory.ts';
 import type { Decide, RecordStore, Records } from '../../store/record-store.ts';
-import type { MayKeep } from '../../store/store-observer.ts';
+import type { Weight } from '../share-kind.ts';
+import { inRoom, type StoreSpace, UNLIMITED_SPACE } from '../store-space.ts';
 import {
   type AnswerRecord,
   answerKind,
@@ -27,12 +29,14 @@ const PIECE_BYTES = 512 * 1024;
 type Options = {
   readonly store: RecordStore;
   readonly durability: KeyedStore['durability'];
-  /** Whether there is room for results. */
-  readonly mayKeep?: MayKeep;
+  /** Where results take room. Left out: there is room for all. */
+  readonly space?: ResultSpace;
   readonly maxResultBytes?: number;
   /** That of this process, where the records are in it. */
   readonly memory?: Pick<StoreMemory, 'limitOf'>;
 };
+
+type ResultSpace = Pick<StoreSpace, 'take' | 'give'>;
 
 // A record that could fill the memory for results alone would leave no other its own.
 const RECORDS_AT_LEAST = 4;
@@ -41,7 +45,7 @@ const RECORDS_AT_LEAST = 4;
 export const createRecordKeyedStore = ({
   store,
   durability,
-  mayKeep = () => true,
+  space = UNLIMITED_SPACE,
   ...options
 }: Options): KeyedStore => {
   const { maxResultBytes, memory } = options;
@@ -63,7 +67,7 @@ export const createRecordKeyedStore = ({
       }
       if (claim.kind !== 'held') return claim;
       const cap = createResultCap(toResults(claim.earlier), { maxResultBytes, maxRecordBytes });
-      return { kind: 'held', record: new Hold({ ...claim, batch, id, cap, records, answers, mayKeep }) };
+      return { kind: 'held', record: new Hold({ ...claim, batch, id, cap, records, answers, space }) };
     },
     find: (requestKey) =>
       orAway(async () => {
@@ -167,7 +171,7 @@ const commitPiece = (record: KeyedRecord, id: string, { results, isLast }: Piece
 type Try = Omit<Extract<ReturnType<typeof claimRecord>, { readonly kind: 'held' }>, 'kind'> & {
   readonly records: Records<KeyedRecord>;
   readonly answers: Records<AnswerRecord>;
-  readonly mayKeep: MayKeep;
+  readonly space: ResultSpace;
   readonly batch: KeyedBatch;
   readonly id: string;
   readonly cap: (result: string) => string;
@@ -206,14 +210,17 @@ class Hold implements HeldRecord {
   readonly renew = (): Promise<'held' | 'lost'> => this.#update((record, now) => renewHold(record, this.#try.id, now));
 
   readonly commit = async (results: readonly ResultToKeep[]): ReturnType<HeldRecord['commit']> => {
-    const { batch, life, cap, answers } = this.#try;
+    const { batch, life, cap, answers, space } = this.#try;
     const capped = results.map((one) => ({ ...one, result: cap(one.result) }));
-    const hasRoom = capped.length === 0 || this.#mayKeep();
+    const weight = toWeight(capped);
+    const hasRoom = capped.length === 0 || (await this.#takeRoom(weight));
     // The marks of writes that began stay: none of them runs again.
     const stored = hasRoom ? capped : capped.filter(({ kind }) => kind === 'repeatable');
     // What runs again with the same key is in its answer alone, for the record has none of it.
     const own = stored.filter(({ kind }) => kind === 'repeatable');
-    const state = await this.#commitAll(stored, hasRoom ? own : null);
+    const commit = () => this.#commitAll(stored, hasRoom ? own : null);
+    // What is tried again takes its room again.
+    const state = await (hasRoom ? inRoom(space, tenantOfKey(batch.recordKey), weight, commit) : commit());
     this.#isUnsure = false;
     if (state === 'lost') {
       // That record has, or will have, others.
@@ -227,8 +234,9 @@ class Hold implements HeldRecord {
 
   readonly amend = async (index: number, result: string): Promise<void> => {
     const { life, cap } = this.#try;
-    if (!this.#finals.has(index) || !this.#mayKeep()) return;
+    if (!this.#finals.has(index)) return;
     const capped = cap(result);
+    if (!(await this.#takeRoom(toWeight([{ result: capped }])))) return;
     await this.#update((record) => {
       const isCommitted = record.life === life && toResult(record.calls.get(index)) !== null;
       if (isCommitted) setCall(record, index, capped);
@@ -239,10 +247,11 @@ class Hold implements HeldRecord {
     return this.#try.records.update(this.#try.batch.recordKey, decide, 'always');
   }
 
-  #mayKeep(): boolean {
-    const { batch, mayBePending, mayKeep } = this.#try;
+  async #takeRoom(weight: Weight): Promise<boolean> {
+    const { batch, mayBePending, space } = this.#try;
     // A caller that was told to ask again finds its results by this record alone.
-    return mayKeep(batch.answer === 'promised' || mayBePending ? 'pending_results' : 'results');
+    const what = batch.answer === 'promised' || mayBePending ? 'pending_results' : 'results';
+    return (await space.take(tenantOfKey(batch.recordKey), what, weight)) === null;
   }
 
   /**
@@ -276,6 +285,12 @@ class Hold implements HeldRecord {
     });
   }
 }
+
+const toWeight = (results: readonly Pick<ResultToKeep, 'result'>[]): Weight => {
+  let bytes = 0;
+  for (const { result } of results) bytes += Buffer.byteLength(result);
+  return { bytes, endsAt: Date.now() + RECORD_TTL_MS };
+};
 
 // At least one, for it is the last that ends the lease.
 const toPieces = (results: readonly ResultToKeep[]): ResultToKeep[][] => {

@@ -18,6 +18,7 @@ import {
 } from '#test/support/call-records-under-test.ts';
 import { startRedisServer } from '#test/support/redis-server.ts';
 import { toRedisClient, useRedis } from '#test/support/session-stores-under-test.ts';
+import { createPlainSpace } from '#test/support/space-lab.ts';
 import { timeLimit } from '#test/support/time-limit.ts';
 
 const WAIT = { timeout: timeLimit(20_000), interval: 20 };
@@ -98,11 +99,11 @@ test('a result that is too large is kept without its value, and says so', async 
 
 test('a result that the store has no room for ends the call without its value', async () => {
   const asked: string[] = [];
-  const mayKeep = (what: string): boolean => {
+  const space = createPlainSpace((what) => {
     asked.push(what);
     return what === 'arguments';
-  };
-  const records = await createRecords({ mayKeep });
+  });
+  const records = await createRecords({ space });
   const [large, small] = [await accept(records), await accept(records)];
   asked.length = 0;
   const result = JSON.stringify({ outcome: 'success', value: 'x'.repeat(5000), message: 'done' });
@@ -117,7 +118,7 @@ test('a result that the store has no room for ends the call without its value', 
 
 test('a store that is nearly full takes no further call, and still knows those that it has', async () => {
   let isFull = false;
-  const records = await createRecords({ mayKeep: (what) => what !== 'arguments' || !isFull });
+  const records = await createRecords({ space: createPlainSpace((what) => what !== 'arguments' || !isFull) });
   const { key, spec } = createCallSpec({ fingerprint: 'one' });
   await records.create(key, spec);
   await records.confirm(key);
@@ -127,6 +128,34 @@ test('a store that is nearly full takes no further call, and still knows those t
   const other = createCallSpec({ fingerprint: 'two' });
   expect(await records.create(other.key, other.spec)).toEqual({ kind: 'full', of: 'store', limit: 85 });
   expect(await records.find(other.key)).toBeNull();
+});
+
+test('a call takes room for its arguments until it ends, and one that was not made takes none', async () => {
+  const space = createPlainSpace();
+  const records = await createRecords({ space, limits: { ofSession: 1 } });
+  const { key, spec } = createCallSpec({ arguments: JSON.stringify({ text: 'x'.repeat(50_000) }) });
+  expect(await records.create(key, spec)).toEqual({ kind: 'created' });
+  const taken = space.kept();
+  expect(taken).toBeGreaterThan(52_000);
+  expect(await records.create(key, spec)).toEqual({ kind: 'exists' });
+  const same = createCallSpec({ sessionKey: spec.sessionKey, fingerprint: spec.fingerprint });
+  await records.confirm(key);
+  expect(await records.create(same.key, same.spec)).toEqual({ kind: 'same', key });
+  const more = createCallSpec({ sessionKey: spec.sessionKey });
+  expect(await records.create(more.key, more.spec)).toMatchObject({ kind: 'full', of: 'session' });
+  expect(space.kept()).toBe(taken);
+  const { lease } = await take(records, key);
+  const result = JSON.stringify({ value: 'y'.repeat(10_000) });
+  expect(await records.commit({ ...lease, fence: 9 }, result, SURE)).toBe('lost');
+  expect(space.kept()).toBe(taken);
+  expect(await records.commit(lease, result, SURE)).toBe('held');
+  expect(await records.commit(lease, result, SURE)).toBe('held');
+  expect(space.kept()).toBe(taken - spec.arguments.length + result.length);
+  const kept = space.kept();
+  const other = createCallSpec();
+  await records.create(other.key, other.spec);
+  await records.withdraw(other.key);
+  expect(space.kept()).toBe(kept);
 });
 
 test('half characters in arguments, progress and results end nothing, and what is JSON stays as it is', async () => {

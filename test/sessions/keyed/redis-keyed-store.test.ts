@@ -18,6 +18,7 @@ import {
 import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { connectToRedis, createManualClock, toRedisClient } from '#test/support/session-stores-under-test.ts';
+import { createPlainSpace } from '#test/support/space-lab.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -240,7 +241,7 @@ test('where results have no room the marks alone are kept, and nothing is found 
   const store = createRecordKeyedStore({
     store: createMemoryRecordStore({ memory: roomyMemory(), now: Date.now }),
     durability: 'process',
-    mayKeep: (what) => what !== 'results',
+    space: createPlainSpace((what) => what !== 'results'),
   });
   const batch = createKeyedBatch();
   const record = await hold(store, batch);
@@ -250,6 +251,34 @@ test('where results have no room the marks alone are kept, and nothing is found 
   expect([...(await hold(store, repeat(batch))).earlier]).toEqual([[0, { state: 'started' }]]);
   const promised = createKeyedBatch({ answer: 'promised' });
   expect(await (await hold(store, promised)).commit([toFinal(0), toFinal(1)])).toBe('held');
+});
+
+test('results take room when they are committed, and a commit that fails takes none', async () => {
+  const space = createPlainSpace();
+  let isLost = false;
+  const records = createMemoryRecordStore({ memory: roomyMemory(), now: Date.now });
+  const losing: typeof records = {
+    ...records,
+    open: (kind) => {
+      const opened = records.open(kind);
+      const update: typeof opened.update = (...words) =>
+        isLost ? Promise.reject(new Error('lost')) : opened.update(...words);
+      return {
+        update,
+        read: opened.read.bind(opened),
+        list: opened.list.bind(opened),
+        delete: opened.delete.bind(opened),
+      };
+    },
+  };
+  const store = createRecordKeyedStore({ store: losing, durability: 'process', space });
+  const record = await hold(store, createKeyedBatch());
+  isLost = true;
+  await expect(record.commit([toFinal(0), toFinal(1)])).rejects.toThrow('lost');
+  expect(space.kept()).toBe(0);
+  isLost = false;
+  expect(await record.commit([toFinal(0), toFinal(1)])).toBe('held');
+  expect(space.kept()).toBe(Buffer.byteLength(toFinal(0).result) + Buffer.byteLength(toFinal(1).result));
 });
 
 test('what is repeatable is kept with the answer, not with the record', async () => {
