@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import type { Stores } from '#src/wiring/wire-store.ts';
 import { createActor, freshName } from '#test/support/keyed-client.ts';
-import { createHeldTool } from '#test/support/pending-client.ts';
+import { createHeldTool, createPendingClient } from '#test/support/pending-client.ts';
+import { startWiredLab } from '#test/support/start-wired-lab.ts';
 import { handleOf, outcomesOf, usePendingLab, valuesOf } from './pending-lab.ts';
 
 const startOn = usePendingLab();
@@ -73,6 +75,35 @@ describe.each(['memory', 'redis'] as const)('pending calls whose ids are keys, o
     expect(answers.filter(({ results }) => results[0]?.replayed === true)).toHaveLength(3);
     build.release();
   });
+});
+
+/** Stores in which the first result of a call is not kept, as if its request had died once the call was accepted. */
+const loseFirstResult = (stores: Stores): Stores => {
+  let isLost = false;
+  const open: Stores['keys']['open'] = async (batch) => {
+    const opening = await stores.keys.open(batch);
+    if (opening.kind !== 'held' || batch.requestKey !== '' || isLost) return opening;
+    isLost = true;
+    const { record } = opening;
+    return { ...opening, record: { ...record, commit: () => record.commit([]) } };
+  };
+  return { ...stores, keys: { ...stores.keys, open } };
+};
+
+test('a call that was accepted by a request which died is found by its id in another place, and not accepted again', async () => {
+  const build = createHeldTool('build', WRITE);
+  const { url } = await startWiredLab([build], { wrapStores: loseFirstResult });
+  const { begin } = createPendingClient(url);
+  const id = freshName();
+  expect(outcomesOf(await begin(toBody(id, building('a'))))).toEqual(['pending']);
+  await build.begun();
+  build.release();
+  await expect
+    .poll(async () => (await begin(toBody(id, { id: 'b', name: 'nix' }, building('a')))).results[1])
+    .toMatchObject({
+      ...{ index: 1, id: 'a', value: 'build done', replayed: true },
+    });
+  expect(build.asked).toHaveLength(1);
 });
 
 test('a tool is told a key of each call, which says nothing of session and id', async () => {

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Stores } from '#src/wiring/wire-store.ts';
 import { toKeyEntry } from '#test/auth/access-client.ts';
 import {
   type Actor,
@@ -14,6 +15,7 @@ import {
   warningsOf,
 } from '#test/support/keyed-client.ts';
 import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
+import { startWiredLab } from '#test/support/start-wired-lab.ts';
 import { timeLimit } from '#test/support/time-limit.ts';
 
 let redis: RedisForTests;
@@ -128,17 +130,6 @@ describe.each(['memory', 'sqlite', 'redis'] as const)('ids of calls as keys, on 
     expect(await service.metric('recourse_idempotency_total{result="joined"}')).toBe(2);
   });
 
-  test('batches with the same calls in other orders do not wait for each other', async () => {
-    const write = createActor('write', WRITE);
-    const { send } = await start([write]);
-    const id = freshName();
-    const calls = Array.from({ length: 8 }, (_, n) => writing(`call ${n}`, n));
-    const orders = Array.from({ length: 6 }, (_, from) => [...calls.slice(from), ...calls.slice(0, from)]);
-    const answers = await Promise.all(orders.map((order) => send(id, order, { deadline_ms: 20_000 })));
-    for (const answer of answers) expect(codesOf(answer)).toEqual(calls.map(() => 'ok'));
-    expect(write.asked.map(({ n }) => n).sort()).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
-  });
-
   test('what cannot be a key is refused before it runs, and reads run without one', async () => {
     const [write, look] = [createActor('write', WRITE), createActor('look')];
     const { send } = await start([write, look]);
@@ -244,6 +235,55 @@ test('two replicas run a call once, and one that is stopped leaves what it did n
     [2, undefined],
   ]);
   expect(write.asked).toEqual([{ n: 1 }, { n: 2 }]);
+});
+
+/** Stores that open records one by one, each after a while: batches that come at once come between each other. */
+const openSlowly = (stores: Stores): Stores => {
+  let opened = 0;
+  const open: Stores['keys']['open'] = async (batch) => {
+    opened += 1;
+    await new Promise((resolve) => setTimeout(resolve, (opened * 7) % 20));
+    return stores.keys.open(batch);
+  };
+  return { ...stores, keys: { ...stores.keys, open } };
+};
+
+test('batches with the same calls in other orders do not wait for each other', async () => {
+  const write = createActor('write', WRITE);
+  const lab = await startWiredLab([write], { wrapStores: openSlowly });
+  const id = freshName();
+  const calls = Array.from({ length: 8 }, (_, n) => writing(`call ${n}`, n));
+  const orders = [calls, calls.toReversed(), [...calls.slice(4), ...calls.slice(0, 4)]];
+  // Less than a lease: what is let go is not waited for.
+  const answers = await Promise.all(orders.map((order) => sendTo(lab)(id, order, { deadline_ms: 4000 })));
+  for (const answer of answers) expect(codesOf(answer)).toEqual(calls.map(() => 'ok'));
+  expect(write.asked.map(({ n }) => n).sort()).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+});
+
+test('a request that waits for a call while Redis goes away is not told that it did not run', async () => {
+  const server = await redisForTests();
+  if (server.own === null) return;
+  const { write, release } = createHeldWrite();
+  const opened: string[] = [];
+  const watchOpens = (stores: Stores): Stores => {
+    const open: Stores['keys']['open'] = async (batch) => {
+      const opening = await stores.keys.open(batch);
+      opened.push(opening.kind);
+      return opening;
+    };
+    return { ...stores, keys: { ...stores.keys, open } };
+  };
+  const lab = await startWiredLab([write], { wrapStores: watchOpens }, { REDIS_URL: server.url });
+  const id = freshName();
+  const first = sendTo(lab)(id, [writing('a', 1)]);
+  await expect.poll(() => write.asked).toHaveLength(1);
+  const joined = sendTo(lab)(id, [{ id: 'b', name: 'nix' }, writing('a', 1)]);
+  await expect.poll(() => opened).toContain('in_flight');
+  await server.own.kill();
+  expect((await joined).results[1]).toMatchObject({ executed: 'maybe', error: { code: 'outcome_unknown' } });
+  release();
+  expect(codesOf(await first)).toEqual(['ok']);
+  await server.stop();
 });
 
 test('while Redis is away writes with ids as keys do not run, reads do, and later both do', async () => {

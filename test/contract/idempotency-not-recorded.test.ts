@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Stores } from '#src/wiring/wire-store.ts';
+import { postTurn } from '#test/support/dialect-client.ts';
 import { codesOf, createActor, freshName, warningsOf } from '#test/support/keyed-client.ts';
 import { startWiredLab } from '#test/support/start-wired-lab.ts';
 
@@ -40,4 +41,19 @@ test('a call whose id is its key says that its result could not be kept, and the
     ['idempotency_not_durable', 'idempotency_not_recorded'],
     ['idempotency_not_durable'],
   ]);
+});
+
+test('a streamed result of a call whose id is its key says so, too, though others of its batch still run', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const write = createActor('write', { effects: 'write' });
+  const waits = createActor('waits', {}, () => promise);
+  const lab = await startWiredLab([write, waits], { wrapStores: loseCommits });
+  const body = { calls: [{ id: 'a', name: 'write' }, { name: 'waits' }] };
+  const query = `?session_id=${freshName()}&idempotency=call_id`;
+  const answer = postTurn(lab, body, query, { accept: 'application/x-ndjson' });
+  await expect.poll(() => waits.asked).toHaveLength(1);
+  resolve();
+  const results = (await answer).body.split('\n').filter((line) => line.startsWith('{"event":"result"'));
+  // The read is told as it ends, the write when its result has been kept, or could not be.
+  expect(results.map((line) => line.includes('idempotency_not_recorded'))).toEqual([false, true]);
 });

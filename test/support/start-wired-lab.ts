@@ -5,6 +5,7 @@ import { type WireOptions, wire } from '#src/wiring/wire.ts';
 import { type Actor, createKeyedClient, type KeyedClient, whenConnected } from './keyed-client.ts';
 
 export type WiredLab = KeyedClient & {
+  readonly url: string;
   /** Everything that was logged, as text. */
   readonly log: () => string;
 };
@@ -29,7 +30,8 @@ export const startWiredLab = async (
   });
   const address = service.app.server.address();
   if (address === null || typeof address === 'string') throw new Error('The service has no port.');
-  const client = createKeyedClient(`http://127.0.0.1:${address.port}`);
+  const url = `http://127.0.0.1:${address.port}`;
+  const client = createKeyedClient(url);
   if (environment['REDIS_URL'] !== undefined) await whenConnected(client);
-  return { ...client, log: () => lines.join('') };
+  return { ...client, url, log: () => lines.join('') };
 };
