@@ -164,7 +164,7 @@ export const FAILURE_POLICY = {
   shutting_down: refusedBy('service', 'The service is stopping.'),
   store_unavailable: refusedBy(
     'service',
-    'Redis is away, and the call needs it: a write with an Idempotency-Key, a call that runs in the background, or any with RETRY_BUDGET_ON_STORE_DOWN=closed.',
+    'Redis is away, and the call needs it: a write with an Idempotency-Key or whose id is its key, a call that runs in the background, or any with RETRY_BUDGET_ON_STORE_DOWN=closed.',
   ),
   internal_error: {
     fault: 'service',

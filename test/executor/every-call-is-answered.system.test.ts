@@ -98,6 +98,7 @@ const post = async (executor: Executor, batch: AnyBatch): Promise<readonly unkno
     calls: parsed.calls,
     body: { source },
     idempotency: batches % 2 === 0 ? null : { key, recordKey: key, requestKey: key },
+    callKeyOf: batches % 4 === 0 ? (id) => (batch.session === null ? null : `${batch.session} ${id}`) : null,
     order: batch.order,
     onError: batch.onError,
     deadlineMs: batch.deadlineMs,
