@@ -32,8 +32,8 @@ type AcceptedByKey = {
   readonly keyHash: string;
   readonly tenant: string;
   readonly tool: string;
-  /** Unix milliseconds. */
-  readonly acceptedAt: number;
+  /** How long ago, in milliseconds: the clocks of two processes differ. */
+  readonly agoMs: number;
 };
 
 export type ApiKeysOptions = {
@@ -88,12 +88,12 @@ export const createApiKeys = (options: ApiKeysOptions): ApiKeys => {
   };
   return {
     authenticate: (credential) => findCaller(credential, keys, time),
-    mayCall: ({ keyHash, tenant, tool, acceptedAt }) => {
+    mayCall: ({ keyHash, tenant, tool, agoMs }) => {
       const key = keys.get(Buffer.from(keyHash, 'hex').toString('latin1'));
       if (key !== undefined && isExpired(key, time)) return 'no';
       if (key?.caller.tenant === tenant && key.caller.may('call') && key.caller.mayUse(tool)) return 'yes';
       // Keys from before the call say nothing of one that was added since.
-      return acceptedAt > loadedAt && time() - acceptedAt < MOST_BEHIND_MS ? 'unknown' : 'no';
+      return agoMs < Math.min(time() - loadedAt, MOST_BEHIND_MS) ? 'unknown' : 'no';
     },
     count: () => keys.size,
     close: file === null ? () => undefined : watchFile({ file, pollMs, onChange, read }),

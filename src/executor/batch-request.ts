@@ -124,6 +124,8 @@ export type BatchAnswer =
       readonly origin: 'run' | 'replayed';
       /** Only where calls may go on after the answer: whether any does. */
       readonly status?: 'pending' | 'done';
+      /** Where there is a status: whether the results are found under the request id. */
+      readonly isFound?: boolean;
     }
   | { readonly kind: 'in_flight'; readonly retryAfterMs: number }
   | { readonly kind: 'other_body' };

@@ -153,6 +153,8 @@ export class Batch {
   cleanOutcome: CallOutcome | null = null;
   /** Whether any call is a pending one. */
   hasAccepted = false;
+  /** Its results are found under its request id, where it has a record: an answer may name that. */
+  isFound = true;
   /** Its pending call did not end here: another worker runs it. */
   isGivenBack = false;
   /** Every call is answered by the record of an earlier try. */

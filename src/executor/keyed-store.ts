@@ -8,8 +8,8 @@ export type KeyedBatch = {
   readonly body: string;
   readonly calls: number;
   /**
-   * `promised`: its caller is told to ask for the results again, so `commit` rejects unless `find` knows of them. Every later try
-   * of the key is told that its calls may be pending.
+   * `promised`: its caller is told to ask for the results again, so `open` notes first what they are found under. Every later try of
+   * the key is told that its calls may be pending.
    */
   readonly answer?: 'promised';
 };
@@ -38,9 +38,9 @@ export type HeldRecord = {
   /**
    * Writes the results and ends the lease; may be tried again where it rejected. Marks of calls that are not among them
    * stay. `marked`: there was no room for the results, and the marks alone are kept. `lost`: the results are found under
-   * the request key alone.
+   * the request key alone. `named`: its answer names that key, so it rejects unless `find` knows of the results.
    */
-  readonly commit: (results: readonly ResultToKeep[]) => Promise<'held' | 'marked' | 'lost'>;
+  readonly commit: (results: readonly ResultToKeep[], answer?: 'named') => Promise<'held' | 'marked' | 'lost'>;
   /**
    * Replaces a result that this try committed as final by what its handler came to after the answer, also where another
    * try has begun: it runs no such call again.
@@ -48,10 +48,26 @@ export type HeldRecord = {
   readonly amend: (index: number, result: string) => Promise<void>;
 };
 
+/** What is found under a request key. */
+export type FoundAnswer = {
+  /** Names the calls that the batch has accepted, each with its place. */
+  readonly recordKey: string;
+  /** In the order of the calls, JSON text; null: it is not kept, or not yet. */
+  readonly results: readonly (string | null)[];
+  /** The batch runs, and more may come. */
+  readonly isOpen: boolean;
+};
+
+/** Where all results are kept, these. */
+export const toWhole = ({ results }: FoundAnswer): readonly string[] | null => {
+  const kept = results.filter((result) => result !== null);
+  return kept.length === results.length ? kept : null;
+};
+
 export type Opening =
   | { readonly kind: 'held'; readonly record: HeldRecord }
-  /** Every call is committed. */
-  | { readonly kind: 'complete'; readonly results: readonly string[] }
+  /** Every call is committed. `isFound`: and `find` knows of it by this request, too. */
+  | { readonly kind: 'complete'; readonly results: readonly string[]; readonly isFound: boolean }
   | { readonly kind: 'in_flight'; readonly retryAfterMs: number }
   | { readonly kind: 'other_body' }
   /** The store is away: nothing can be promised. */
@@ -66,10 +82,10 @@ export type KeyedStore = {
   readonly durability: 'durable' | 'process';
   readonly open: (batch: KeyedBatch) => Promise<Opening>;
   /**
-   * The results of the last commit under this request key, of the record that was committed under it first: another one
-   * changes nothing. Null where none are kept.
+   * The results of the last commit under this request key, of the record that was committed or promised under it first: another
+   * one changes nothing. Null where there is none.
    */
-  readonly find: (requestKey: string) => Promise<readonly string[] | null | 'unavailable'>;
+  readonly find: (requestKey: string) => Promise<FoundAnswer | null | 'unavailable'>;
 };
 
 /** What the record says, or that the store that keeps it is away. */

@@ -41,15 +41,17 @@ const away = (): 'away' => 'away';
 const RENEW_EVERY_MS = 1500;
 
 // As long as an outage may last that a sweep of pending calls bridges as well.
-const WITHDRAW_TRIES = 120;
-const WITHDRAW_PAUSE_MS = 250;
+const INSIST_TRIES = 120;
+const INSIST_PAUSE_MS = 250;
 
-/** Takes marks of calls that never ran out of the record, or their key would be told that nobody knows how they ended. */
-const withdrawMarks = async (record: HeldRecord, marked: readonly ResultToKeep[]): Promise<void> => {
-  for (let tries = 0; tries < WITHDRAW_TRIES; tries += 1) {
-    await new Promise((resolve) => setTimeout(resolve, WITHDRAW_PAUSE_MS).unref());
-    if ((await record.commit(marked).catch(away)) !== 'away') return;
+/** Asks a store that may be away until it has answered, for half a minute at most. */
+const insist = async <State>(ask: () => Promise<State>): Promise<State> => {
+  let state = await ask();
+  for (let tries = 1; tries < INSIST_TRIES && state === 'away'; tries += 1) {
+    await new Promise((resolve) => setTimeout(resolve, INSIST_PAUSE_MS).unref());
+    state = await ask();
   }
+  return state;
 };
 
 /** Holds the record of these calls until its batch lets go of it: the first call has the first place in it. */
@@ -77,8 +79,11 @@ export const holdRecord = (record: HeldRecord, batch: Batch, calls: readonly Cal
       isFinished = true;
       const stored = results.map((one) => ({ ...one, result: toStored(one.index, one.result) }));
       const marked = stored.filter(({ index, kind }) => kind === 'repeatable' && unsure.delete(index));
-      const committed = record.commit(stored).catch(away);
-      if (marked.length > 0) void committed.then((state) => void (state === 'away' && withdrawMarks(record, marked)));
+      const answer = batch.hasAccepted || batch.async !== null ? 'named' : undefined;
+      const committed = record.commit(stored, answer).catch(away);
+      // Marks of calls that never ran: their key would be told that nobody knows how they ended.
+      if (marked.length > 0)
+        void committed.then((state) => void (state === 'away' && insist(() => record.commit(marked).catch(away))));
       // Where nothing ran, nothing is lost with an answer that comes too late: the caller need not wait for it.
       return stored.every(({ kind }) => kind === 'repeatable') ? byDeadline(batch, committed, 'held') : committed;
     },
@@ -95,20 +100,16 @@ const isAlias = (call: Call): call is ReadyCall => isReady(call) && call.name !=
 
 // What was accepted runs whatever is answered, so its answer waits for a store that is back soon.
 const FINISH_WITHIN_MS = 5000;
-const FINISH_PAUSE_MS = 250;
 
-/** Keeps the results in a record; of a batch with pending calls also where its store is away for a few seconds. */
-export const finishRecord = async (
+/** Keeps the results in a record; of a batch with pending calls also where its store is away: after a few seconds once it is answered. */
+export const finishRecord = (
   { hasAccepted }: Batch,
   record: RecordLease,
   results: readonly ResultToKeep[],
 ): ReturnType<RecordLease['finish']> => {
-  const until = hasAccepted ? performance.now() + FINISH_WITHIN_MS : 0;
-  for (;;) {
-    const state = await record.finish(results);
-    if (state !== 'away' || performance.now() >= until) return state;
-    await new Promise((resolve) => setTimeout(resolve, FINISH_PAUSE_MS).unref());
-  }
+  if (!hasAccepted) return record.finish(results);
+  const late = new Promise<'away'>((resolve) => setTimeout(resolve, FINISH_WITHIN_MS, 'away').unref());
+  return Promise.race([insist(() => record.finish(results)), late]);
 };
 
 const NEVER_RAN: ReadonlySet<string> = new Set([

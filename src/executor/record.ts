@@ -55,6 +55,7 @@ const openKey = async (batch: Batch, idempotency: IdempotencyKey): Promise<void>
     case 'unavailable':
       observer.keyUsed('unavailable');
       batch.record = AWAY;
+      batch.isFound = false;
       batch.warnings = [toAwayWarning(idempotency)];
       return;
     case 'in_flight':
@@ -68,6 +69,7 @@ const openKey = async (batch: Batch, idempotency: IdempotencyKey): Promise<void>
     case 'complete':
       observer.keyUsed('replayed');
       batch.isReplay = true;
+      batch.isFound = opening.isFound;
       await restoreCalls(batch, { earlier: toCommitted(opening.results), mayBePending: false });
       return;
     case 'held':
@@ -113,6 +115,7 @@ const keepUnderRequest = async (batch: Batch, { recordKey, requestKey }: Idempot
   const body = toBodyDigest(batch);
   const opening = await services.keys.open({ recordKey, requestKey, body, calls: calls.length });
   if (opening.kind !== 'held') {
+    batch.isFound = false;
     warn(calls, NOT_FOUND_AGAIN);
     return;
   }
@@ -129,8 +132,15 @@ const commitResults = async (batch: Batch, record: RecordLease): Promise<void> =
   const state = await finishRecord(batch, record, own);
   if (state === 'given_back') batch.isGivenBack = true;
   if (state === 'held' || state === 'given_back') return;
-  warn(calls, (request.idempotency?.key ?? null) === null ? NOT_FOUND_AGAIN : NOT_RECORDED);
+  // Where its answer was promised, what it names is there since the batch began, and leads to the calls that it has accepted.
+  const lost = batch.async === null ? calls : calls.filter((call) => !hasPlace(call));
+  if (state !== 'lost') batch.isFound = lost.length < calls.length;
+  warn(lost, (request.idempotency?.key ?? null) === null ? NOT_FOUND_AGAIN : NOT_RECORDED);
 };
+
+/** Whether its batch has accepted the call in its own place, and not joined another one, nor in that of its id. */
+const hasPlace = ({ accepted, isJoined, recordKey }: Call): boolean =>
+  accepted !== null && !isJoined && recordKey === null;
 
 /** Lets go of all records of a batch that is answered. */
 export const letGoRecords = ({ record, calls, request }: Batch): void => {

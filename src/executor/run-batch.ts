@@ -77,7 +77,7 @@ const toAnswer = (batch: Batch): BatchAnswer =>
   withStatus({ kind: 'results', results: takeResults(batch), origin: batch.isReplay ? 'replayed' : 'run' }, batch);
 
 const withStatus = (answer: Extract<BatchAnswer, { kind: 'results' }>, batch: Batch): BatchAnswer =>
-  batch.hasAccepted || batch.async !== null ? { ...answer, status: toStatus(batch) } : answer;
+  batch.hasAccepted || batch.async !== null ? { ...answer, status: toStatus(batch), isFound: batch.isFound } : answer;
 
 const toStatus = ({ calls }: Batch): 'pending' | 'done' => {
   return calls.some(({ acceptedState }) => acceptedState?.kind === 'pending') ? 'pending' : 'done';

@@ -124,7 +124,7 @@ const callTool = async (
     const batch = isTask ? toTaskBatch(call, exchange, options.toRequestKey) : call;
     const answer = toCallAnswer(await holdUntil(batch, options.executeBatch(batch)), exchange);
     if (answer.kind === 'error') throw new ProtocolError(answer.error.code, answer.error.message, answer.error.data);
-    const task = isTask ? toCreatedTask(answer.result, Date.now()) : null;
+    const task = isTask ? toCreatedTask(answer.result) : null;
     exchange.hasTask = task !== null;
     return task ?? toCallResult(JSON.parse(answer.result.json), toCallAbout(params, exchange, options));
   } finally {

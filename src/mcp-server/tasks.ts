@@ -18,8 +18,9 @@ export type PendingTask = {
   /** As a model is told of it while it has not ended, how far it is included. */
   readonly message: string;
   readonly pollAfterMs: number;
-  /** Both in ISO 8601. */
+  /** By the store's clock, in ISO 8601. `updatedAt`: when this was the state. */
   readonly createdAt: string;
+  readonly updatedAt: string;
   readonly expiresAt: string;
   /** JSON text of the result; null before the end. */
   readonly result: string | null;
@@ -94,29 +95,32 @@ const Pending = z.object({
     expires_at: z.string(),
     poll_after_ms: z.number(),
   }),
+  /** Since it was accepted. */
+  duration_ms: z.number(),
 });
 
 /** What `tools/call` is answered by where the call goes on: `CreateTaskResult` of the extension. */
 export type CreatedTask = { readonly resultType: 'task' } & ReturnType<typeof toTask>;
 
-/** The result of a call that has not ended, as the handle of a task; null for any other result. `now` in Unix milliseconds. */
-export const toCreatedTask = ({ json, handle }: RenderedResult, now: number): CreatedTask | null => {
+/** The result of a call that has not ended, as the handle of a task; null for any other result. */
+export const toCreatedTask = ({ json, handle }: RenderedResult): CreatedTask | null => {
   if (handle === null) return null;
-  const { message, pending } = Pending.parse(JSON.parse(json));
+  const { message, pending, duration_ms: elapsedMs } = Pending.parse(JSON.parse(json));
   const { since, expires_at: expiresAt, poll_after_ms: pollAfterMs } = pending;
-  return { resultType: 'task', ...toTask(handle, { message, createdAt: since, expiresAt, pollAfterMs }, now) };
+  const updatedAt = new Date(Date.parse(since) + elapsedMs).toISOString();
+  return { resultType: 'task', ...toTask(handle, { message, createdAt: since, updatedAt, expiresAt, pollAfterMs }) };
 };
 
-type Told = Pick<PendingTask, 'message' | 'createdAt' | 'expiresAt' | 'pollAfterMs'>;
+type Told = Pick<PendingTask, 'message' | 'createdAt' | 'updatedAt' | 'expiresAt' | 'pollAfterMs'>;
 
 /** What every task tells, whatever its state. */
-const toTask = (taskId: string, { message, createdAt, expiresAt, pollAfterMs }: Told, now: number) => ({
+const toTask = (taskId: string, { message, createdAt, updatedAt, expiresAt, pollAfterMs }: Told) => ({
   taskId,
   status: 'working',
   statusMessage: message,
   createdAt,
   // Of the state that is told: no other time of it is kept.
-  lastUpdatedAt: new Date(now).toISOString(),
+  lastUpdatedAt: updatedAt,
   // A result is kept for a day after its end, so for longer than this.
   ttlMs: Math.max(1, Date.parse(expiresAt) - Date.parse(createdAt)),
   pollIntervalMs: Math.max(1, Math.ceil(pollAfterMs)),
@@ -128,7 +132,6 @@ const Ended = z.looseObject({ message: z.string(), error: z.looseObject({ code: 
 const isCancelled = ({ error }: z.infer<typeof Ended>): boolean => error?.code === 'cancelled';
 
 type Terms = {
-  readonly now: number;
   readonly exchange: Pick<Exchange, 'requestId' | 'links'>;
   readonly options: TaskOptions;
 };
@@ -137,8 +140,8 @@ type Terms = {
  * A task as `tasks/get` tells it. One that has ended is `completed` with its result, also where that is an error, for the model is
  * to read it; one that was cancelled is `cancelled`. `failed` is none: that is for calls that have no result.
  */
-const toDetailedTask = (taskId: string, task: PendingTask, { now, exchange, options }: Terms) => {
-  const told = toTask(taskId, task, now);
+const toDetailedTask = (taskId: string, task: PendingTask, { exchange, options }: Terms) => {
+  const told = toTask(taskId, task);
   if (task.state !== 'ended' || task.result === null) return told;
   const result = JSON.parse(task.result);
   const ended = Ended.parse(result);
@@ -179,7 +182,7 @@ export const createTaskMethods = (options: TaskOptions) => {
     return task;
   };
   const get: AnswerTask = async (exchange, taskId) =>
-    toDetailedTask(taskId, await find(exchange, taskId), { now: Date.now(), exchange, options });
+    toDetailedTask(taskId, await find(exchange, taskId), { exchange, options });
   // Nothing ever waits for input, so that there is no answer to take.
   const update: AnswerTask = async (exchange, taskId) => {
     await find(exchange, taskId);

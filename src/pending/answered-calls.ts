@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import type { PendingCall, RenderedResult } from '../contract/tool-result.ts';
-import type { CallState } from '../executor/pending-calls.ts';
-import { LOST_END, renderPending } from '../executor/pending-result.ts';
+import { type FoundAnswer, toWhole } from '../executor/keyed-store.ts';
+import type { CallPlace, CallState } from '../executor/pending-calls.ts';
+import { LOST_END, renderLost, renderPending } from '../executor/pending-result.ts';
 import { toEndedResult } from '../executor/render-result.ts';
 import { toCallKey } from '../sessions/calls/call-kind.ts';
 import type { PartsWatch } from '../sessions/calls/call-signals.ts';
@@ -27,12 +28,12 @@ export type AnsweredListener = {
   readonly progress: (index: number, progress: NonNullable<PendingCall['progress']>) => void;
 };
 
-type Service = Pick<PendingService, 'stateOf' | 'cancel' | 'waiters' | 'watchParts'>;
+type Service = Pick<PendingService, 'describe' | 'stateOf' | 'cancel' | 'waiters' | 'watchParts'>;
 
 /** Results that were answered before, some of them as pending. Everything rejects with the store. */
 export type AnsweredCalls = ReturnType<typeof createAnsweredCalls>;
 
-/** `time`: Unix milliseconds. */
+/** `time`: the store's, in Unix milliseconds. */
 export const createAnsweredCalls = ({ service, time }: Pick<Following, 'service' | 'time'>) => {
   const readOne = async (tenant: string, answered: RenderedResult): Promise<ResultNow> => {
     const { handle } = answered;
@@ -41,7 +42,30 @@ export const createAnsweredCalls = ({ service, time }: Pick<Following, 'service'
   };
   const readAll = (tenant: string, answered: readonly RenderedResult[]): Promise<readonly ResultNow[]> =>
     Promise.all(answered.map((result) => readOne(tenant, result)));
+  /** What a call of the batch comes to whose result was not kept: that of the call which it has accepted in that place; null: it has none. */
+  const readPlace = async (tenant: string, place: CallPlace): Promise<string | null> => {
+    const known = await service.describe(tenant, place);
+    if (known === null) return null;
+    const { spec, state } = known;
+    if (state.kind === 'ended') return state.result;
+    return renderPending(spec, state.pending, { isReplay: false, now: time() }).json;
+  };
   return {
+    /**
+     * All results of a batch, JSON texts. Those that its store never got are of calls that it has accepted, or lost; null: no
+     * such call is known, or results are to come.
+     */
+    complete: async (tenant: string, found: FoundAnswer): Promise<readonly string[] | null> => {
+      const whole = toWhole(found);
+      if (whole !== null) return whole;
+      const { recordKey, results, isOpen } = found;
+      const places = await Promise.all(
+        results.map(async (result, index) => (result === null ? readPlace(tenant, { recordKey, place: index }) : null)),
+      );
+      const known = results.map((result, index) => result ?? places[index] ?? null);
+      if (places.every((place) => place === null) || (isOpen && known.includes(null))) return null;
+      return known.map((result, index) => result ?? renderLost({ index, id: null, name: null }));
+    },
     /** The same results as they are now, or after a wait. */
     read: async (
       tenant: string,

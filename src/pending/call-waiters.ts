@@ -20,7 +20,7 @@ type WatchedCall = {
  */
 export class CallWaiters {
   readonly #records: CallRecords;
-  /** Unix milliseconds. */
+  /** The store's, in Unix milliseconds. */
   readonly #time: () => number;
   readonly #calls = new Map<string, WatchedCall>();
   readonly #readings = new Map<string, Promise<CallRecord | null>>();

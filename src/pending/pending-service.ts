@@ -27,7 +27,7 @@ export type PendingServiceOptions = {
   /** Runs a call in this process; never rejects. */
   readonly run: (job: Job) => Promise<JobEnd>;
   readonly laneOf: (tool: string) => string;
-  /** Unix milliseconds. */
+  /** The store's, in Unix milliseconds. */
   readonly time: () => number;
   /** A call has been accepted that was not before. */
   readonly onAccepted: (spec: CallSpec) => void;
@@ -102,6 +102,13 @@ export class PendingService implements PendingCalls {
     return record === null ? null : { spec: record.spec, state: this.#toState(record, handle) };
   }
 
+  /** The same of the call that a batch has accepted in that place, now and without its arguments. */
+  async describe(tenant: string, place: CallPlace): Promise<KnownCall | null> {
+    const handle = handleOfPlace(place);
+    const record = await this.#options.records.describe(toCallKey(tenant, handle));
+    return record === null ? null : { spec: record.spec, state: this.#toState(record, handle) };
+  }
+
   /** The same without what it runs by. */
   async stateOf(tenant: string, handle: string, waitMs: number, over?: Promise<void>): Promise<CallState | null> {
     return (await this.lookUp(tenant, handle, waitMs, over))?.state ?? null;
@@ -168,16 +175,16 @@ export class PendingService implements PendingCalls {
   };
 
   async #accept(spec: CallSpec, announce: Announce, withinMs: number): Promise<Acceptance> {
-    const { records, time, onAccepted } = this.#options;
+    const { records, onAccepted } = this.#options;
     const key = toCallKey(spec.tenant, handleOfSpec(spec));
-    const until = time() + withinMs;
+    const until = performance.now() + withinMs;
     const created = await inTime(records.create(key, spec), withinMs);
     if (created.kind === 'full') return created;
     if (created.kind === 'same') {
       const call = await this.#attach(created.key);
       return call === null ? UNAVAILABLE : { kind: 'accepted', call, how: 'joined' };
     }
-    if ((await this.#confirm(key, until - time())) === 'gone') return UNAVAILABLE;
+    if ((await this.#confirm(key, until - performance.now())) === 'gone') return UNAVAILABLE;
     const isNew = created.kind === 'created';
     if (isNew) onAccepted(spec);
     await orLate(Promise.resolve(announce(handleOf(key))), MOST_ANNOUNCING_MS);
@@ -245,11 +252,14 @@ export class PendingService implements PendingCalls {
 
   /** Waits for the end of a call. One whose time is over, and that no worker holds, ends here. */
   async #untilEnded(key: string, waitMs: number, over?: Promise<void>): Promise<CallRecord | null> {
-    const { time } = this.#options;
-    const from = time();
+    const from = performance.now();
     const record = await this.waiters.untilEnded(key, waitMs, over);
-    if (!(await this.#endOverdue(key, record))) return record;
-    return this.waiters.untilEnded(key, Math.max(0, waitMs - (time() - from)), over);
+    if (record === null || record.state === 'ended') return record;
+    const isOver = await this.#endOverdue(key, record);
+    const leftMs = Math.max(0, waitMs - (performance.now() - from));
+    if (isOver) return this.waiters.untilEnded(key, leftMs, over);
+    // The store's clock may say so a moment later than was reckoned.
+    return leftMs === 0 ? record : this.#untilEnded(key, leftMs, over);
   }
 
   /** Ends a call whose time is over, also where no worker takes it; false: it had not been over. */

@@ -36,7 +36,7 @@ export type WorkerOptions = {
   readonly hasTool: (name: string) => boolean;
   /** Whether a call may start now, by the API key that it came with; `unknown`: this process knows no keys. */
   readonly mayStart: (spec: CallSpec) => 'yes' | 'no' | 'unknown';
-  /** Unix milliseconds. */
+  /** The store's, in Unix milliseconds. */
   readonly time: () => number;
   /** A call has ended by this worker. */
   readonly onEnded: (spec: CallSpec, result: string) => void;

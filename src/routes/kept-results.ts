@@ -23,8 +23,11 @@ export type KeptResultsOptions = {
   readonly callerOf: (request: FastifyRequest) => KeptCaller;
   /** An opaque key for a request id of a tenant. */
   readonly toRequestKey: (tenant: string, requestId: string) => string;
-  /** The results kept under it; null where none are. */
-  readonly findResults: (requestKey: string) => Promise<readonly RenderedResult[] | null | 'unavailable'>;
+  /** The results kept under such a key of the tenant; null where none are. */
+  readonly findResults: (
+    tenant: string,
+    requestKey: string,
+  ) => Promise<readonly RenderedResult[] | null | 'unavailable'>;
   /** The same results as they are now: pending ones may have ended since. Rejects with the store. */
   readonly readAnswered: AnsweredCalls['read'];
   readonly cancelAnswered: AnsweredCalls['cancel'];
@@ -61,7 +64,7 @@ export const addKeptResultsRoutes = (app: FastifyInstance, options: KeptResultsO
   const find = async (request: FastifyRequest, requestId: string): Promise<readonly RenderedResult[]> => {
     if (!REQUEST_ID.test(requestId)) throw createNotKeptProblem();
     const { tenant, tools, mayUse } = options.callerOf(request);
-    const results = await options.findResults(options.toRequestKey(tenant, requestId));
+    const results = await options.findResults(tenant, options.toRequestKey(tenant, requestId));
     if (results === 'unavailable') throw createStoreProblem();
     // Another key of the tenant may have sent the batch: who may not see all of it is told what an unknown id is told.
     if (results === null || !(tools === 'all' || results.every((result) => maySee(result, mayUse))))

@@ -49,17 +49,20 @@ const REPLAYED = ['idempotent-replayed', 'true'];
 const NO_HEADERS: readonly string[] = [];
 const POLL_AFTER_SECONDS = '2';
 
-/** The answer to a batch whose calls may go on after it (RFC 7240): 202 as long as any does. */
-export const sendAsyncAnswer = (
-  reply: FastifyReply,
-  json: string,
-  how: { readonly origin: 'run' | 'replayed'; readonly status: 'pending' | 'done'; readonly preferred: boolean },
-): void => {
+type AsyncAnswer = {
+  readonly origin: 'run' | 'replayed';
+  readonly status: 'pending' | 'done';
+  readonly preferred: boolean;
+  readonly isFound: boolean;
+};
+
+/** The answer to a batch whose calls may go on after it (RFC 7240): 202 as long as any does. It names no place that knows nothing of it. */
+export const sendAsyncAnswer = (reply: FastifyReply, json: string, how: AsyncAnswer): void => {
   const isPending = how.status === 'pending';
   sendJson(reply, json, isPending ? 202 : 200, [
     ...(how.origin === 'replayed' ? REPLAYED : NO_HEADERS),
     ...(how.preferred ? ['preference-applied', 'respond-async'] : []),
-    ...(how.preferred || isPending ? ['location', `/tool-calls/${reply.request.id}`] : []),
+    ...(how.isFound && (how.preferred || isPending) ? ['location', `/tool-calls/${reply.request.id}`] : []),
     ...(isPending ? ['retry-after', POLL_AFTER_SECONDS] : []),
   ]);
 };

@@ -189,7 +189,7 @@ const send = (
   { envelope, dialect, warnings: ofMembers }: Turn,
   { reply, stream, batch, options }: Answering,
 ): void => {
-  const { results, origin, status } = toResults(answer, batch);
+  const { results, origin, status, isFound = true } = toResults(answer, batch);
   const { request } = reply;
   if (origin === 'replayed') requireRoomForReplay(request, results, toMemoryForm(dialect, stream));
   const warnings = withHeaderWarnings(ofMembers, request);
@@ -204,7 +204,7 @@ const send = (
   const body = { requestId: request.id, sessionId: envelope.session_id ?? null, status, results, warnings };
   const json = dialect === null ? toResultsJson(body) : toTurnJson(body, dialect);
   if (status === undefined) sendAnswer(reply, json, origin);
-  else sendAsyncAnswer(reply, json, { origin, status, preferred: (batch.async ?? null) !== null });
+  else sendAsyncAnswer(reply, json, { origin, status, isFound, preferred: (batch.async ?? null) !== null });
 };
 
 // A stream that breaks says so by its end: there is nobody else to tell.

@@ -12,7 +12,7 @@ export const guardRecordStore = (
   const { isConnected = () => true, ...rest } = options;
   const check = createStoreCheck(store);
   const availability = createStoreAvailability({ ...rest, check: () => (isConnected() ? check() : null) });
-  return { records: { open: (kind) => guard(kind, store.open(kind), availability) }, availability };
+  return { records: { open: (kind) => guard(kind, store.open(kind), availability), now: store.now }, availability };
 };
 
 const guard = <State>(

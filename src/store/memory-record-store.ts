@@ -11,6 +11,7 @@ type Options = { readonly memory: StoreMemory; readonly now: () => number };
 export const createMemoryRecordStore = (options: Options): MemoryRecordStore => {
   const opened: { readonly clear: () => void }[] = [];
   return {
+    now: options.now,
     open: (kind) => {
       const records = new MemoryRecords(kind, options);
       opened.push(records);

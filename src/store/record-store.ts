@@ -149,7 +149,14 @@ export const toHeapBytes = <State>(
 ): number => bytes(state) + (values?.bytes(state) ?? 0);
 
 /** Records of all kinds, in one backend. */
-export type RecordStore = { readonly open: <State, Saved>(kind: Kind<State, Saved>) => Records<State> };
+export type RecordStore = {
+  readonly open: <State, Saved>(kind: Kind<State, Saved>) => Records<State>;
+  /**
+   * The store's time, as far as this process knows it: by this all ends are told, for the clocks of processes differ. Unix
+   * milliseconds, but in a memory that is given another clock.
+   */
+  readonly now: () => number;
+};
 
 /** Whether a backend rejected because something else is at the key of the record: that says nothing of other records. */
 export const isNoRecord = (error: unknown): boolean => error instanceof Error && error.message.startsWith('WRONGTYPE');

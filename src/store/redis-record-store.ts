@@ -27,7 +27,7 @@ export type RedisRecordStoreOptions = SwapOptions & {
  */
 export const createRedisRecordStore = (options: RedisRecordStoreOptions): RecordStore => {
   const sender = new SwapSender(options);
-  return { open: (kind) => new RedisRecords(kind, sender, options) };
+  return { open: (kind) => new RedisRecords(kind, sender, options), now: () => sender.now() };
 };
 
 const Texts = z.array(z.string());

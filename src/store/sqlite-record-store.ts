@@ -43,6 +43,7 @@ export type SqliteRecordStore = RecordStore & {
 export const createSqliteRecordStore = (options: SqliteOptions): SqliteRecordStore => {
   const writer = new Writer(openSqlite(options), options);
   return {
+    now: options.now,
     open: (kind) => new SqliteRecords(kind, writer, options),
     keys: (kind) => writer.keys(kind),
     look: () => writer.look(),

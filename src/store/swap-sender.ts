@@ -26,6 +26,10 @@ export type SwapOptions = {
 
 const MOST_TOGETHER = 32;
 
+// Clocks that tick apart by more than that are broken.
+const DRIFT = 0.001;
+const SET_BACK_MS = 1000;
+
 const LUA = readFileSync(new URL('swap.lua', import.meta.url), 'utf8');
 const SHA = createHash('sha1').update(LUA).digest('hex');
 
@@ -62,7 +66,8 @@ export class SwapSender {
   readonly #most: number;
   #gathered: Swap[] = [];
   #sequence = 0;
-  #offsetMs = 0;
+  /** How far the server's clock is ahead of the time that this process has run. Before the first answer it is that of this machine. */
+  #offset = { ms: performance.timeOrigin, at: Number.NEGATIVE_INFINITY };
 
   constructor(options: SwapOptions) {
     this.#options = options;
@@ -74,9 +79,9 @@ export class SwapSender {
     options.client.preload?.(LUA);
   }
 
-  /** The server's time, as far as its last answer tells. */
+  /** The server's time, as far as its last answer tells. Not by this machine's clock, which may be set. */
   now(): number {
-    return Date.now() + this.#offsetMs + (this.#options.skewMs?.() ?? 0);
+    return Math.floor(performance.now() + this.#offset.ms) + (this.#options.skewMs?.() ?? 0);
   }
 
   /** The answer to another command of a record; as patient as a long update. */
@@ -134,10 +139,21 @@ export class SwapSender {
     }
   }
 
+  /**
+   * Each answer tells a time that is over by as long as it was on its way: the one that was fastest of late tells it best. One that is
+   * behind that by more than a second is of a clock that was set back.
+   */
+  #setTime(time: number): void {
+    const at = performance.now();
+    const told = time - at;
+    const known = this.#offset.ms - (at - this.#offset.at) * DRIFT;
+    this.#offset = { ms: told < known - SET_BACK_MS ? told : Math.max(told, known), at };
+  }
+
   #answer(swaps: readonly Swap[], answer: unknown): void {
     const answers: readonly unknown[] = Array.isArray(answer) ? answer : [];
     const [time] = answers;
-    if (typeof time === 'number') this.#offsetMs = time - Date.now();
+    if (typeof time === 'number') this.#setTime(time);
     for (const [at, swap] of swaps.entries()) tell(swap, answers[at + 1]);
   }
 }

@@ -12,8 +12,10 @@ export type DeliverOptions = {
   readonly observer: WebhookObserver;
   /** The client that reaches public addresses alone, or all. */
   readonly openClient: (access: EndpointSettings['privateAddresses']) => Promise<Pick<HttpClient, 'send'>>;
-  /** Milliseconds since the epoch. */
+  /** By this machine's clock, in milliseconds since the epoch: what endpoints are told of an attempt. */
   readonly time: () => number;
+  /** By that of the store, which all processes have in common: how old messages are. */
+  readonly storeTime: () => number;
   /** At least 0, less than 1. */
   readonly random: () => number;
   /** Milliseconds of one attempt. */
@@ -99,7 +101,7 @@ const settle = async (
   delivery: ClaimedDelivery,
   { reason, status, retryAfterMs }: Attempted,
   version: string,
-  { store, observer, time, random }: DeliverOptions,
+  { store, observer, storeTime, random }: DeliverOptions,
 ): Promise<void> => {
   const end = async (result: DeliveryReport['result']): Promise<void> => {
     await store.remove(delivery);
@@ -110,7 +112,7 @@ const settle = async (
     await store.disable(delivery.endpoint, version);
     return end('disabled');
   }
-  const ageMs = time() - delivery.since;
+  const ageMs = storeTime() - delivery.since;
   const retryMs = toRetryDelay({ attempt: delivery.attempt, ageMs, retryAfterMs, random: random() });
   if (retryMs === null) return end('given_up');
   await store.reschedule(delivery, retryMs);

@@ -6,7 +6,7 @@ export type Delivery = {
   readonly tenant: string;
   /** One line of JSON, sent byte for byte the same in every attempt. */
   readonly body: string;
-  /** When its event happened, milliseconds since the epoch. */
+  /** When its event happened by the store's clock, in Unix milliseconds. */
   readonly since: number;
   /** `never`: of several messages of this id within a day the first is kept, also when it was delivered before the others. */
   readonly repeats?: 'never';

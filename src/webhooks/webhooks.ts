@@ -60,7 +60,7 @@ const CLOSE_GRACE_MS = 2_000;
 
 /** Webhooks without an endpoint, until they are configured. */
 export const createWebhooks = (options: WebhooksOptions): ConfigurableWebhooks => {
-  const { store, observer, time, createId, redact, limitMs = LIMIT_MS, leaseMs = LEASE_MS } = options;
+  const { store, observer, storeTime, createId, redact, limitMs = LIMIT_MS, leaseMs = LEASE_MS } = options;
   const senders = new Map<string, EndpointSender>();
   const stopping = new Set<Promise<void>>();
   const adding = new Set<Promise<unknown>>();
@@ -79,7 +79,7 @@ export const createWebhooks = (options: WebhooksOptions): ConfigurableWebhooks =
     has,
     emit: async ({ type, tenant, endpoint, data, once }) => {
       if (!has(tenant, endpoint) || endpoints.get(endpoint)?.events.includes(type) !== true) return;
-      const since = time();
+      const since = storeTime();
       const body = redact(JSON.stringify({ type, timestamp: new Date(since).toISOString(), data: toThin(data) }));
       const id = `msg_${once === undefined ? createId() : toStableId(tenant, type, once)}`;
       const delivery = { id, endpoint, tenant, body, since };

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { firstCharacters } from '../contract/tool-call.ts';
 import { readEnd, readHandle } from '../executor/kept-result.ts';
-import type { KeyedStore } from '../executor/keyed-store.ts';
+import { type KeyedStore, toWhole } from '../executor/keyed-store.ts';
 import type { CallSpec } from '../executor/pending-calls.ts';
 import { handleOfSpec } from '../pending/pending-service.ts';
 import type { WebhookEvent, Webhooks } from '../webhooks/webhooks.ts';
@@ -28,8 +28,8 @@ export const createNotifications = (parts: NotificationParts) => {
     if (spec.notify !== null) await webhooks.emit({ tenant: spec.tenant, endpoint: spec.notify, ...event });
   };
   const findAnswered = async (spec: CallSpec): Promise<readonly string[]> => {
-    const answered = await keys.find(spec.requestKey);
-    return Array.isArray(answered) ? answered : [];
+    const found = await keys.find(spec.requestKey);
+    return found === null || found === 'unavailable' ? [] : (toWhole(found) ?? []);
   };
   const tellIfAllEnded = async (spec: CallSpec): Promise<void> => {
     let answered = await findAnswered(spec);

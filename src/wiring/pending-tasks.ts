@@ -3,10 +3,13 @@ import type { PendingTasks } from '../mcp-server/tasks.ts';
 import type { KnownCall, PendingService } from '../pending/pending-service.ts';
 
 /** Pending calls as `/mcp` tells tasks. */
-export const createPendingTasks = (service: Pick<PendingService, 'lookUp' | 'cancel'>): PendingTasks => ({
+export const createPendingTasks = (
+  service: Pick<PendingService, 'lookUp' | 'cancel'>,
+  time: () => number,
+): PendingTasks => ({
   find: async (tenant, handle, waitMs) => {
     const known = await service.lookUp(tenant, handle, waitMs);
-    return known === null ? null : toTask(known, Date.now());
+    return known === null ? null : toTask(known, time());
   },
   cancel: (tenant, handle) => service.cancel(tenant, handle, 'asked'),
 });
@@ -16,6 +19,7 @@ const toTask = ({ spec, state }: KnownCall, now: number): Awaited<ReturnType<Pen
     tool: spec.tool,
     createdAt: new Date(spec.acceptedAt).toISOString(),
     expiresAt: new Date(spec.expiresAt).toISOString(),
+    updatedAt: new Date(now).toISOString(),
   };
   if (state.kind === 'ended') return { ...about, state: 'ended', message: '', pollAfterMs: 0, result: state.result };
   const { pending } = state;

@@ -43,6 +43,8 @@ type PendingParts = {
   readonly lanes?: readonly Lane[] | undefined;
   readonly records: CallRecords;
   readonly now: () => number;
+  /** The store's time, in Unix milliseconds. */
+  readonly time: () => number;
   /** The keys by which calls of keys may start; null: no setting names any. */
   readonly apiKeys: ApiKeys | null;
   /** Whether a tool of this name serves here now. */
@@ -55,7 +57,7 @@ const LAST_WORDS_MS = 500;
 
 /** Calls that outlive their requests: their records, their queue, and the worker of this process. */
 export const wirePending = async (config: Config, parts: PendingParts): Promise<WiredPending> => {
-  const { log, metrics, records, lanes = [DEFAULT_LANE] } = parts;
+  const { log, metrics, records, time, lanes = [DEFAULT_LANE] } = parts;
   const onFailed = (error: unknown): void => {
     metrics.pendingErrors.count += 1;
     log.warn({ causes: describeCauses(error) }, 'pending call step failed');
@@ -76,7 +78,7 @@ export const wirePending = async (config: Config, parts: PendingParts): Promise<
   };
   const run = async (job: Job): Promise<JobEnd> => worker?.run(job) ?? NOT_YET;
   const laneOf = createLaneLookup(lanes);
-  const service = new PendingService({ records, queue, run, laneOf, onFailed, time: Date.now, onAccepted });
+  const service = new PendingService({ records, queue, run, laneOf, onFailed, time, onAccepted });
   const closing = new AbortController();
   const stops: (() => void)[] = [service.close, () => closing.abort()];
   let taking: Taking | null = null;
@@ -137,7 +139,6 @@ type WorkerParts = PendingParts & {
 const createPendingWorker = ({ metrics, ...parts }: WorkerParts): Worker =>
   createWorker({
     ...parts,
-    time: Date.now,
     mayStart: createMayStart(parts),
     count: (end) => {
       metrics.workerCalls[end].count += 1;
@@ -151,14 +152,14 @@ const NO_KEYS =
   'pending calls came with API keys, and this process knows none, so it cannot tell whether they may still run: set API_KEYS_FILE or API_KEYS as for the services';
 
 /** Whether calls may start: those of API keys as long as their key is one, and may. */
-const createMayStart = ({ apiKeys, log, now }: Pick<WorkerParts, 'apiKeys' | 'log' | 'now'>) => {
+const createMayStart = ({ apiKeys, log, now, time }: Pick<WorkerParts, 'apiKeys' | 'log' | 'now' | 'time'>) => {
   const tellUnknown = createQuietLine<{ readonly tenant: string; readonly tool: string; readonly key: string | null }>({
     write: (fields) => log.error(fields, `calls given back: ${NO_KEYS}`),
     now,
   });
   return ({ keyHash, tenant, tool, key, acceptedAt }: CallSpec): 'yes' | 'no' | 'unknown' => {
     if (keyHash === undefined) return 'yes';
-    if (apiKeys !== null) return apiKeys.mayCall({ keyHash, tenant, tool, acceptedAt });
+    if (apiKeys !== null) return apiKeys.mayCall({ keyHash, tenant, tool, agoMs: time() - acceptedAt });
     tellUnknown(() => ({ tenant, tool, key }));
     return 'unknown';
   };

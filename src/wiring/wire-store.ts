@@ -40,6 +40,8 @@ export type Stores = { readonly sessions: SessionStore; readonly keys: KeyedStor
 
 export type WiredStore = Stores & {
   readonly kind: StoreChoice['kind'];
+  /** The store's time in Unix milliseconds: by this pending calls and messages end, whichever process looks at them. */
+  readonly time: () => number;
   /** For batches without a session. */
   readonly requests: SessionStore;
   readonly isUp: () => boolean;
@@ -104,6 +106,7 @@ export const wireStore = async (config: Config, parts: StoreParts): Promise<Wire
 const openStores = async (config: Config, backend: Backend, parts: StoreParts): Promise<WiredStore> => {
   const { kind, records, outage, space, queue, ...rest } = backend;
   const { memory, now, redactor } = parts;
+  const time = records.now;
   const settings = toSessionSettings(config);
   const { ttlMs } = settings;
   const pageTokens = createRecordPageTokens({ store: records, local: outage?.local ?? null, ttlMs });
@@ -117,6 +120,7 @@ const openStores = async (config: Config, backend: Backend, parts: StoreParts): 
   return {
     ...rest,
     kind,
+    time,
     sessions: withPages(
       outage === null
         ? sessions
@@ -125,7 +129,8 @@ const openStores = async (config: Config, backend: Backend, parts: StoreParts): 
             config,
             sessions,
             outage.availability,
-            openSessions('local', createMemoryRecordStore({ memory, now })),
+            // By the store's time as well: what it takes over, and gives back, has times of the store.
+            openSessions('local', createMemoryRecordStore({ memory, now: time })),
           ),
       pageTokens,
     ),
@@ -140,7 +145,7 @@ const openStores = async (config: Config, backend: Backend, parts: StoreParts): 
     openDeliveries: (onEvicted) => {
       if (outage === null) return openEmbeddedDeliveries(records, onEvicted);
       // Its own: what sessions of an outage leave in memory is forgotten when the store is back, messages are not.
-      const ofOutage = createMemoryRecordStore({ memory, now });
+      const ofOutage = createMemoryRecordStore({ memory, now: time });
       return openSharedDeliveries({ store: records, queue, space, memory: ofOutage, onEvicted });
     },
   };
@@ -168,8 +173,11 @@ const withPages = (sessions: SessionStore, pageTokens: PageTokenStore): SessionS
   },
 });
 
+/** Unix milliseconds, by a clock that nobody sets. */
+const timeOfProcess = (): number => Math.floor(performance.timeOrigin + performance.now());
+
 const openMemory = (config: Config, { memory, now }: StoreParts): Backend => {
-  const records = createMemoryRecordStore({ memory, now });
+  const records = createMemoryRecordStore({ memory, now: timeOfProcess });
   return {
     ...{ kind: 'memory', records, outage: null, space: UNLIMITED_SPACE, queue: LOCAL_QUEUE, rates: null },
     openCallRecords: (budget) =>
@@ -199,7 +207,7 @@ const guard = async (
   { observer, memory, now }: BackendParts,
 ): Promise<Pick<Backend, 'records'> & { readonly outage: Outage }> => {
   const { guardRecordStore } = await import('../store/guarded-record-store.ts');
-  const local = createMemoryRecordStore({ memory, now });
+  const local = createMemoryRecordStore({ memory, now: store.now });
   // One for all that ask: an outage is one outage.
   const { records, availability } = guardRecordStore(store, {
     ...{ observer, now },

@@ -17,7 +17,7 @@ export type WebhookParts = {
   /** As it was when the service started; null where there is none. */
   readonly configFile: Pick<FirstConfigFile, 'content'> | null;
   /** Opens what keeps messages. */
-  readonly store: Pick<WiredStore, 'openDeliveries'>;
+  readonly store: Pick<WiredStore, 'openDeliveries' | 'time'>;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly redactor: Pick<Redactor, 'value'>;
@@ -58,6 +58,7 @@ const openWebhooks = async (parts: WebhookParts): Promise<OpenedWebhooks> => {
     createId,
     redact: (json) => redactor.value(json, 'result'),
     time: Date.now,
+    storeTime: parts.store.time,
     random: Math.random,
   });
   return {

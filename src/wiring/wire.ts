@@ -118,13 +118,13 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
   const { registry, runHosted, ...tools } = await wireTools(config, { ...options, ...shared, ...offered });
   const apiKeys = openApiKeys(config, { log, metrics, guard, keyFile });
   const pending = await wirePending(config, {
-    ...{ ...shared, budget, sessions, keys, webhooks, apiKeys },
+    ...{ ...shared, budget, sessions, keys, webhooks, apiKeys, time: store.time },
     records: await store.openCallRecords(budget),
     hasTool: (name) => registry.find(name) !== undefined,
     lanes: configFile?.content.lanes,
   });
   const executor = createCallExecutor(config, {
-    ...{ ...shared, ...load, sessions, keys, registry, runHosted, redactor, createId, memory },
+    ...{ ...shared, ...load, sessions, keys, registry, runHosted, redactor, createId, memory, time: store.time },
     requests: store.requests,
     pending: pending.service,
     logFailure: options.logFailure,
@@ -135,9 +135,8 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     ...shared,
     ...load,
     ...toReading(config, { ...store, sessions, keys, pending: pending.service }, registry, runHosted, redactor),
-    ...toPendingReading(createAnsweredCalls({ service: pending.service, time: Date.now })),
     hasWebhook: webhooks.has,
-    pendingTasks: createPendingTasks(pending.service),
+    pendingTasks: createPendingTasks(pending.service, store.time),
     pendingLists: pending.lists,
     createId,
     executor,
@@ -165,14 +164,14 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
 
 type ExecutorParts = CircuitParts &
   Pick<ExecutorSettings, 'registry' | 'sessions' | 'keys' | 'requests' | 'pending' | 'runHosted' | 'observer'> &
-  Pick<ExecutorSettings, 'redactor' | 'slots'> & {
+  Pick<ExecutorSettings, 'redactor' | 'slots' | 'time'> & {
     readonly createId: () => string;
     readonly logFailure: LogFailure | undefined;
   };
 
 /** What runs calls, as the settings say. */
 const createCallExecutor = (config: Config, parts: ExecutorParts): Executor => {
-  const { log, redactor, createId, logFailure } = parts;
+  const { log, redactor, createId, logFailure, time } = parts;
   const { registry, sessions, keys, requests, pending, runHosted, observer, slots } = parts;
   return createExecutor({
     ...{ registry, sessions, keys, requests, pending, runHosted, observer, slots, redactor },
@@ -180,7 +179,7 @@ const createCallExecutor = (config: Config, parts: ExecutorParts): Executor => {
     createLog: createCallLog(log, redactor),
     circuits: createCircuits(config, parts),
     now,
-    time: Date.now,
+    time,
     ...toCallLimits(config),
   });
 };
@@ -234,18 +233,19 @@ const createTelemetry = ({ METRICS_MAX_TOOLS: maxTools }: Config, parts: Telemet
   return { metrics, observer, onResponse: createResponseObserver(metrics) };
 };
 
-type ReadStores = Pick<WiredStore, 'sessions' | 'keys' | 'endedSessions'> & {
-  readonly pending: Pick<WiredPending['service'], 'ofSession'>;
+type ReadStores = Pick<WiredStore, 'sessions' | 'keys' | 'endedSessions' | 'time'> & {
+  readonly pending: WiredPending['service'];
 };
 
 /** What the routes need to show sessions and results of earlier requests, to reset and end sessions, and to find tools. */
 const toReading = (
   config: Config,
-  { sessions, keys, endedSessions, pending }: ReadStores,
+  { sessions, keys, endedSessions, pending, time }: ReadStores,
   registry: ToolRegistry,
   runHosted: RunHosted,
   redactor: Redactor,
 ) => ({
+  ...toPendingReading(createAnsweredCalls({ service: pending, time }), keys, redactor),
   readSession: createSessionReader({
     sessions,
     // A session is shown also while nobody can tell which of its calls are pending.
@@ -259,17 +259,19 @@ const toReading = (
   endSession: sessions.end,
   endedSessions,
   resetBudgets: sessions.reset,
-  // Redacted when they were kept; this service may know of other secrets.
-  findResults: async (requestKey: string) => {
-    const found = await keys.find(requestKey);
-    if (found === null || found === 'unavailable') return found;
-    return found.map((result) => readResult(redactor.result(result, 'result')));
-  },
   isUnavailable: (error: unknown): boolean => error instanceof StoreUnavailableError,
 });
 
-/** What the routes need to tell where pending calls stand, and to end them. */
-const toPendingReading = (answered: AnsweredCalls) => ({
+/** What the routes need to find results, to tell where pending calls stand, and to end them. */
+const toPendingReading = (answered: AnsweredCalls, keys: ReadStores['keys'], redactor: Redactor) => ({
+  // Redacted when they were kept; this service may know of other secrets.
+  findResults: async (tenant: string, requestKey: string) => {
+    const found = await keys.find(requestKey);
+    if (found === null || found === 'unavailable') return found;
+    const results = await answered.complete(tenant, found).catch(() => 'unavailable' as const);
+    if (results === null || results === 'unavailable') return results;
+    return results.map((result) => readResult(redactor.result(result, 'result')));
+  },
   readAnswered: answered.read,
   cancelAnswered: answered.cancel,
   followAnswered: answered.follow,

@@ -77,3 +77,22 @@ test('killed and restarted empty: it serves throughout, and the session goes on 
   await lab.server.restart();
   expect(await lab.served('b')).toMatchObject({ ...blocked, retry: { mode: 'redis' } });
 });
+
+test('what is blocked in an outage stays blocked when Redis is back', async () => {
+  const lab = await startOutageService();
+  await lab.served();
+  await lab.server.kill();
+  await expect.poll(lab.readiness, RECOVERY).toMatchObject(DEGRADED);
+  for (let round = 0; round < 4; round += 1) await lab.fail('c');
+  expect((await lab.fail('c')).error?.code).toBe('retry_budget_exhausted');
+  await lab.server.restart();
+  expect(await lab.served('c')).toMatchObject({ error: { code: 'retry_budget_exhausted' }, retry: { mode: 'redis' } });
+});
+
+test('a cool-down that began before an outage ends in it', async () => {
+  const lab = await startOutageService({ environment: { SESSION_BUDGET_COOLDOWN_SECONDS: '3' } });
+  while ((await lab.served('d')).error?.code !== 'retry_budget_exhausted');
+  await lab.server.kill();
+  const codeNow = async () => (await lab.fail('d')).error?.code;
+  await expect.poll(codeNow, RECOVERY).toBe('retry_requested');
+});

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { type Actor, codesOf, createActor, freshName, startLab } from '#test/support/keyed-client.ts';
-import { createPendingClient } from '#test/support/pending-client.ts';
+import { createHeldTool, createPendingClient } from '#test/support/pending-client.ts';
 import { startRedisServer } from '#test/support/redis-server.ts';
 import { connectToRedis } from '#test/support/session-stores-under-test.ts';
 import { startTcpProxy } from '#test/support/tcp-proxy.ts';
@@ -25,7 +25,7 @@ const start = async (actors: readonly Actor[]) => {
 const [CREATED, CONFIRMED, BEGUN] = ['"confirmed":false', '"confirmed":true', '"state":"running"'] as const;
 
 // In the commands of an idempotency record: the key of the record, a call that has begun, and the key of the answer.
-const [OPENED, MARKED, COMMITTED] = [':keyed\r\n', '\r\nr:0\r\n$0\r\n', ':answer\r\n'] as const;
+const [OPENED, MARKED, NAMED] = [':keyed\r\n', '\r\nr:0\r\n$0\r\n', ':answer\r\n'] as const;
 
 const createWrite = (name = 'write', rest: Parameters<typeof createActor>[1] = {}) =>
   createActor(name, { effects: 'write', ...rest }, () => 'written');
@@ -92,10 +92,49 @@ test('the answer to the beginning of a queued write comes too late: it is given 
 test('the answer to the record of a batch comes 120 ms late: its 202 names results that are found', async () => {
   const queued = createWrite('queued', { background: 'always' });
   const { pending, proxy } = await start([queued]);
-  const held = proxy.holdAnswers({ word: { part: COMMITTED }, times: 1, ms: 120 });
+  const held = proxy.holdAnswers({ word: { part: NAMED }, times: 2, ms: 120 });
   const { status, requestId, results } = await pending.begin({ calls: callsOf('queued') });
-  expect([status, results[0]?.warnings ?? [], held()]).toEqual([202, [], 1]);
+  expect([status, results[0]?.warnings ?? [], held()]).toEqual([202, [], 2]);
   expect(await pending.finish(requestId)).toMatchObject({ status: 200, results: [{ value: 'written' }] });
+});
+
+test('what a 202 would name cannot be kept: nothing is accepted, and the same key is accepted later', async () => {
+  const queued = createWrite('queued', { background: 'always' });
+  const { post, pending, proxy } = await start([queued]);
+  const [body, key] = [{ session_id: freshName(), calls: callsOf('queued'), wait_ms: 0 }, freshName()];
+  const held = proxy.holdAnswers({ word: { part: NAMED }, times: 1, ms: 1500 });
+  const refused = await post(body, { key });
+  expect([refused.status, codesOf(refused), held()]).toEqual([200, ['store_unavailable'], 1]);
+  expect(refused.headers.get('location')).toBeNull();
+  const headers = { 'idempotency-key': key };
+  const taken = async () => (await pending.begin(body, { headers })).problem ?? 'taken';
+  await expect.poll(taken, RECOVERY).toBe('taken');
+  const { requestId } = await pending.begin(body, { headers });
+  expect(await pending.finish(requestId)).toMatchObject({ state: 'done', results: [{ value: 'written' }] });
+  expect(queued.asked).toHaveLength(1);
+});
+
+test('Redis takes no writes for longer than an answer waits: its 202 names what is found then, and later as it was answered', async () => {
+  const build = createHeldTool('build');
+  const { pending, direct } = await start([build]);
+  const calls = [...callsOf('build'), { name: 'unknown', arguments: {} }];
+  const asked = pending.begin({ calls }, { wait: 1 });
+  await build.begun();
+  await direct.replicaof('127.0.0.1', 1);
+  const answer = await asked;
+  const location = answer.headers.get('location') ?? '';
+  expect([answer.status, location]).toEqual([202, `/tool-calls/${answer.requestId}`]);
+  expect(answer.results.map(({ warnings = [] }) => warnings.map(({ code }) => code))).toEqual([
+    [],
+    ['results_not_recorded'],
+  ]);
+  const codesNow = async () =>
+    (await pending.ask(location)).results.map(({ outcome, error }) => error?.code ?? outcome);
+  expect((await codesNow())[0]).toBe('pending');
+  await direct.replicaof('NO', 'ONE');
+  await expect.poll(codesNow, RECOVERY).toEqual(['pending', 'unknown_tool']);
+  build.release();
+  expect((await pending.finish(answer.requestId)).results[0]).toMatchObject({ value: 'build done' });
 });
 
 test('a batch whose deadline passes while Redis is late is answered then, and runs nothing', async () => {

@@ -60,6 +60,20 @@ describe.each(['memory', 'redis'] as const)('request ids of pending calls, on %s
     expect(build.asked).toHaveLength(1);
   });
 
+  test('calls that are accepted are found under their request id before the batch is answered', async () => {
+    const { build, begin, ask } = await start();
+    const headers = { 'x-request-id': createRequestId() };
+    const path = `/tool-calls/${headers['x-request-id']}`;
+    const call = { name: 'build', arguments: { only: freshName() } };
+    const answer = begin({ calls: [{ id: 'first', ...call }] }, { wait: 20, headers });
+    await build.begun();
+    const now = await ask(path);
+    expect(now).toMatchObject({ status: 202, state: 'pending', results: [{ index: 0, id: 'first', name: 'build' }] });
+    build.release();
+    expect((await answer).results).toMatchObject([{ value: 'build done' }]);
+    expect((await ask(path)).results).toMatchObject([{ index: 0, id: 'first', value: 'build done' }]);
+  });
+
   test('without a pending call nothing is kept under a request id that had no key', async () => {
     const { ask } = await start();
     const answer = await ask('/tool-calls', { method: 'POST', body: { calls: [{ name: 'look' }] } });
@@ -93,7 +107,8 @@ describe.each(['memory', 'redis'] as const)('request ids of pending calls, on %s
     await begin({ session_id: id, calls: [call] }, { headers });
     await build.begun();
     const body = { session_id: id, calls: [{ name: 'look' }, call] };
-    const { results } = await ask('/tool-calls', { method: 'POST', body, headers });
+    const { results, headers: answered } = await ask('/tool-calls', { method: 'POST', body, headers });
+    expect(answered.get('location')).toBeNull();
     expect(results.map(({ warnings = [] }) => warnings.map(({ code }) => code))).toEqual([
       ['results_not_recorded'],
       ['results_not_recorded'],

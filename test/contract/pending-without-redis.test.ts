@@ -27,6 +27,8 @@ test('while Redis is away a request that may be answered early runs the calls th
       headers: { 'content-type': 'application/json', ...headers },
       body: JSON.stringify({ wait_ms: 0, calls: TOOLS.map(({ name }) => ({ name, id })) }),
     });
+    // It would lead nowhere.
+    expect(answer.headers.get('location')).toBeNull();
     const { results } = ToolCallsResponse.parse(await answer.json());
     const seen = results.map(({ value, error, warnings = [] }) => [
       error?.code ?? value,

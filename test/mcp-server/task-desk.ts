@@ -87,6 +87,7 @@ export const createTaskDesk = () => {
       message: `Tool '${name}' is still running.`,
       pollAfterMs: 100,
       createdAt: new Date(now).toISOString(),
+      updatedAt: new Date(now).toISOString(),
       expiresAt: new Date(now + 3_600_000).toISOString(),
       result: null,
       cancelling,

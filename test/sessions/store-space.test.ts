@@ -44,6 +44,7 @@ const newTenants = (): readonly [string, string] => {
 
 /** The same records, of which `before` is called before each update. */
 const watched = (store: RecordStore, before: () => Promise<void> | void): RecordStore => ({
+  now: store.now,
   open: (kind) => {
     const records = store.open(kind);
     return {

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { HeldRecord, KeyedBatch, KeyedStore } from '#src/executor/keyed-store.ts';
+import { type HeldRecord, type KeyedBatch, type KeyedStore, toWhole } from '#src/executor/keyed-store.ts';
 import type { StoreMemory } from '#src/memory/store-memory.ts';
 import { createRecordKeyedStore } from '#src/sessions/keyed/record-keyed-store.ts';
 import type { RedisClient } from '#src/sessions/redis-client.ts';
@@ -22,6 +22,12 @@ export type KeyedStoreUnderTest = {
 
 export type KeyedStoreTerms = { readonly maxResultBytes?: number };
 export type CreateKeyedStoreUnderTest = (terms: KeyedStoreTerms) => KeyedStoreUnderTest;
+
+/** All results that are found under a request key; null where there are none, or one of them is missing. */
+export const findWhole = async ({ find }: Pick<KeyedStore, 'find'>, requestKey: string) => {
+  const found = await find(requestKey);
+  return found === null || found === 'unavailable' ? found : toWhole(found);
+};
 
 // A busy machine is no outage.
 const TIMEOUTS = { short: 20_000, long: 20_000 } as const;

@@ -56,7 +56,7 @@ describe.each(['memory', 'redis'] as const)('the end of a batch, on %s', (store)
 const PENDING = '{"outcome":"pending","executed":"maybe","pending":{"call":"c_1"},"message":"","error":null}';
 const ENDED = '{"outcome":"success","executed":"yes","message":"","error":null}';
 
-const notifyOnce = async (answers: readonly (readonly string[] | null)[]) => {
+const notifyOnce = async (answers: readonly (readonly (string | null)[] | null)[]) => {
   const emitted: WebhookEvent[] = [];
   const failures: unknown[] = [];
   const finds = [...answers];
@@ -65,9 +65,9 @@ const notifyOnce = async (answers: readonly (readonly string[] | null)[]) => {
     webhooks: { emit: async (event) => void emitted.push(event) },
     keys: {
       find: async () => {
-        const answer = finds.shift() ?? null;
+        const results = finds.shift() ?? null;
         if (finds.length === 0) resolve();
-        return answer;
+        return results === null ? null : { recordKey: 'r', results, isOpen: results.includes(null) };
       },
     },
     isEnded: async () => true,
@@ -84,7 +84,7 @@ const notifyOnce = async (answers: readonly (readonly string[] | null)[]) => {
 };
 
 test('a call that ends before its answer is kept is looked at again; one that was answered with its end is not told of', async () => {
-  expect(await notifyOnce([null, [PENDING]])).toEqual({
+  expect(await notifyOnce([null, [null], [PENDING]])).toEqual({
     types: ['tool_call.completed', 'tool_calls.completed'],
     once: true,
   });

@@ -106,6 +106,7 @@ export type LabOptions = {
   readonly leaseMs?: number;
   readonly random?: () => number;
   readonly time?: () => number;
+  readonly storeTime?: () => number;
 };
 
 /** Webhooks with these endpoints, over real sockets. Closed with its test. */
@@ -137,6 +138,7 @@ export const createLab = (
     createId: createIdFactory(),
     redact: (json) => json,
     time: Date.now,
+    storeTime: Date.now,
     random: () => 0,
     ...options,
   });

@@ -124,7 +124,7 @@ test('a wait that ends beyond a day after the event is not begun: the message is
   const { webhooks, reports } = createLab(
     { ops: endpointAt(receiver.url) },
     // The clock runs on between the event and the answer.
-    { time: createRunningClock(1000) },
+    { storeTime: createRunningClock(1000) },
   );
   await webhooks.emit(completed());
   await vi.waitFor(

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type {
   EarlierCall,
+  FoundAnswer,
   HeldRecord,
   KeyedBatch,
   KeyedStore,
@@ -13,6 +14,7 @@ import type { Decide, RecordStore, Records } from '../../store/record-store.ts';
 import type { Weight } from '../share-kind.ts';
 import { inRoom, type StoreSpace, UNLIMITED_SPACE } from '../store-space.ts';
 import {
+  type Answer,
   type AnswerRecord,
   answerKind,
   type KeyedRecord,
@@ -62,26 +64,39 @@ export const createRecordKeyedStore = ({
       );
       if (claim === AWAY) return findComplete(records, batch);
       if (claim.kind === 'complete') {
-        await remember(answers, batch, claim.life, []);
-        return { kind: 'complete', results: claim.results };
+        const remembered = await remember(answers, batch, claim.life, []);
+        return { kind: 'complete', results: claim.results, isFound: remembered === 'kept' };
       }
       if (claim.kind !== 'held') return claim;
       const cap = createResultCap(toResults(claim.earlier), { maxResultBytes, maxRecordBytes });
-      return { kind: 'held', record: new Hold({ ...claim, batch, id, cap, records, answers, space }) };
+      return openHeld({ ...claim, batch, id, cap, records, answers, space });
     },
     find: (requestKey) =>
       orAway(async () => {
         const answer = await answers.read(requestKey, (state) => state.answer);
-        if (answer === null) return null;
-        const own = new Map(answer.own);
-        return records.read(answer.record, ({ life, calls }) =>
-          life === answer.life
-            ? readResults(answer.calls, (index) => own.get(index) ?? toResult(calls.get(index)))
-            : null,
-        );
+        return answer === null ? null : records.read(answer.record, (record, now) => toFound(record, answer, now));
       }),
   };
 };
+
+/** Before any call is accepted what an answer may name is there, whatever happens to the store after this. */
+const openHeld = async (parts: Try): Promise<Opening> => {
+  const { answers, batch, life, mayBePending } = parts;
+  const record = new Hold(parts);
+  if (batch.answer !== 'promised' && !mayBePending) return { kind: 'held', record };
+  if ((await remember(answers, batch, life, null)) === 'kept') return { kind: 'held', record };
+  void record.commit([]).catch(ignore);
+  return { kind: 'unavailable' };
+};
+
+const toFound = (record: KeyedRecord, answer: Answer, now: number): FoundAnswer | null => {
+  if (record.life !== answer.life) return null;
+  const own = new Map(answer.own);
+  const results = Array.from({ length: answer.calls }, (_, at) => own.get(at) ?? toResult(record.calls.get(at)));
+  return { recordKey: answer.record, results, isOpen: toLeaseLeft(record, now) > 0 };
+};
+
+const ignore = (): void => undefined;
 
 /** What a store that takes no writes still says. */
 const findComplete = async (
@@ -90,7 +105,7 @@ const findComplete = async (
 ): Promise<Opening> => {
   const read = (record: KeyedRecord) => (record.body === body ? readCommitted(record, calls) : null);
   const results = await orAway(() => records.read(recordKey, read));
-  return results === null || results === AWAY ? { kind: 'unavailable' } : { kind: 'complete', results };
+  return results === null || results === AWAY ? { kind: 'unavailable' } : { kind: 'complete', results, isFound: false };
 };
 
 /** All results, once a try has committed them; null: there are some to come. */
@@ -184,6 +199,8 @@ class Hold implements HeldRecord {
   readonly #try: Try;
   /** Calls that this try has committed as final. */
   readonly #finals = new Set<number>();
+  /** Until they are committed: a commit that is tried again has the same. */
+  readonly #capped = new Map<number, { readonly result: string; readonly capped: string }>();
   /** A commit was not answered: it may have ended the lease, and another try may have begun since. */
   #isUnsure = false;
 
@@ -209,39 +226,45 @@ class Hold implements HeldRecord {
 
   readonly renew = (): Promise<'held' | 'lost'> => this.#update((record, now) => renewHold(record, this.#try.id, now));
 
-  readonly commit = async (results: readonly ResultToKeep[]): ReturnType<HeldRecord['commit']> => {
-    const { batch, life, cap, answers, space } = this.#try;
-    const capped = results.map((one) => ({ ...one, result: cap(one.result) }));
+  readonly commit: HeldRecord['commit'] = async (results, answer) => {
+    const { batch, space } = this.#try;
+    const capped = results.map((one) => ({ ...one, result: this.#cap(one) }));
     const weight = toWeight(capped);
     const hasRoom = capped.length === 0 || (await this.#takeRoom(weight));
     // The marks of writes that began stay: none of them runs again.
     const stored = hasRoom ? capped : capped.filter(({ kind }) => kind === 'repeatable');
     // What runs again with the same key is in its answer alone, for the record has none of it.
     const own = stored.filter(({ kind }) => kind === 'repeatable');
-    const commit = () => this.#commitAll(stored, hasRoom ? own : null);
+    const commit = () => this.#commitAll(stored, hasRoom ? own : null, answer);
     // What is tried again takes its room again.
     const state = await (hasRoom ? inRoom(space, tenantOfKey(batch.recordKey), weight, commit) : commit());
     this.#isUnsure = false;
-    if (state === 'lost') {
-      // That record has, or will have, others.
-      await remember(answers, batch, life, stored);
-      return 'lost';
-    }
+    this.#capped.clear();
+    if (state === 'lost') return 'lost';
     if (!hasRoom) return 'marked';
     for (const { index, kind } of stored) if (kind === 'final') this.#finals.add(index);
     return 'held';
   };
 
   readonly amend = async (index: number, result: string): Promise<void> => {
-    const { life, cap } = this.#try;
+    const { life } = this.#try;
     if (!this.#finals.has(index)) return;
-    const capped = cap(result);
+    const capped = this.#cap({ index, result });
     if (!(await this.#takeRoom(toWeight([{ result: capped }])))) return;
     await this.#update((record) => {
       const isCommitted = record.life === life && toResult(record.calls.get(index)) !== null;
       if (isCommitted) setCall(record, index, capped);
     });
   };
+
+  /** What the record keeps of a result, which counts once in its size however often it is committed. */
+  #cap({ index, result }: Pick<ResultToKeep, 'index' | 'result'>): string {
+    const known = this.#capped.get(index);
+    if (known?.result === result) return known.capped;
+    const capped = this.#try.cap(result);
+    this.#capped.set(index, { result, capped });
+    return capped;
+  }
 
   async #update<Result>(decide: Decide<KeyedRecord, Result>): Promise<Result> {
     return this.#try.records.update(this.#try.batch.recordKey, decide, 'always');
@@ -258,7 +281,11 @@ class Hold implements HeldRecord {
    * `own`: what only this answer has; null: it is not to be found. The answer goes with the last piece, in one command where there is
    * one server. Where a death leaves one of the two alone, `find` knows of nothing, or of what a later try commits.
    */
-  async #commitAll(results: readonly ResultToKeep[], own: readonly ResultToKeep[] | null): Promise<'held' | 'lost'> {
+  async #commitAll(
+    results: readonly ResultToKeep[],
+    own: readonly ResultToKeep[] | null,
+    answer: 'named' | undefined,
+  ): Promise<'held' | 'lost'> {
     const { batch, life, answers } = this.#try;
     const wasUnsure = this.#isUnsure;
     this.#isUnsure = true;
@@ -266,14 +293,18 @@ class Hold implements HeldRecord {
     const last = pieces.pop() ?? [];
     for (const piece of pieces) {
       const state = await this.#commitPiece({ results: piece, isLast: false }, wasUnsure);
-      if (state === 'lost') return state;
+      if (state === 'lost') return checkKept(state, await this.#rememberAll(results), answer);
     }
     const committed = this.#commitPiece({ results: last, isLast: true }, wasUnsure);
-    const remembered = own === null ? 'kept' : remember(answers, batch, life, own);
-    const state = await committed;
-    const isMissed = (await remembered) === 'away' && batch.answer === 'promised';
-    if (isMissed && state === 'held') throw new Error('The answer could not be kept.');
-    return state;
+    const remembered = own === null ? ('kept' as const) : remember(answers, batch, life, own);
+    const [state, ownState] = await Promise.all([committed, remembered]);
+    return checkKept(state, state === 'lost' ? await this.#rememberAll(results) : ownState, answer);
+  }
+
+  // The record has, or will have, others.
+  #rememberAll(results: readonly ResultToKeep[]): Promise<'kept' | 'away'> {
+    const { batch, life, answers } = this.#try;
+    return remember(answers, batch, life, results);
   }
 
   #commitPiece(piece: Piece, wasUnsure: boolean): Promise<'held' | 'lost'> {
@@ -290,6 +321,12 @@ const toWeight = (results: readonly Pick<ResultToKeep, 'result'>[]): Weight => {
   let bytes = 0;
   for (const { result } of results) bytes += Buffer.byteLength(result);
   return { bytes, endsAt: Date.now() + RECORD_TTL_MS };
+};
+
+/** Throws where a name that is answered would lead nowhere. */
+const checkKept = <State>(state: State, remembered: 'kept' | 'away', answer: 'named' | undefined): State => {
+  if (remembered === 'away' && answer === 'named') throw new Error('The answer could not be kept.');
+  return state;
 };
 
 // At least one, for it is the last that ends the lease.
@@ -310,19 +347,21 @@ const toPieces = (results: readonly ResultToKeep[]): ResultToKeep[][] => {
 };
 
 /**
- * Notes what a request was answered; `own` are the results that only this answer has. That of another record stays.
- * Never rejects: without it `find` knows of nothing, and a record that was kept stays kept.
+ * Notes what a request was answered; `own` are the results that only this answer has; null: it is not answered yet, and what an
+ * earlier try of it was answered stays. So does the answer of another record. Never rejects: without it `find` knows of nothing,
+ * and a record that was kept stays kept.
  */
 const remember = (
   answers: Records<AnswerRecord>,
   { recordKey, requestKey, calls }: KeyedBatch,
   life: string,
-  own: readonly ResultToKeep[],
+  own: readonly ResultToKeep[] | null,
 ): Promise<'kept' | 'away'> => {
-  const results = own.map(({ index, result }): [number, string] => [index, result]);
+  const results = (own ?? []).map(({ index, result }): [number, string] => [index, result]);
   const answer = { record: recordKey, life, calls, own: results };
   const note = (state: AnswerRecord): void => {
-    if ((state.answer?.record ?? recordKey) === recordKey) state.answer = answer;
+    const before = state.answer ?? { ...answer, life: '' };
+    if (before.record === recordKey && (own !== null || before.life !== life)) state.answer = answer;
   };
   const update = async (): Promise<void> =>
     requestKey === '' ? undefined : answers.update(requestKey, note, 'always');

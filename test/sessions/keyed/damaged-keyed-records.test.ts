@@ -3,6 +3,7 @@ import type { KeyedBatch } from '#src/executor/keyed-store.ts';
 import {
   createKeyedBatch,
   createRedisKeyedUnderTest,
+  findWhole,
   hold,
   repeat,
   replay,
@@ -31,7 +32,7 @@ test.each(['', 'no JSON', '{"index":0', '[]', '"text"', '{"index":0}{}', '{"inde
     const batch = createKeyedBatch();
     await runWhole(store, batch);
     await damage(batch, 'r:0', garbage);
-    expect(await store.find(batch.requestKey)).toBeNull();
+    expect(await findWhole(store, batch.requestKey)).toBeNull();
     const record = await hold(store, repeat(batch));
     expect([...record.earlier].toSorted()).toEqual([
       [0, { state: 'started' }],
@@ -107,6 +108,6 @@ test.each(['', 'no JSON', '{}', '{"record":1}', '[]', 'null'])(
     const batch = createKeyedBatch();
     await runWhole(store, batch);
     await redis().hset(`recourse2:{${batch.requestKey}}:answer`, 'a', text);
-    expect(await store.find(batch.requestKey)).toBeNull();
+    expect(await findWhole(store, batch.requestKey)).toBeNull();
   },
 );

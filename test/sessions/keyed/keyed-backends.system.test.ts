@@ -6,6 +6,7 @@ import {
   createMemoryKeyedUnderTest,
   createRedisKeyedUnderTest,
   createSqliteKeyedUnderTest,
+  findWhole,
   type KeyedStoreUnderTest,
   toFinal,
   toRepeatable,
@@ -74,7 +75,7 @@ const takeStoreStep = async ({ replicas, batch, tries, forget }: World, step: St
       return describeOpening(opening);
     }
     case 'find':
-      return first.store.find(`${batch.requestKey}-${step.request}`);
+      return findWhole(first.store, `${batch.requestKey}-${step.request}`);
     case 'lapse':
       return first.lapse('');
     default:

@@ -5,6 +5,7 @@ import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.
 import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
 import {
   createKeyedBatch,
+  findWhole,
   hold,
   repeat,
   replay,
@@ -78,10 +79,10 @@ test('Redis that is not there at start: a key cannot be promised anything, and n
   proxy.refuse();
   const { store, becomeReady } = createSubject();
   expect(await store.open(createKeyedBatch())).toEqual(UNAVAILABLE);
-  expect(await store.find('tenant:request')).toBe('unavailable');
+  expect(await findWhole(store, 'tenant:request')).toBe('unavailable');
   await proxy.accept();
   await becomeReady();
-  expect(await store.find('tenant:request')).toBeNull();
+  expect(await findWhole(store, 'tenant:request')).toBeNull();
 });
 
 test('Redis killed while a batch holds its record: every step of it is refused, and keys are honoured once it is back', async () => {
@@ -93,11 +94,11 @@ test('Redis killed while a batch holds its record: every step of it is refused, 
   await server.kill();
   for (const step of stepsOf(record)) await expect(step()).rejects.toThrow();
   expect(await store.open(repeat(batch))).toEqual(UNAVAILABLE);
-  expect(await store.find(batch.requestKey)).toBe('unavailable');
+  expect(await findWhole(store, batch.requestKey)).toBe('unavailable');
   await server.restart();
   await becomeReady();
   // This server keeps nothing on disk: what it knew is gone, and nobody holds what it forgot.
-  expect(await store.find(batch.requestKey)).toBeNull();
+  expect(await findWhole(store, batch.requestKey)).toBeNull();
   expect(await record.start(0)).toBe('lost');
   await runWhole(store, batch);
   expect(await replay(store, batch)).toHaveLength(2);
@@ -156,7 +157,7 @@ test('Redis that is full: no new key is promised anything, what was kept is repl
     expect(await replay(store, batch)).toEqual([toResult(0, 0), toResult(1, 1)]);
   }
   expect(await store.open(createKeyedBatch())).toEqual(UNAVAILABLE);
-  expect(await store.find(batch.requestKey)).toEqual([toResult(0, 0), toResult(1, 1)]);
+  expect(await findWhole(store, batch.requestKey)).toEqual([toResult(0, 0), toResult(1, 1)]);
   expect(availability.isUp()).toBe(false);
   expect(log.failed.length).toBeGreaterThan(0);
   expect(log.failed.filter((text) => !/^(?:keyed|connect): OOM /.test(text))).toEqual([]);
@@ -175,7 +176,7 @@ test('the time that steps take is watched under one name', async () => {
   await record.renew();
   await record.commit([toFinal(0), toFinal(1)]);
   await record.amend(0, toResult(0, 'late'));
-  await store.find('tenant:request');
+  await findWhole(store, 'tenant:request');
   // A commit writes the record and the answer.
   expect(log.ended).toEqual([...Array.from({ length: 6 }, () => 'keyed'), 'read']);
 });

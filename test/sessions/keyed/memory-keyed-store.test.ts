@@ -4,6 +4,7 @@ import { createStoreMemory } from '#src/memory/store-memory.ts';
 import {
   createKeyedBatch,
   createMemoryKeyedStore,
+  findWhole,
   hold,
   repeat,
   replay,
@@ -70,7 +71,7 @@ test('records are forgotten once their results come to more than may be kept', a
     await record.commit([0, 1, 2, 3].map((index) => toFinal(index, 'v'.repeat(250_000))));
   }
   const kept: boolean[] = [];
-  for (const batch of batches) kept.push((await store.find(batch.requestKey)) !== null);
+  for (const batch of batches) kept.push((await findWhole(store, batch.requestKey)) !== null);
   expect(kept.filter(Boolean)).toHaveLength(4);
   expect(kept.slice(-4)).toEqual([true, true, true, true]);
 });
@@ -84,7 +85,7 @@ test('a record whose results had to go says that its calls ran, and finds them o
   const batch = createKeyedBatch({ calls: 4 });
   await runLarge(batch);
   for (let times = 0; times < 4; times += 1) await runLarge(createKeyedBatch({ calls: 4 }));
-  expect(await store.find(batch.requestKey)).toBeNull();
+  expect(await findWhole(store, batch.requestKey)).toBeNull();
   const again = await hold(store, repeat(batch));
   expect([...again.earlier]).toEqual([0, 1, 2, 3].map((index) => [index, { state: 'started' }]));
   await again.commit([0, 1, 2, 3].map((index) => toFinal(index)));
@@ -100,7 +101,7 @@ test('what a late result adds is counted', async () => {
     await record.amend(0, toFinal(0, 'v'.repeat(250_000)).result);
   }
   const kept: boolean[] = [];
-  for (const batch of batches) kept.push((await store.find(batch.requestKey)) !== null);
+  for (const batch of batches) kept.push((await findWhole(store, batch.requestKey)) !== null);
   expect(kept.filter(Boolean)).toHaveLength(14);
 });
 
@@ -135,7 +136,7 @@ test('a tenant that fills records and results many times over takes nothing from
     const batch = createKeyedBatch({ calls: 1 });
     await (await hold(store, batch)).commit([toFinal(0, 'w'.repeat(250_000))]);
   }
-  expect((await store.find(quiet.requestKey))?.[0]).toContain('v'.repeat(250_000));
+  expect((await findWhole(store, quiet.requestKey))?.[0]).toContain('v'.repeat(250_000));
   for (let count = 0; count < 5000; count += 1) await runWhole(store, createKeyedBatch({ calls: 1 }));
   expect(await replay(store, quiet)).toHaveLength(1);
 });

@@ -6,6 +6,7 @@ import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 import {
   createKeyedBatch,
   createRedisKeyedUnderTest,
+  findWhole,
   hold,
   repeat,
   replay,
@@ -118,7 +119,7 @@ test('scripts that the server has lost are sent again, between any two steps', a
     async () => expect(await record.renew()).toBe('held'),
     async () => expect(await record.commit([toFinal(0), toFinal(1)])).toBe('held'),
     async () => expect(await record.amend(0, toResult(0, 'late'))).toBeUndefined(),
-    async () => expect(await store.find(batch.requestKey)).toEqual([toResult(0, 'late'), toResult(1, 1)]),
+    async () => expect(await findWhole(store, batch.requestKey)).toEqual([toResult(0, 'late'), toResult(1, 1)]),
     async () => expect(await replay(store, batch)).toEqual([toResult(0, 'late'), toResult(1, 1)]),
   ];
   for (const step of steps) {
@@ -171,7 +172,7 @@ test('a commit of large results goes in several commands of at most a megabyte, 
   const bytes = sent.reduce((sum, { size }) => sum + size, 0);
   const results = await replay(store, batch);
   expect(results.map((result) => JSON.parse(result).value.length)).toEqual(Array.from({ length: 16 }, () => 250_000));
-  expect(await store.find(batch.requestKey)).toEqual(results);
+  expect(await findWhole(store, batch.requestKey)).toEqual(results);
   expect(Math.max(...sent.map(({ size }) => size))).toBeLessThan(1_048_576);
   expect(bytes).toBeLessThan(16 * 251_000);
 });
@@ -232,7 +233,7 @@ test('a commit whose answer is lost is applied once, also where another batch ha
   const again = await hold(other, repeat(batch));
   expect(again.earlier.get(0)).toMatchObject({ state: 'committed' });
   expect(await record.commit([toFinal(0), toRepeatable(1)])).toBe('held');
-  expect(await store.find(batch.requestKey)).toEqual([toResult(0, 0), toRepeatable(1).result]);
+  expect(await findWhole(store, batch.requestKey)).toEqual([toResult(0, 0), toRepeatable(1).result]);
   expect(await again.commit([toFinal(1)])).toBe('held');
   expect(await record.commit([toFinal(0), toFinal(1)])).toBe('lost');
 });
@@ -247,7 +248,7 @@ test('where results have no room the marks alone are kept, and nothing is found 
   const record = await hold(store, batch);
   await record.start(0);
   expect(await record.commit([toFinal(0), toRepeatable(1)])).toBe('marked');
-  expect(await store.find(batch.requestKey)).toBeNull();
+  expect(await findWhole(store, batch.requestKey)).toBeNull();
   expect([...(await hold(store, repeat(batch))).earlier]).toEqual([[0, { state: 'started' }]]);
   const promised = createKeyedBatch({ answer: 'promised' });
   expect(await (await hold(store, promised)).commit([toFinal(0), toFinal(1)])).toBe('held');

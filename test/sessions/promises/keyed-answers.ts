@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import {
   type CreateKeyedStoreUnderTest,
   createKeyedBatch,
+  findWhole,
   hold,
   repeat,
   replay,
@@ -16,28 +17,28 @@ export const describeKeyedAnswers = (createStore: CreateKeyedStoreUnderTest): vo
   test('nothing is found of a request that was never made, and of one that has not ended', async () => {
     const { store } = createStore({});
     const batch = createKeyedBatch();
-    expect(await store.find(batch.requestKey)).toBeNull();
+    expect(await findWhole(store, batch.requestKey)).toBeNull();
     const record = await hold(store, batch);
     await record.start(0);
-    expect(await store.find(batch.requestKey)).toBeNull();
+    expect(await findWhole(store, batch.requestKey)).toBeNull();
   });
 
   test('the results are found under the request that ran them and under each that was replayed', async () => {
     const { store } = createStore({});
     const [batch, again] = [createKeyedBatch(), createKeyedBatch()];
     await runWhole(store, batch);
-    expect(await store.find(batch.requestKey)).toEqual([toResult(0, 0), toResult(1, 1)]);
-    expect(await store.find(again.requestKey)).toBeNull();
+    expect(await findWhole(store, batch.requestKey)).toEqual([toResult(0, 0), toResult(1, 1)]);
+    expect(await findWhole(store, again.requestKey)).toBeNull();
     await store.open({ ...batch, requestKey: again.requestKey });
-    expect(await store.find(again.requestKey)).toEqual([toResult(0, 0), toResult(1, 1)]);
+    expect(await findWhole(store, again.requestKey)).toEqual([toResult(0, 0), toResult(1, 1)]);
   });
 
   test('a record that is only a part of an answer is kept and replayed, and is no answer of its own', async () => {
     const { store } = createStore({});
     const batch = createKeyedBatch({ requestKey: '' });
     await runWhole(store, batch);
-    expect(await store.open(batch)).toEqual({ kind: 'complete', results: [toResult(0, 0), toResult(1, 1)] });
-    expect(await store.find('')).toBeNull();
+    expect(await replay(store, batch)).toEqual([toResult(0, 0), toResult(1, 1)]);
+    expect(await findWhole(store, '')).toBeNull();
   });
 
   test('a request that was refused finds nothing', async () => {
@@ -48,8 +49,8 @@ export const describeKeyedAnswers = (createStore: CreateKeyedStoreUnderTest): vo
     await store.open(second);
     const other = createKeyedBatch({ recordKey: batch.recordKey, body: 'another body' });
     await store.open(other);
-    expect(await store.find(second.requestKey)).toBeNull();
-    expect(await store.find(other.requestKey)).toBeNull();
+    expect(await findWhole(store, second.requestKey)).toBeNull();
+    expect(await findWhole(store, other.requestKey)).toBeNull();
   });
 
   test('each request finds its own answer: what was refused then, and what ran later', async () => {
@@ -58,24 +59,41 @@ export const describeKeyedAnswers = (createStore: CreateKeyedStoreUnderTest): vo
     await (await hold(store, batch)).commit([toFinal(0), toRepeatable(1)]);
     const second = repeat(batch);
     await (await hold(store, second)).commit([toFinal(1)]);
-    expect(await store.find(batch.requestKey)).toEqual([toResult(0, 0), toRepeatable(1).result]);
-    expect(await store.find(second.requestKey)).toEqual([toResult(0, 0), toResult(1, 1)]);
+    expect(await findWhole(store, batch.requestKey)).toEqual([toResult(0, 0), toRepeatable(1).result]);
+    expect(await findWhole(store, second.requestKey)).toEqual([toResult(0, 0), toResult(1, 1)]);
   });
 
   test('an answer of which a call was not committed is not found', async () => {
     const { store } = createStore({});
     const batch = createKeyedBatch();
     await (await hold(store, batch)).commit([toFinal(0)]);
-    expect(await store.find(batch.requestKey)).toBeNull();
+    expect(await findWhole(store, batch.requestKey)).toBeNull();
+  });
+
+  test('a promised batch is found from its beginning on, with the results that there are; what it was answered before stays', async () => {
+    const { store, lapse } = createStore({});
+    const batch = createKeyedBatch({ answer: 'promised' });
+    const { recordKey, requestKey } = batch;
+    await hold(store, batch);
+    const none = { recordKey, results: [null, null] };
+    expect(await store.find(requestKey)).toEqual({ ...none, isOpen: true });
+    await lapse(recordKey);
+    expect(await store.find(requestKey)).toEqual({ ...none, isOpen: false });
+    const second = await hold(store, batch);
+    await second.commit([toFinal(0), toRepeatable(1)], 'named');
+    const results = [toResult(0, 0), toRepeatable(1).result];
+    expect(await store.find(requestKey)).toEqual({ recordKey, results, isOpen: false });
+    await hold(store, batch);
+    expect(await store.find(requestKey)).toEqual({ recordKey, results, isOpen: true });
   });
 
   test('a request id that is used again under its key finds the last', async () => {
     const { store } = createStore({});
     const batch = createKeyedBatch();
     await (await hold(store, batch)).commit([toFinal(0), toRepeatable(1)]);
-    expect(await store.find(batch.requestKey)).toEqual([toResult(0, 0), toRepeatable(1).result]);
+    expect(await findWhole(store, batch.requestKey)).toEqual([toResult(0, 0), toRepeatable(1).result]);
     await (await hold(store, batch)).commit([toFinal(1)]);
-    expect(await store.find(batch.requestKey)).toEqual([toResult(0, 0), toResult(1, 1)]);
+    expect(await findWhole(store, batch.requestKey)).toEqual([toResult(0, 0), toResult(1, 1)]);
   });
 
   test('a request id that is used again under another key finds the first, whatever is sent with it', async () => {
@@ -85,7 +103,7 @@ export const describeKeyedAnswers = (createStore: CreateKeyedStoreUnderTest): vo
     await runWhole(store, batch);
     await (await hold(store, other)).commit([toFinal(0, 'other'), toFinal(1, 'other')]);
     await store.open(other);
-    expect(await store.find(batch.requestKey)).toEqual([toResult(0, 0), toResult(1, 1)]);
+    expect(await findWhole(store, batch.requestKey)).toEqual([toResult(0, 0), toResult(1, 1)]);
     expect(await replay(store, other)).toEqual([toResult(0, 'other'), toResult(1, 'other')]);
   });
 
@@ -94,9 +112,9 @@ export const describeKeyedAnswers = (createStore: CreateKeyedStoreUnderTest): vo
     const batch = createKeyedBatch();
     await runWhole(store, batch);
     await forget(batch.recordKey);
-    expect(await store.find(batch.requestKey)).toBeNull();
+    expect(await findWhole(store, batch.requestKey)).toBeNull();
     await runWhole(store, repeat(batch));
-    expect(await store.find(batch.requestKey)).toBeNull();
+    expect(await findWhole(store, batch.requestKey)).toBeNull();
   });
 
   test('a late result replaces the committed one, for repeats and under the request', async () => {
@@ -105,7 +123,7 @@ export const describeKeyedAnswers = (createStore: CreateKeyedStoreUnderTest): vo
     const record = await runWhole(store, batch);
     await record.amend(0, toResult(0, 'late'));
     expect(await replay(store, batch)).toEqual([toResult(0, 'late'), toResult(1, 1)]);
-    expect(await store.find(batch.requestKey)).toEqual([toResult(0, 'late'), toResult(1, 1)]);
+    expect(await findWhole(store, batch.requestKey)).toEqual([toResult(0, 'late'), toResult(1, 1)]);
   });
 
   test('a late result of a call that was not committed, or that is to run again, is not kept', async () => {

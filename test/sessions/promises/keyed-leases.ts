@@ -3,6 +3,7 @@ import type { HeldRecord } from '#src/executor/keyed-store.ts';
 import {
   type CreateKeyedStoreUnderTest,
   createKeyedBatch,
+  findWhole,
   hold,
   repeat,
   replay,
@@ -50,10 +51,10 @@ export const describeKeyedLeases = (createStore: CreateKeyedStoreUnderTest): voi
     const again = repeat(batch);
     const second = await hold(store, again);
     expect(await first.commit([toFinal(0, 'late'), toRepeatable(1)])).toBe('lost');
-    expect(await store.find(batch.requestKey)).toEqual([toResult(0, 'late'), toRepeatable(1).result]);
+    expect(await findWhole(store, batch.requestKey)).toEqual([toResult(0, 'late'), toRepeatable(1).result]);
     await second.commit([toFinal(0, 'ours'), toFinal(1, 'ours')]);
-    expect(await store.find(batch.requestKey)).toEqual([toResult(0, 'late'), toRepeatable(1).result]);
-    expect(await store.find(again.requestKey)).toEqual([toResult(0, 'ours'), toResult(1, 'ours')]);
+    expect(await findWhole(store, batch.requestKey)).toEqual([toResult(0, 'late'), toRepeatable(1).result]);
+    expect(await findWhole(store, again.requestKey)).toEqual([toResult(0, 'ours'), toResult(1, 'ours')]);
   });
 
   test('what a batch is refused to begin leaves no mark', async () => {

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import {
   type CreateKeyedStoreUnderTest,
   createKeyedBatch,
+  findWhole,
   hold,
   repeat,
   replay,
@@ -41,7 +42,7 @@ export const describeKeyedSizes = (createStore: CreateKeyedStoreUnderTest): void
     });
     expect(kept.startsWith('{"index":0,"id":"call_0","name":"x","success":true,')).toBe(true);
     expect(neighbour).toBe(toResult(1, 1));
-    expect(await store.find(batch.requestKey)).toEqual([kept, neighbour]);
+    expect(await findWhole(store, batch.requestKey)).toEqual([kept, neighbour]);
   });
 
   test('the cap is in bytes, and what fits to the byte is kept whole', async () => {
@@ -114,6 +115,6 @@ export const describeKeyedSizes = (createStore: CreateKeyedStoreUnderTest): void
     expect(await replay(store, batch)).toEqual(expected);
     const last = repeat(batch);
     await store.open(last);
-    expect(await store.find(last.requestKey)).toEqual(expected);
+    expect(await findWhole(store, last.requestKey)).toEqual(expected);
   });
 };
