@@ -3,6 +3,7 @@ import { ToolCallsRequest } from '../contract/tool-call.ts';
 import type { RenderedResult } from '../contract/tool-result.ts';
 import type { BatchAnswer, BatchListener, BatchRequest, Client, IdempotencyKey } from '../executor/batch-request.ts';
 import { NO_RESULT } from '../executor/call.ts';
+import { toCallKeyOf } from '../routes/idempotency.ts';
 import { requireRoomForReplay } from '../routes/request-memory.ts';
 import type { ToolCallsOptions } from '../routes/tool-calls.ts';
 import { type Exchange, type RpcError, SERVER_ERROR } from './rpc-exchange.ts';
@@ -28,7 +29,13 @@ export const CallParams = z.looseObject({
         .string()
         .regex(/^[\x20-\x7e]{1,255}$/, 'must be 1 to 255 printable ASCII characters')
         .nullish(),
+      'recourse/call_id': z.string().min(1).nullish(),
     })
+    .refine(
+      ({ 'recourse/call_id': id, 'recourse/idempotency_key': key }) =>
+        typeof id !== 'string' || typeof key !== 'string',
+      'has recourse/call_id and recourse/idempotency_key: send one of them',
+    )
     .optional(),
 });
 export type CallParams = z.infer<typeof CallParams>;
@@ -100,6 +107,7 @@ export const toCallBatch = (
   const { requestId, tenant, key, keyHash, caller, callerId, mayUse, body, memory } = exchange;
   const { name, _meta: meta } = params;
   const sessionId = meta?.['recourse/session_id'] ?? exchange.sessionId ?? toDefaultSession(key, options);
+  const callId = meta?.['recourse/call_id'] ?? null;
   const sessionKey = sessionId === null ? null : options.toSessionKey(tenant, sessionId);
   const { trace, traceId } = exchange.toTrace(sessionKey);
   return {
@@ -115,8 +123,8 @@ export const toCallBatch = (
     roundId: meta?.['recourse/round_id'] ?? null,
     // Without a session the next request has a budget of its own.
     retries: sessionKey === null ? 'untold' : 'told',
-    // Without an id: that of the request is another one when it is sent again under its idempotency key.
-    calls: [{ name, arguments: args }],
+    // Not with the id of the request: that is another one when it is sent again under its key.
+    calls: [{ id: callId, name, arguments: args }],
     body,
     form: 'message',
     reading: null,
@@ -125,6 +133,7 @@ export const toCallBatch = (
     onError: 'continue',
     deadlineMs: options.maxDeadlineMs,
     idempotency: toIdempotency(meta?.['recourse/idempotency_key'] ?? null, exchange, options),
+    callKeyOf: callId === null ? null : toCallKeyOf(tenant, sessionId, options.toRecordKey),
     client,
     listener: onProgress === null ? null : { progress: onProgress },
     trace,

@@ -53,7 +53,11 @@ export const readCallKeyOf = (
   if (idempotency !== 'call_id') return null;
   if (headers['idempotency-key'] !== undefined)
     throw createKeyProblem('The request has an Idempotency-Key and idempotency "call_id". Send one of them.');
-  // No key of a header has a line break: none stands for the record of a call.
-  return (callId) =>
-    typeof sessionId === 'string' ? toRecordKey(tenant, `call_id\n${JSON.stringify([sessionId, callId])}`) : null;
+  return toCallKeyOf(tenant, sessionId ?? null, toRecordKey);
 };
+
+/** What makes keys of the ids of calls in a session. No key of a header has a line break: none stands for the record of a call. */
+export const toCallKeyOf =
+  (tenant: string, sessionId: string | null, toRecordKey: RecordKeys['toRecordKey']): CallKeyOf =>
+  (callId) =>
+    sessionId === null ? null : toRecordKey(tenant, `call_id\n${JSON.stringify([sessionId, callId])}`);

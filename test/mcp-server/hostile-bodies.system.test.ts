@@ -44,6 +44,7 @@ const meta = fc.record(
     'recourse/session_id': maybe(fc.string()),
     'recourse/round_id': maybe(fc.string()),
     'recourse/idempotency_key': maybe(fc.string()),
+    'recourse/call_id': maybe(fc.string()),
   },
   { requiredKeys: [] },
 );

@@ -31,13 +31,26 @@ const RENDER = defineTool({
   },
 });
 
+let printed = 0;
+const PRINT = defineTool({
+  name: 'print',
+  description: 'Prints.',
+  effects: 'write',
+  background: 'optional',
+  input: z.object({ n: z.number() }),
+  run: ({ n }) => {
+    printed += 1;
+    return { n };
+  },
+});
+
 const A = 'the-key-of-acme-0123456789';
 const B = 'the-key-of-other-0123456789';
 const ECHO = 'the-echo-key-0123456789';
 
 const start = async () => {
   const API_KEYS = [toKeyEntry('acme', A), toKeyEntry('other', B), toKeyEntry('acme', ECHO, 'tools=echo')].join(',');
-  const service = await startService({ API_KEYS }, [RENDER]);
+  const service = await startService({ API_KEYS }, [RENDER, PRINT]);
   onTestFinished(service.stop);
   const ask = async (method: string, params: Readonly<Record<string, unknown>>, key = A) => {
     const { taskId } = params;
@@ -110,4 +123,15 @@ test('the same call again in a session is the same task, and the same key gives 
   expect((await ask('tools/call', keyed)).result['taskId']).toBe(one);
   // For the service to stop.
   for (const taskId of [first, one]) await ask('tasks/cancel', { taskId });
+});
+
+test('a call that is sent again with its call id when its task has ended is its result, and no second task', async () => {
+  const { ask, until } = await start();
+  const meta = { 'recourse/session_id': 's', 'recourse/call_id': 'call_1' };
+  const print = { name: 'print', arguments: { n: 7 }, _meta: meta };
+  const { taskId } = (await ask('tools/call', print)).result;
+  await until(taskId, 'completed');
+  const again = (await ask('tools/call', print)).result;
+  expect(again).toMatchObject({ structuredContent: { n: 7 }, _meta: { 'recourse/result': { replayed: true } } });
+  expect(printed).toBe(1);
 });

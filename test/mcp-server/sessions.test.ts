@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { SessionView } from '#src/contract/session.ts';
+import { createActor } from '#test/support/keyed-client.ts';
 import { startRedisServer } from '#test/support/redis-server.ts';
 import { startProcess } from '#test/support/start-process.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
@@ -171,6 +172,26 @@ test('a call with an idempotency key runs once; the same key with another call i
   expect(await kept.json()).toMatchObject({ results: [{ value: { text: 'once' } }] });
 });
 
+test('a write with a call id runs once in its session, at this door and at the other', async () => {
+  const write = createActor('write', { effects: 'write' });
+  const service = await startService({}, [write.tool]);
+  onTestFinished(service.stop);
+  const { client } = await connect(service.url, 'modern');
+  const send = (n: number, meta: Readonly<Record<string, unknown>>) =>
+    client.callTool({ name: 'write', arguments: { n }, _meta: { 'recourse/call_id': 'call_1', ...meta } });
+  const inSession = { 'recourse/session_id': 's' };
+
+  expect(detailOf(await send(1, inSession))).not.toHaveProperty('replayed');
+  expect(detailOf(await send(1, inSession))).toMatchObject({ outcome: 'success', replayed: true });
+  expect(detailOf(await send(2, inSession))).toMatchObject({ code: 'invalid_call', executed: 'no' });
+  expect(detailOf(await send(1, {}))).toMatchObject({ code: 'invalid_call', executed: 'no' });
+  await expect(send(1, { ...inSession, 'recourse/idempotency_key': 'k' })).rejects.toMatchObject({ code: -32602 });
+  const calls = [{ id: 'call_1', name: 'write', arguments: { n: 1 } }];
+  const [result] = await service.call(calls, { session_id: 's', idempotency: 'call_id' });
+  expect(result).toMatchObject({ id: 'call_1', value: { n: 1 }, replayed: true });
+  expect(write.asked).toHaveLength(1);
+});
+
 test.each([
   ['recourse/session_id', ''],
   ['recourse/session_id', 'x'.repeat(257)],
@@ -180,6 +201,8 @@ test.each([
   ['recourse/idempotency_key', ''],
   ['recourse/idempotency_key', 'a\nb'],
   ['recourse/idempotency_key', {}],
+  ['recourse/call_id', ''],
+  ['recourse/call_id', 7],
 ])('a bad %s (%j) is a mistake of the request, and nothing runs', async (key, value) => {
   const url = start();
   const params = { name: 'echo', arguments: { text: 'x' }, _meta: { [key]: value } };
