@@ -81,6 +81,8 @@ const OTHER_WORDS: readonly string[] = [
   'CRM_TOKEN',
   'TRACKER_TOKEN',
   'LC_ALL',
+  // Of docker-compose.yml and the manifests, which put it into REDIS_URL.
+  'REDIS_PASSWORD',
   'HOSTILE_SECONDS',
   'HOSTILE_SEED',
   'HOSTILE_LIVE_MS',

@@ -447,9 +447,10 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
     'A malformed `traceparent` is ignored; a valid one decides only the trace.': [
       'test/contract/hostile-door.test.ts: a traceparent that is none is ignored: the call runs, and the log names no trace',
     ],
-    'Only the service reaches Redis.': [
+    'Only the service reaches Redis, which asks for a password that you make.': [
       'test/deploy/compose.system.test.ts: Redis is reached by the service alone, on a network without a way out',
       'test/deploy/kubernetes-network.system.test.ts: the service is reached by labelled callers, its metrics by the namespace of Prometheus, Redis by the service',
+      'test/deploy/redis-password.system.test.ts: the Redis of %s lets in who has the password, which no command line shows, and ends when it is told to',
     ],
   },
   'ASI08 Cascading Failures': {

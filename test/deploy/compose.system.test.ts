@@ -109,7 +109,6 @@ test('every port is published on loopback, which is what lets anonymous callers 
     // Health and metrics are not on the published port.
     OPS_PORT: 9464,
     ALLOW_ANONYMOUS: expect.stringMatching(/^\$\{ALLOW_ANONYMOUS:-true\}$/),
-    REDIS_URL: 'redis://redis:6379',
   });
 });
 
@@ -125,10 +124,20 @@ test('the worker runs the queued calls of the service: the same image, settings,
 
 test('the service waits for a Redis that keeps what it acknowledged and evicts nothing', () => {
   expect(services.recourse.depends_on).toEqual({ redis: { condition: 'service_healthy' } });
-  expect(services.redis.command.join(' ')).toBe(
+  expect(services.redis.command.slice(3).join(' ')).toBe(
     'redis-server --save  --appendonly yes --appendfsync always --maxmemory 256mb --maxmemory-policy noeviction',
   );
   expect(services.redis.volumes).toEqual(['redis-data:/data']);
+});
+
+test('the password of Redis is the one in .env: there is no other, and without it nothing starts', () => {
+  const password = `\${REDIS_PASSWORD:?is not in .env (see the first lines of docker-compose.yml)}`;
+  const { recourse, worker, redis } = services;
+  expect([recourse.environment['REDIS_URL'], worker.environment['REDIS_URL']]).toEqual([
+    `redis://:${password}@redis:6379`,
+    `redis://:${password}@redis:6379`,
+  ]);
+  expect(redis.environment).toEqual({ REDISCLI_AUTH: password });
 });
 
 test('Redis is reached by the service alone, on a network without a way out', () => {

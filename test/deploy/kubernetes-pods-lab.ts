@@ -23,8 +23,11 @@ const Pod = z.strictObject({
         volumeMounts: z.array(
           z.object({ name: z.string(), mountPath: z.string(), readOnly: z.boolean().optional() }).strict(),
         ),
+        command: z.array(z.string()).default([]),
         args: z.array(z.string()).default([]),
-        env: z.array(z.object({ name: z.string(), value: z.string() })).default([]),
+        env: z
+          .array(z.object({ name: z.string(), value: z.string().default(''), valueFrom: z.unknown().optional() }))
+          .default([]),
       }),
     )
     .length(1),
@@ -48,6 +51,11 @@ export const containerOf = (workload: keyof typeof workloads) => {
   const [container] = podOf(workload).containers;
   if (container === undefined) throw new Error(`The pod of ${workload} has no container.`);
   return container;
+};
+
+/** What the Secret of Redis gives the service, by the command in redis/kustomization.yaml. */
+export const OF_REDIS_SECRET: Readonly<Record<string, string>> = {
+  REDIS_URL: 'redis://:secret@recourse-redis:6379',
 };
 
 export const Settings = z.object({ data: z.record(z.string(), z.string()) });

@@ -5,7 +5,7 @@ import * as z from 'zod';
 import { parseApiKey } from '../../src/auth/api-keys.ts';
 import { loadConfig } from '../../src/config/settings/config.ts';
 import { SETTINGS } from '../../src/config/settings/settings.ts';
-import { containerOf, podOf, Settings, workloads } from './kubernetes-pods-lab.ts';
+import { containerOf, OF_REDIS_SECRET, podOf, Settings, workloads } from './kubernetes-pods-lab.ts';
 import { readDocuments, readManifest } from './read-manifests.ts';
 import { ROOT } from './script-sandbox.ts';
 
@@ -13,7 +13,7 @@ const HttpProbe = z.object({ httpGet: z.object({ path: z.string(), port: z.strin
 
 const settings = {
   ...readManifest('config-map.yaml', 'ConfigMap', 'recourse', Settings).data,
-  ...readManifest('redis/config-map.yaml', 'ConfigMap', 'recourse-redis', Settings).data,
+  ...OF_REDIS_SECRET,
   ...Object.fromEntries(containerOf('recourse').env.map(({ name, value }) => [name, value])),
 };
 
@@ -60,7 +60,7 @@ test('what the manifests set are settings, and the service could start with them
     PORT: 8080,
     OPS_PORT: 9464,
     ALLOW_ANONYMOUS: false,
-    REDIS_URL: 'redis://recourse-redis:6379',
+    REDIS_URL: 'redis://:secret@recourse-redis:6379',
     SHUTDOWN_GRACE_MS: 25_000,
   });
 });
@@ -149,4 +149,11 @@ test('Redis keeps what it acknowledged and evicts nothing', () => {
     '--dir /data --save  --appendonly yes --appendfsync always --maxmemory 256mb --maxmemory-policy noeviction',
   );
   expect(containerOf('redis').volumeMounts).toEqual([{ name: 'data', mountPath: '/data' }]);
+});
+
+test('the password of Redis is in a Secret, of which replicas and workers get the address with it', () => {
+  const valueFrom = { secretKeyRef: { name: 'recourse-redis', key: 'REDIS_PASSWORD' } };
+  expect(containerOf('redis').env).toEqual([{ name: 'REDISCLI_AUTH', value: '', valueFrom }]);
+  for (const workload of ['recourse', 'worker'] as const)
+    expect(containerOf(workload)['envFrom']).toContainEqual({ secretRef: { name: 'recourse-redis', optional: true } });
 });

@@ -60,7 +60,6 @@ test('there are as many documents as there should be', () => {
     'prometheus-operator/service-monitor.yaml: ServiceMonitor recourse',
     'queue-age/scaled-object.yaml: ScaledObject recourse-worker',
     'queue-depth/horizontal-pod-autoscaler.yaml: HorizontalPodAutoscaler recourse',
-    'redis/config-map.yaml: ConfigMap recourse-redis',
     'redis/network-policy.yaml: NetworkPolicy recourse-redis',
     'redis/service.yaml: Service recourse-redis',
     'redis/stateful-set.yaml: StatefulSet recourse-redis',

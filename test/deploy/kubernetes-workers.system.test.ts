@@ -5,13 +5,13 @@ import { parse } from 'yaml';
 import * as z from 'zod';
 import { loadConfig } from '../../src/config/settings/config.ts';
 import { SETTINGS } from '../../src/config/settings/settings.ts';
-import { containerOf, podOf, Settings, workloads } from './kubernetes-pods-lab.ts';
+import { containerOf, OF_REDIS_SECRET, podOf, Settings, workloads } from './kubernetes-pods-lab.ts';
 import { readDocuments, readManifest } from './read-manifests.ts';
 import { ROOT } from './script-sandbox.ts';
 
 const ofWorker = {
   ...readManifest('config-map.yaml', 'ConfigMap', 'recourse', Settings).data,
-  ...readManifest('redis/config-map.yaml', 'ConfigMap', 'recourse-redis', Settings).data,
+  ...OF_REDIS_SECRET,
   ...Object.fromEntries(containerOf('worker').env.map(({ name, value }) => [name, value])),
 };
 

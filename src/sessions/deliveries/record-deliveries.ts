@@ -220,7 +220,7 @@ class RecordDeliveries implements DeliveryStore {
 }
 
 // Measured in Redis: a message without its body, and its place in a queue.
-const STORED_BYTES = 700;
+const STORED_BYTES = 800;
 
 const toWeight = ({ body, since }: Delivery): Weight => ({
   bytes: STORED_BYTES + Buffer.byteLength(body),
