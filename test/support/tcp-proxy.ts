@@ -28,6 +28,8 @@ export type TcpProxy = {
    * connection is answered waits as well, for answers come in order. Tells how many have been held.
    */
   readonly holdAnswers: (hold: AnswerHold) => () => number;
+  /** The same of all such commands from now on, in place of what was slowed before; null: of none. */
+  readonly slowAnswers: (slow: Omit<AnswerHold, 'times'> | null) => void;
   readonly close: () => void;
 };
 
@@ -198,6 +200,9 @@ export const startTcpProxy = async ({ to }: { readonly to: number }): Promise<Tc
       const hold = { ...terms, held: 0 };
       conditions.holds.push(hold);
       return () => hold.held;
+    },
+    slowAnswers: (slow) => {
+      conditions.holds = slow === null ? [] : [{ ...slow, times: Number.POSITIVE_INFINITY, held: 0 }];
     },
     close: () => {
       listener.close();
