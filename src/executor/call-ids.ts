@@ -48,8 +48,9 @@ const toRecordKey = ({ id }: Call, keyOf: CallKeyOf): string | null =>
 const isKeyed = (call: Call): boolean =>
   call.original === null && call.outcome === null && call.accepted === null && mayWrite(call);
 
-// Of a tool that cannot be called now nobody knows what it does: an earlier try may have run it.
-const mayWrite = (call: Call): boolean => (isReady(call) ? !isSafe(call.tool) : call.missingTool !== null);
+// A tool that is not here now may have been at an earlier try, or is at another replica, and may write.
+const mayWrite = (call: Call): boolean =>
+  isReady(call) ? !isSafe(call.tool) : call.kind === 'unknown_tool' || call.missingTool !== null;
 
 const refuse = (call: Call, message: string): void => {
   if (isReady(call)) call.fail(toFailure('invalid_call', message, call.tool));
@@ -174,6 +175,7 @@ export const keepCallResults = async (batch: Batch): Promise<void> => {
   );
 };
 
-// What did not run because of another call of its batch may come in another one.
+// What did not run because of another call of its batch, or for want of its tool, may come in another one.
 const mayRun = (outcome: CallOutcome): boolean =>
-  isRepeatable(outcome) || (outcome.kind === 'failure' && outcome.failure.code === 'not_executed');
+  outcome.kind === 'failure' &&
+  (isRepeatable(outcome) || outcome.failure.code === 'not_executed' || outcome.failure.code === 'unknown_tool');

@@ -286,6 +286,35 @@ test('a request that waits for a call while Redis goes away is not told that it 
   await server.stop();
 });
 
+test('a call whose tool is not here is what an earlier try at another replica has left of it', async () => {
+  const { write, release } = createHeldWrite();
+  const one = await startLab([write], { REDIS_URL: redis.url });
+  const two = await startLab([createActor('other', WRITE)], { REDIS_URL: redis.url });
+  const id = freshName();
+  expect(codesOf(await sendTo(two)(id, [writing('a', 1), writing('b', 2)]))).toEqual(['unknown_tool', 'unknown_tool']);
+  const first = sendTo(one)(id, [writing('a', 1)]);
+  await expect.poll(() => write.asked).toHaveLength(1);
+  const joined = sendTo(two)(id, [writing('a', 1)]);
+  release();
+  expect(codesOf(await first)).toEqual(['ok']);
+  expect((await joined).results[0]).toMatchObject({ value: 1, replayed: true });
+  expect(codesOf(await sendTo(two)(id, [writing('b', 2)]))).toEqual(['unknown_tool']);
+  expect(write.asked).toHaveLength(1);
+});
+
+test('what a write comes to after its time limit is what a repeat is told', async () => {
+  const { write, release } = createHeldWrite();
+  const lab = await startLab([write]);
+  const id = freshName();
+  const first = await sendTo(lab)(id, [{ ...writing('a', 1), timeout_ms: 20 }]);
+  expect(codesOf(first)).toEqual(['timeout']);
+  release();
+  await expect
+    .poll(async () => (await sendTo(lab)(id, [{ ...writing('a', 1), timeout_ms: 20 }])).results[0])
+    .toMatchObject({ success: true, value: 1, replayed: true });
+  expect(write.asked).toHaveLength(1);
+});
+
 test('while Redis is away writes with ids as keys do not run, reads do, and later both do', async () => {
   const server = await redisForTests();
   if (server.own === null) return;
