@@ -1,12 +1,6 @@
 import * as z from 'zod';
 import { holderOf, RESULT_TTL_MS } from '../sessions/calls/call-kind.ts';
-import {
-  FIRST_LOOK_AFTER_MS,
-  type LiveCall,
-  type LiveCalls,
-  LOOK_AFTER_MS,
-  type PendingLimits,
-} from '../sessions/calls/live-calls.ts';
+import { type LiveCall, type LiveCalls, LOOK_SOON_MS, type PendingLimits } from '../sessions/calls/live-calls.ts';
 import { createRedisScript, type RedisClient } from '../sessions/redis-client.ts';
 import { KEY_PREFIX } from '../store/key-prefix.ts';
 
@@ -49,7 +43,7 @@ export const createRedisLiveCalls = ({ client, limits }: Options): LiveCalls => 
   };
   return {
     enter: async (key, spec) => {
-      const words = [...toWords(key, spec, FIRST_LOOK_AFTER_MS), String(limits.ofKey), String(limits.ofService)];
+      const words = [...toWords(key, spec, LOOK_SOON_MS), String(limits.ofKey), String(limits.ofService)];
       const entered = Entered.parse(await run('enter', ...words));
       return entered === 'known' || entered === 'entered'
         ? entered
@@ -59,10 +53,13 @@ export const createRedisLiveCalls = ({ client, limits }: Options): LiveCalls => 
       void run('enter_again', ...toWords(key, spec, lookAfterMs)).then(ignore, ignore),
     leave: (call) => void run('leave', toEntry(call), call.holder).then(ignore, ignore),
     popDue: async (most) => {
-      const [now, ...entries] = Due.parse(await run('due', String(most), toMs(LOOK_AFTER_MS)));
+      const [now, ...entries] = Due.parse(await run('due', String(most), toMs(LOOK_SOON_MS)));
       return { now, calls: entries.map(readEntry) };
     },
-    lookAgain: (call, afterMs) => void run('look_again', toEntry(call), toMs(afterMs)).then(ignore, ignore),
+    lookAgain: (call, poppedAt, afterMs) => {
+      const words = [toEntry(call), String(poppedAt + LOOK_SOON_MS), toMs(afterMs)];
+      void run('look_again', ...words).then(ignore, ignore);
+    },
     list: () => listAll(client),
   };
 };

@@ -47,20 +47,29 @@ const expectAllKnown = async (
   expect(ends).toEqual(cells.map(() => FIRST));
 };
 
-test('a Redis that answers nobody for eight seconds costs no write its worker', {
+test('a Redis that answers nobody for eight seconds costs no write its worker, also not one that it answers a second later than others', {
   timeout: timeLimit(90_000),
 }, async () => {
   const lab = await startLab();
-  const proxy = await startTcpProxy({ to: lab.redis.port });
-  onTestFinished(proxy.close);
-  const environment = { ...lab.environment, REDIS_URL: `redis://127.0.0.1:${proxy.port}` };
-  const startWorker = () => startWorkerProcess({ by: 'node', environment });
-  const [service] = await Promise.all([lab.startApi('node', environment), startWorker(), startWorker()]);
+  const proxies = [await startTcpProxy({ to: lab.redis.port }), await startTcpProxy({ to: lab.redis.port })] as const;
+  for (const { close } of proxies) onTestFinished(close);
+  const [first, second] = proxies.map(({ port }) => ({
+    ...lab.environment,
+    REDIS_URL: `redis://127.0.0.1:${port}`,
+  }));
+  if (first === undefined || second === undefined) throw new Error('There are two.');
+  const [service] = await Promise.all([
+    lab.startApi('node', first),
+    startWorkerProcess({ by: 'node', environment: first }),
+    startWorkerProcess({ by: 'node', environment: second }),
+  ]);
   const writes = await beginWrites(service, lab);
-  proxy.freeze();
+  for (const { drop } of proxies) drop();
   await pause(AWAY_MS);
   expect(await areHeld(lab.client)).toBe(false);
-  proxy.thaw();
+  proxies[0].deliver();
+  await pause(1000);
+  proxies[1].deliver();
   await untilTrue(() => areHeld(lab.client), 'each write is held again');
   await expectAllKnown(service, lab, writes);
 });

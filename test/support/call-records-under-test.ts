@@ -151,6 +151,7 @@ export const createRedisRecords = (
         const { now, calls: due } = await live.popDue(most);
         return { now: now + skewMs(), calls: due };
       },
+      lookAgain: (call, poppedAt, afterMs) => live.lookAgain(call, poppedAt - skewMs(), afterMs),
     },
   });
 };

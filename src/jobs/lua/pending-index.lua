@@ -67,8 +67,10 @@ function steps.leave()
   return 1
 end
 
--- Gives the calls whose time has come, each to one asker, and puts off the next look at them. A look that is further off
--- than any can be is of a clock that was set back: its time has come, too.
+-- A look that is further off than any can be is of a clock that was set back: its time has come, too.
+local FURTHEST_LOOK_MS = 30000
+
+-- Gives the calls whose time has come, each to one asker, and puts off the next look at them.
 -- ARGV     most, ms until they are looked at next
 -- Output   the server's time in ms; then entries, those first whose time came first
 -- Cost     two ZRANGEBYSCORE, one ZADD an entry, two PEXPIRE
@@ -76,7 +78,7 @@ function steps.due()
   local now, most, again = server_now(), tonumber(ARGV[3]), tonumber(ARGV[4])
   local due = redis.call('ZRANGEBYSCORE', calls, '-inf', string.format('%d', now), 'LIMIT', 0, most)
   if #due < most then
-    local far = string.format('(%d', now + 2 * again)
+    local far = string.format('(%d', now + FURTHEST_LOOK_MS)
     for _, entry in ipairs(redis.call('ZRANGEBYSCORE', calls, far, '+inf', 'LIMIT', 0, most - #due)) do
       due[#due + 1] = entry
     end
@@ -87,12 +89,13 @@ function steps.due()
   return { now, unpack(due) }
 end
 
--- Sets when a call is looked at, unless it has been taken out.
--- ARGV     entry, ms until it is looked at
--- Output   1
--- Cost     one ZADD
+-- Sets when a call is looked at next, unless that has been set since, or it has been taken out.
+-- ARGV     entry, when it would be looked at, ms until it is
+-- Output   1, or 0 where it is not set
+-- Cost     one ZSCORE, one ZADD
 function steps.look_again()
-  redis.call('ZADD', calls, 'XX', time_in(ARGV[4]), ARGV[3])
+  if tonumber(redis.call('ZSCORE', calls, ARGV[3])) ~= tonumber(ARGV[4]) then return 0 end
+  redis.call('ZADD', calls, time_in(ARGV[5]), ARGV[3])
   return 1
 end
 

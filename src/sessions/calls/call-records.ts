@@ -27,7 +27,7 @@ import {
 import { CallLeases, GONE, LEASE_MS, type Look } from './call-leases.ts';
 import { takeResultRoom, toArgumentsWeight, toCallWeight } from './call-room.ts';
 import type { CallListener, CallSignals, PartsWatch } from './call-signals.ts';
-import type { LiveCall, LiveCalls } from './live-calls.ts';
+import { type LiveCall, type LiveCalls, LOOK_AFTER_MS, LOOK_SOON_MS } from './live-calls.ts';
 import { createSessionCalls, type Peeked, type SessionCalls } from './session-calls.ts';
 
 export type CallRecordsOptions = {
@@ -56,8 +56,6 @@ export const createCallRecords = (options: CallRecordsOptions): CallRecords => n
 
 // Of entries that one question for calls that are due goes through: many have a worker.
 const DUE_ROUNDS = 100;
-// The next sweep.
-const SOON_MS = 1000;
 
 /**
  * The records of pending calls: the truth about each, whatever a queue says. Each step is one decision on a record, which waits
@@ -315,16 +313,16 @@ class StoredCallRecords {
       const wanted = most - due.length;
       const { now, calls } = await this.#options.live.popDue(wanted);
       this.#leases.heard(now);
-      const areDue = await Promise.all(calls.map((call) => this.#isDue(call)));
+      const areDue = await Promise.all(calls.map((call) => this.#isDue(call, now)));
       due.push(...calls.flatMap(({ key }, place) => (areDue[place] === true ? [key] : [])));
       if (calls.length < wanted) break;
     }
     return due;
   }
 
-  /** The next sweep looks at the call again: what it was to be given it has not got. Best effort. */
+  /** A sweep soon looks at the call again: what it was to be given it has not got. Best effort. */
   lookSoon(key: string, spec: CallSpec): void {
-    this.#options.live.enterAgain(key, spec, SOON_MS);
+    this.#options.live.enterAgain(key, spec, LOOK_SOON_MS);
   }
 
   /** Hears of each time the store is back after it was away. */
@@ -332,17 +330,17 @@ class StoredCallRecords {
     this.#options.onReturn(listener);
   }
 
-  /** Whether the call is due. Else it is looked at again when it may be. */
-  async #isDue(call: LiveCall): Promise<boolean> {
+  /** Whether the call is due. One that is held is looked at again when its lease may be taken. */
+  async #isDue(call: LiveCall, poppedAt: number): Promise<boolean> {
     const { live } = this.#options;
     const look = async (): Promise<Look> => (await this.#calls.read(call.key, this.#leases.look, HEAD_FIELDS)) ?? GONE;
     const found = await look().then(undefined, (error: unknown) => (isNoRecord(error) ? GONE : null));
-    if (found?.state === 'waiting') return true;
     // A part of the store is away: its owners cannot renew, either.
     if (found === null) this.#leases.leaveToOwners();
     if (found?.state === 'gone' || found?.state === 'ended') live.leave(call);
-    else live.lookAgain(call, found?.state === 'held' ? found.leftMs : SOON_MS);
-    return false;
+    if (found?.state === 'held') live.lookAgain(call, poppedAt, found.leftMs);
+    if (found?.state === 'waiting') live.lookAgain(call, poppedAt, LOOK_AFTER_MS);
+    return found?.state === 'waiting';
   }
 
   /** Hears of calls until it is stopped. Best effort: who waits reads again once a second. */

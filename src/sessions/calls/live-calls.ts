@@ -30,18 +30,24 @@ export type LiveCalls = {
   readonly enterAgain: (key: string, spec: CallSpec, lookAfterMs: number) => void;
   /** Takes out a call that has ended, or was never made. Best effort, and waits for nothing. */
   readonly leave: (call: LiveCall) => void;
-  /** Calls whose time to be looked at has come, each to one asker; it is put off. `now`: the time of the store. */
+  /**
+   * Calls whose time to be looked at has come, each to one asker. They come again soon: an answer may get lost, and what is sent to a
+   * store that is away may be done when it is back. `now`: the time of the store.
+   */
   readonly popDue: (most: number) => Promise<{ readonly now: number; readonly calls: readonly LiveCall[] }>;
-  /** Has a call looked at after so many milliseconds, unless it has been taken out. Best effort, and waits for nothing. */
-  readonly lookAgain: (call: LiveCall, afterMs: number) => void;
+  /**
+   * Has a call that was due at `poppedAt` looked at after so many milliseconds, unless somebody else has said when, or has taken it
+   * out. Best effort, and waits for nothing.
+   */
+  readonly lookAgain: (call: LiveCall, poppedAt: number, afterMs: number) => void;
   /** All of them, a part at a time. */
   readonly list: () => AsyncIterable<readonly LiveCall[]>;
 };
 
 /** A call that waits is looked at once in so many milliseconds. One that is held is looked at when its lease ends. */
 export const LOOK_AFTER_MS = 15_000;
-/** The first look at a call: it may have got no job. Whoever makes it needs three steps of a second at most. */
-export const FIRST_LOOK_AFTER_MS = 2000;
+/** The first look at a call, which may have got no job, and the next one at a call that is being looked at. */
+export const LOOK_SOON_MS = 2000;
 const LISTED_AT_ONCE = 500;
 
 type Options = {
@@ -78,7 +84,7 @@ class EmbeddedLiveCalls implements LiveCalls {
         ? { kind: 'full', of: 'memory', limit: budget.limitBytes }
         : { kind: 'full', of: 'caller', limit: part };
     }
-    this.#add({ key, holder: holderOf(spec), lookAt: now() + FIRST_LOOK_AFTER_MS, hold });
+    this.#add({ key, holder: holderOf(spec), lookAt: now() + LOOK_SOON_MS, hold });
     return 'entered';
   }
 
@@ -112,7 +118,7 @@ class EmbeddedLiveCalls implements LiveCalls {
     for (const entry of this.#calls.values()) {
       if (due.length >= most) break;
       if (entry.lookAt > now) continue;
-      entry.lookAt = now + LOOK_AFTER_MS;
+      entry.lookAt = now + LOOK_SOON_MS;
       // To the end: or the first ones would be due again before the last ones are reached.
       this.#calls.delete(entry.key);
       this.#calls.set(entry.key, entry);
@@ -121,9 +127,9 @@ class EmbeddedLiveCalls implements LiveCalls {
     return { now, calls: due };
   }
 
-  lookAgain({ key }: LiveCall, afterMs: number): void {
+  lookAgain({ key }: LiveCall, poppedAt: number, afterMs: number): void {
     const entry = this.#calls.get(key);
-    if (entry !== undefined) entry.lookAt = this.#options.now() + afterMs;
+    if (entry?.lookAt === poppedAt + LOOK_SOON_MS) entry.lookAt = this.#options.now() + afterMs;
   }
 
   // The event loop has other turns between two parts.

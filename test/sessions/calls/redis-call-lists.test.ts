@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { createRedisLiveCalls } from '#src/jobs/redis-live-calls.ts';
 import type { CallRecords } from '#src/sessions/calls/call-records.ts';
 import { createRedisClient, createRedisSubscription } from '#src/sessions/redis-client.ts';
 import {
@@ -6,7 +7,9 @@ import {
   ALL_CALLS,
   accept,
   createCallSpec,
+  createRedisCallsUnderTest,
   createRedisRecords,
+  DEAF,
   SURE,
   take,
   toCallRedisKey,
@@ -117,6 +120,18 @@ test('a call that Redis lost from its lists is in them again once a worker has t
   await take(records, key);
   await expect.poll(() => records.ofSession(sessionKey), WAIT).toEqual([key]);
   expect(await redis().zcard(ALL_CALLS)).toBe(1);
+});
+
+test('calls that were given to a sweep which did not hear the answer are due two seconds later', async () => {
+  const { records, pass } = await createRedisCallsUnderTest(redis(), DEAF);
+  const key = await accept(records);
+  await pass(2001);
+  const limits = { ofKey: 1, ofService: 1 };
+  const lost = await createRedisLiveCalls({ client: toRedisClient(redis()), limits }).popDue(10);
+  expect(lost.calls.map((call) => call.key)).toEqual([key]);
+  expect(await records.due(10)).toEqual([]);
+  await pass(2001);
+  expect(await records.due(10)).toEqual([key]);
 });
 
 test('of two replicas that sweep at once each call is given to one', async () => {
