@@ -191,6 +191,8 @@ export const SESSIONS_ROW: Row = {
         unit: 'ops',
         queries: only(sumBy('store, reason', rate('recourse_store_evictions_total')), '{{store}}: {{reason}}'),
       },
+    ),
+    line(
       {
         kind: 'graph',
         title: 'Space of the store',
@@ -210,6 +212,15 @@ export const SESSIONS_ROW: Row = {
           'Journals, results, pending calls and webhook messages that were not stored, per second: the store was nearly full, or its tenant kept its part of it.',
         unit: 'ops',
         queries: only(sumBy('kind, limit', rate('recourse_session_store_not_kept_total')), '{{kind}} ({{limit}})'),
+      },
+      {
+        kind: 'graph',
+        title: 'Not acted on in the store',
+        alerts: ['RecourseStoreUnopened'],
+        description:
+          'Pending calls and webhook messages that were found and not acted on, per second: their key is missing, they are not sealed, not authentic or damaged.',
+        unit: 'ops',
+        queries: only(sumBy('problem', rate('recourse_session_store_unopened_total')), '{{problem}}'),
       },
     ),
   ],

@@ -13,17 +13,24 @@ export type KeyWords = {
   readonly rate?: string;
   readonly expires?: string;
   readonly file?: string;
+  readonly store?: true;
 };
 
 const ATTRIBUTES = ['name', 'tools', 'may', 'rate', 'expires'] as const;
+const STORE_STEPS = `
+An entry for STORE_KEYS, shown only once. The first entry seals, all open.
+To replace a key, with a restart of every replica and worker after each step:
+1. add this entry as the last  2. make it the first  3. after 25 hours remove the old one
+`;
 const SENT_AS = 'the key, shown only once: callers send it as Authorization: Bearer … or X-API-Key';
 
 /**
  * Makes an API key, `rcs_` and 32 random bytes in base64url, and shows it once. The line that the service is given is added
  * to a file where one is named, else it stands on stdout behind the key.
  */
-export const runKey = (words: KeyWords, { write, writeError }: Terminal): ExitCode => {
-  const { tenant, file } = words;
+export const runKey = (words: KeyWords, { write, writeError }: Pick<Terminal, 'write' | 'writeError'>): ExitCode => {
+  const { tenant, file, store, ...others } = words;
+  if (store === true) return runStoreKey([tenant, file, ...Object.values(others)], { write, writeError });
   if (tenant === undefined) throw new WrongUse('--tenant is missing: it names the owner of the key.');
   if (!isTenant(tenant))
     throw new WrongUse('--tenant must be 1 to 64 letters, digits, _ . and -, and not `anonymous`, which is reserved.');
@@ -41,6 +48,20 @@ export const runKey = (words: KeyWords, { write, writeError }: Terminal): ExitCo
   addLine(file, line);
   write(`${key}\n`);
   writeError(`\n${SENT_AS}\nits line, added to ${toPlainText(file)}:\n${line}\n`);
+  return 0;
+};
+
+/** Makes a key of the store, which seals what workers run, and shows it once. */
+const runStoreKey = (
+  others: readonly (string | undefined)[],
+  { write, writeError }: Pick<Terminal, 'write' | 'writeError'>,
+): ExitCode => {
+  if (others.some((word) => word !== undefined))
+    throw new WrongUse(
+      '--store makes a key of the store, which has no tenant and no permissions: leave out the other options.',
+    );
+  write(`${randomBytes(4).toString('hex')}:${randomBytes(32).toString('base64')}\n`);
+  writeError(STORE_STEPS);
   return 0;
 };
 

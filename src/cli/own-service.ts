@@ -14,7 +14,7 @@ export type OwnService = {
 
 // Who may call, from where, and what outlives the call: none of it is for a service of one call.
 const OF_SERVING =
-  /^(PORT|HOST|OPS_PORT|API_KEYS|API_KEYS_FILE|JWT_\w+|RATE_LIMIT|STORE|REDIS_URL|REDIS_SENTINEL_PASSWORD|CONFIG_FILE|LOG_LEVEL|OTEL_\w+|TOOL_HOSTS_M(IN|AX))$/;
+  /^(PORT|HOST|OPS_PORT|API_KEYS|API_KEYS_FILE|JWT_\w+|RATE_LIMIT|STORE|STORE_KEYS|STORE_SEALED|REDIS_URL|REDIS_SENTINEL_PASSWORD|CONFIG_FILE|LOG_LEVEL|OTEL_\w+|TOOL_HOSTS_M(IN|AX))$/;
 
 // What nobody asks it for.
 const SMALL = { TOOL_HOSTS_MIN: '0', CONSOLE: 'false', DOCS: 'false', MCP_SERVER: 'false' };

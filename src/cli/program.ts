@@ -196,9 +196,12 @@ const addKey = (add: AddCommand, context: CliContext): void => {
     return runKey(command.opts(), context.terminal);
   };
   add('key', act)
-    .summary('create an API key')
+    .summary('create an API key, or a key of the store')
     .description('Creates an API key. The key is shown once; the service stores only its SHA-256 and its permissions.')
-    .option('--tenant <tenant>', 'the tenant whose sessions, results and Idempotency-Keys the key can access; required')
+    .option(
+      '--tenant <tenant>',
+      'the tenant whose sessions, results and Idempotency-Keys the key can access; required but with --store',
+    )
     .option('--name <name>', 'its name in logs; default: the first 8 digits of its hash')
     .option('--tools <tools>', 'tool names and prefixes such as github_*, separated by |; default: all tools')
     .option('--may <operations>', 'call, read and reset, separated by |; default: all three')
@@ -208,6 +211,7 @@ const addKey = (add: AddCommand, context: CliContext): void => {
       'time from which it is refused (UTC): 2027-06-30 or 2027-06-30T12:00:00Z; default: never',
     )
     .option('--file <file>', 'append the line to this file (API_KEYS_FILE), which a running service reloads')
+    .option('--store', 'create an entry for STORE_KEYS instead, which seals pending calls in Redis or SQLite')
     .addHelpText('after', '\nExit code: 0 = created, 1 = the file could not be written, 2 = invalid usage.');
 };
 

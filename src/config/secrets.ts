@@ -11,7 +11,7 @@ export type IsSecretName = (name: string) => boolean;
 
 /** Values of the variables that SECRETS_ENV names, and the credentials in addresses and headers of other variables. */
 export const findEnvironmentSecrets = (
-  { SECRETS_ENV, TOOLS_ENV, TOOLS_ENV_ALLOW, REDIS_URL = '', REDIS_SENTINEL_PASSWORD = '' }: Config,
+  { SECRETS_ENV, TOOLS_ENV, TOOLS_ENV_ALLOW, REDIS_URL = '', REDIS_SENTINEL_PASSWORD = '', STORE_KEYS }: Config,
   environment: Variables,
 ): readonly NamedSecret[] => {
   const variables = Object.entries(environment).flatMap(([name, value]) => (value ? [{ name, value }] : []));
@@ -20,6 +20,7 @@ export const findEnvironmentSecrets = (
   return [
     ...variables.filter(({ name }) => matchesNames(name, SECRETS_ENV)),
     ...addresses.flatMap((one) => withValues(one, toCredentials)),
+    ...STORE_KEYS.map((entry) => ({ name: 'STORE_KEYS', value: entry.slice(entry.indexOf(':') + 1) })),
     ...(REDIS_SENTINEL_PASSWORD === '' ? [] : [{ name: 'REDIS_SENTINEL_PASSWORD', value: REDIS_SENTINEL_PASSWORD }]),
     ...variables.filter(({ name }) => OTLP_HEADERS.test(name)).flatMap((one) => withValues(one, toOtlpSecrets)),
     ...variables.filter(({ name }) => matchesNames(name, ofTools)).flatMap((one) => withValues(one, toCredentials)),

@@ -194,7 +194,8 @@ const toSpec = (call: ReadyCall): CallSpec => {
     arguments: JSON.stringify(parsed.ok ? parsed.value : {}),
     fingerprint: fingerprintOf(call),
     timeoutMs,
-    idempotencyKey: toIdempotencyKey(call),
+    // The store keeps no key as it was sent. Without one the handle stands for it, which follows from the key.
+    idempotencyKey: call.recordKey === null ? null : toIdempotencyKey(call),
     ticket: request.sessionKey === null ? null : (admission?.ticketOf(bucketOf(call)) ?? null),
     retries: tool.retries,
     notify: batch.async?.notify ?? null,

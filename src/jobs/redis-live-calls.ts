@@ -15,15 +15,17 @@ const Entered = z.enum(['known', 'entered', 'key', 'service']);
 const LIMIT_OF = { key: 'ofKey', service: 'ofService' } as const;
 const Entries = z.array(z.string());
 const Due = z.tuple([z.int()], z.string());
-const Entry = z.tuple([z.string(), z.string()]);
 const Scanned = z.tuple([z.string(), Entries]);
 
 const toMs = (ms: number): string => String(Math.ceil(ms));
 const toEntry = ({ key, holder }: LiveCall): string => JSON.stringify([key, holder]);
-const readEntry = (entry: string): LiveCall => {
-  const [key, holder] = Entry.parse(JSON.parse(entry));
-  return { key, holder };
-};
+// Neither keys nor holders have anything to escape. An entry that is damaged says nothing.
+const ENTRY = /^\["([^"\\]+)","([^"\\]+)"\]$/;
+const readEntries = (entries: readonly string[]): readonly LiveCall[] =>
+  entries.flatMap((entry) => {
+    const [, key, holder] = ENTRY.exec(entry) ?? [];
+    return key === undefined || holder === undefined ? [] : [{ key, holder }];
+  });
 
 const ignore = (): void => undefined;
 
@@ -54,7 +56,7 @@ export const createRedisLiveCalls = ({ client, limits }: Options): LiveCalls => 
     leave: (call) => void run('leave', toEntry(call), call.holder).then(ignore, ignore),
     popDue: async (most) => {
       const [now, ...entries] = Due.parse(await run('due', String(most), toMs(LOOK_SOON_MS)));
-      return { now, calls: entries.map(readEntry) };
+      return { now, calls: readEntries(entries) };
     },
     lookAgain: (call, poppedAt, afterMs) => {
       const words = [toEntry(call), String(poppedAt + LOOK_SOON_MS), toMs(afterMs)];
@@ -75,6 +77,6 @@ async function* listAll(client: RedisClient): ReturnType<LiveCalls['list']> {
     // Each entry is followed by its score.
     const fresh = words.filter((word, place) => place % 2 === 0 && !seen.has(word));
     for (const entry of fresh) seen.add(entry);
-    yield fresh.map(readEntry);
+    yield readEntries(fresh);
   } while (cursor !== '0');
 }

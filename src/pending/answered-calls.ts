@@ -216,8 +216,8 @@ const Head = z.object({
 
 /** The result of a call's end under the place and the name that it was answered by: another batch may have accepted it. */
 const withHead = (ended: string, head: z.infer<typeof Head>): string => {
-  const own = Head.parse(JSON.parse(ended));
-  return own.index === head.index && own.id === head.id && own.name === head.name
+  const own = Head.safeParse(JSON.parse(ended)).data;
+  return own?.index === head.index && own.id === head.id && own.name === head.name
     ? ended
     : JSON.stringify({ ...JSON.parse(ended), ...head, replayed: true });
 };

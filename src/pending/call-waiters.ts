@@ -1,4 +1,4 @@
-import type { CallRecord } from '../sessions/calls/call-kind.ts';
+import { type CallRecord, timesOf } from '../sessions/calls/call-kind.ts';
 import type { CallRecords } from '../sessions/calls/call-records.ts';
 
 // A message that got lost costs a waiter at most this.
@@ -50,7 +50,7 @@ export class CallWaiters {
     };
     const stop = this.onChange(key, look);
     // By then it is over, also by a clock that is rounded.
-    const leftMs = first.spec.expiresAt + 1 - this.#time();
+    const leftMs = timesOf(first).expiresAt + 1 - this.#time();
     const timer = setTimeout(() => resolve(this.#read(key)), leftMs > 0 ? Math.min(waitMs, leftMs) : waitMs);
     void over?.then(() => resolve(null));
     // It may have ended between the first reading and this.

@@ -1,12 +1,12 @@
 import { type CallOutcome, failed, toFailure } from '../executor/call-outcome.ts';
-import type { CallRecord } from '../sessions/calls/call-kind.ts';
+import type { PendingRecord } from '../sessions/calls/call-kind.ts';
 
 /** How often a call that is safe to repeat begins at most; then the tool itself is to blame. */
 const MOST_BEGINS = 3;
 
 /** How a call ends that does not run, because of what its record says, or its API key may not; null: it runs. */
 export const toEarlyOutcome = (
-  { spec, begins, cancel }: CallRecord,
+  { spec, begins, cancel }: PendingRecord,
   now: number,
   mayStart: 'yes' | 'no' | 'unknown',
 ): CallOutcome | null => {

@@ -1,6 +1,13 @@
 import type { CallSpec } from '../executor/pending-calls.ts';
-import { type CallRecord, type CancelRequest, handleOf, KEY_HOLDER } from '../sessions/calls/call-kind.ts';
+import {
+  type CallRecord,
+  type CancelRequest,
+  handleOf,
+  KEY_HOLDER,
+  type PendingRecord,
+} from '../sessions/calls/call-kind.ts';
 import type { CallRecords } from '../sessions/calls/call-records.ts';
+import { StoreKeyMissingError } from '../sessions/calls/call-seals.ts';
 import type { LiveCall } from '../sessions/calls/live-calls.ts';
 
 /** Which pending calls of a tenant are meant: those that fit all of it. */
@@ -17,7 +24,7 @@ export type PendingFilter = {
 };
 
 /** A call that has not ended. */
-export type OpenCall = { readonly handle: string; readonly record: CallRecord };
+export type OpenCall = { readonly handle: string; readonly record: PendingRecord };
 
 /** The pending calls of a tenant. Both go through all pending calls, a few at a time, and reject with the store. */
 export type PendingLists = {
@@ -95,7 +102,9 @@ type Cancelled = { readonly key: string } & Pick<CallSpec, 'tenant' | 'tool'>;
 
 // Only what ends it is remembered: there may be tens of thousands.
 const toCancelled = (key: string, record: CallRecord | null): readonly Cancelled[] =>
-  record?.state === 'queued' ? [{ key, tenant: record.spec.tenant, tool: record.spec.tool }] : [];
+  record?.state === 'queued' && record.spec !== null
+    ? [{ key, tenant: record.spec.tenant, tool: record.spec.tool }]
+    : [];
 
 const mayFit = ({ key, holder }: LiveCall, { tenant, keyHash }: PendingFilter): boolean =>
   key.startsWith(`${tenant}:`) && (keyHash === null || holder.startsWith(KEY_HOLDER + keyHash));
@@ -109,6 +118,8 @@ const readFitting = async (
   return read.flatMap(({ key, record }) => {
     if (record === null || record.state === 'ended') return [];
     const { spec } = record;
+    // Whether it fits is sealed, and to leave it out could leave a call to a key that leaked.
+    if (spec === null) throw new StoreKeyMissingError('This process lacks the key that a pending call is sealed with.');
     const fits = spec.caller === caller && (tool === null || spec.tool === tool) && mayUse(spec.tool);
     return fits ? [{ key, handle: handleOf(key), record }] : [];
   });

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { PendingCall } from '../contract/tool-result.ts';
+import { readKept } from '../executor/kept-result.ts';
 import type {
   Acceptance,
   AcceptedCall,
@@ -8,9 +9,10 @@ import type {
   CallState,
   PendingCalls,
 } from '../executor/pending-calls.ts';
-import { renderLost } from '../executor/pending-result.ts';
-import { type CallRecord, handleOf, toCallKey } from '../sessions/calls/call-kind.ts';
+import { renderLost, renderUnbelieved } from '../executor/pending-result.ts';
+import { type CallRecord, handleOf, type PendingRecord, timesOf, toCallKey } from '../sessions/calls/call-kind.ts';
 import type { CallRecords } from '../sessions/calls/call-records.ts';
+import { StoreKeyMissingError } from '../sessions/calls/call-seals.ts';
 import type { PartsWatch } from '../sessions/calls/call-signals.ts';
 import { CallWaiters } from './call-waiters.ts';
 import type { Job, JobEnd, JobQueue } from './job-queue.ts';
@@ -87,7 +89,7 @@ export class PendingService implements PendingCalls {
       // One that nobody has confirmed is accepted again.
       const record = await this.#options.records.describe(key);
       if (record === null) return null;
-      if (record.state !== 'ended') await this.#dispatch(key, record.spec);
+      if (record.state !== 'ended' && record.spec !== null) await this.#dispatch(key, record.spec);
       return this.#toAccepted(key, record);
     };
     return reattach(toCallKey(tenant, handleOfPlace(place))).catch(this.#orNull);
@@ -98,20 +100,19 @@ export class PendingService implements PendingCalls {
    * any more since `over` has resolved. Rejects with the store.
    */
   async lookUp(tenant: string, handle: string, waitMs: number, over?: Promise<void>): Promise<KnownCall | null> {
-    const record = await this.#untilEnded(toCallKey(tenant, handle), waitMs, over);
-    return record === null ? null : { spec: record.spec, state: this.#toState(record, handle) };
+    return this.#toKnown(await this.#untilEnded(toCallKey(tenant, handle), waitMs, over), handle);
   }
 
   /** The same of the call that a batch has accepted in that place, now and without its arguments. */
   async describe(tenant: string, place: CallPlace): Promise<KnownCall | null> {
     const handle = handleOfPlace(place);
-    const record = await this.#options.records.describe(toCallKey(tenant, handle));
-    return record === null ? null : { spec: record.spec, state: this.#toState(record, handle) };
+    return this.#toKnown(await this.#options.records.describe(toCallKey(tenant, handle)), handle);
   }
 
-  /** The same without what it runs by. */
+  /** The same without what it runs by, also where that cannot be told. */
   async stateOf(tenant: string, handle: string, waitMs: number, over?: Promise<void>): Promise<CallState | null> {
-    return (await this.lookUp(tenant, handle, waitMs, over))?.state ?? null;
+    const record = await this.#untilEnded(toCallKey(tenant, handle), waitMs, over);
+    return record === null ? null : this.#toState(record, handle);
   }
 
   /**
@@ -124,6 +125,8 @@ export class PendingService implements PendingCalls {
     const record = await records.cancel(key, how);
     if (record === null) return 'unknown';
     if (record.state !== 'queued') return record.state;
+    // Whoever takes it reads that it was cancelled.
+    if (record.spec === null) return 'running';
     await this.end(key, record.spec);
     const after = await records.find(key);
     return after === null || after.state === 'ended' ? 'cancelled' : 'running';
@@ -143,8 +146,9 @@ export class PendingService implements PendingCalls {
     const keys = await records.ofSession(sessionKey);
     const found = await Promise.all(keys.map(async (key) => ({ key, record: await records.find(key) })));
     return found.flatMap(({ key, record }) => {
+      const spec = record?.spec ?? null;
       const state = record === null ? null : this.#toState(record, handleOf(key));
-      return record === null || state?.kind !== 'pending' ? [] : [{ spec: record.spec, pending: state.pending }];
+      return spec === null || state?.kind !== 'pending' ? [] : [{ spec, pending: state.pending }];
     });
   }
 
@@ -243,9 +247,12 @@ export class PendingService implements PendingCalls {
     const { records, queue, onFailed } = this.#options;
     const record = await records.describe(key);
     if (record === null || record.state === 'ended' || (await this.#endOverdue(key, record))) return;
+    const { spec } = record;
+    // A process that has its key queues it.
+    if (spec === null) return;
     // Whoever takes it decides by the record whether it runs, or is not known to have ended.
-    await queue.offerAgain(this.#toJob(key, record.spec)).catch((error: unknown) => {
-      records.lookSoon(key, record.spec);
+    await queue.offerAgain(this.#toJob(key, spec)).catch((error: unknown) => {
+      records.lookSoon(key, spec);
       onFailed(error);
     });
   }
@@ -264,7 +271,8 @@ export class PendingService implements PendingCalls {
 
   /** Ends a call whose time is over, also where no worker takes it; false: it had not been over. */
   async #endOverdue(key: string, record: CallRecord | null): Promise<boolean> {
-    if (record === null || record.state === 'ended' || this.#options.time() < record.spec.expiresAt) return false;
+    if (record === null || record.state === 'ended' || this.#options.time() < timesOf(record).expiresAt) return false;
+    if (record.spec === null) return false;
     await this.end(key, record.spec);
     return true;
   }
@@ -281,9 +289,19 @@ export class PendingService implements PendingCalls {
       // That nobody waits any more says nothing of its record.
       const found = await Promise.race([over?.then(() => undefined) ?? waited, waited]);
       if (found === undefined) return null;
-      return found === null ? { kind: 'ended', result: renderLost(record.spec) } : this.#toState(found, handle);
+      return found === null
+        ? { kind: 'ended', result: renderLost(record.spec ?? undefined) }
+        : this.#toState(found, handle);
     };
     return { handle, state: this.#toState(record, handle), ended };
+  }
+
+  #toKnown(record: CallRecord | null, handle: string): KnownCall | null {
+    if (record === null) return null;
+    const { spec } = record;
+    if (spec !== null) return { spec, state: this.#toState(record, handle) };
+    if (record.state === 'ended') return null;
+    throw new StoreKeyMissingError('This process lacks the key that a pending call is sealed with.');
   }
 
   #toState(record: CallRecord, handle: string): CallState {
@@ -305,7 +323,7 @@ type Announce = Parameters<PendingCalls['accept']>[1];
 const UNAVAILABLE: Acceptance = { kind: 'unavailable' };
 
 /** The record of a call that has just been made. */
-const toFresh = (spec: CallSpec): CallRecord => ({
+const toFresh = (spec: CallSpec): PendingRecord => ({
   spec,
   state: 'queued',
   begins: 0,
@@ -338,21 +356,25 @@ const inTime = async <Answer>(asked: Promise<Answer>, ms: number): Promise<Answe
   return answer;
 };
 
+/** The result of an end. One that cannot be read says that nobody knows how the call ended; where there is none it was refused. */
+const toReadable = ({ result, spec, begins }: CallRecord): string => {
+  if (result === null) return renderUnbelieved(begins, spec ?? undefined);
+  return readKept(result) === null ? renderLost(spec ?? undefined) : result;
+};
+
 const MODES = { process: { mode: 'memory' }, file: { mode: 'sqlite' }, durable: {} } as const;
 
-const toCallState = (
-  { spec, state, progress, result }: CallRecord,
-  handle: string,
-  durability: CallRecords['durability'],
-): CallState => {
-  if (state === 'ended') return { kind: 'ended', result: result ?? 'null' };
+const toCallState = (record: CallRecord, handle: string, durability: CallRecords['durability']): CallState => {
+  if (record.state === 'ended') return { kind: 'ended', result: toReadable(record) };
+  const { state, progress } = record;
+  const { acceptedAt, expiresAt } = timesOf(record);
   return {
     kind: 'pending',
     pending: {
       call: handle,
       state,
-      since: new Date(spec.acceptedAt).toISOString(),
-      expires_at: new Date(spec.expiresAt).toISOString(),
+      since: new Date(acceptedAt).toISOString(),
+      expires_at: new Date(expiresAt).toISOString(),
       poll_after_ms: POLL_AFTER_MS,
       ...MODES[durability],
       progress,

@@ -10,10 +10,10 @@ import { HeldMemory } from '../memory/held-memory.ts';
 import {
   type CallLease,
   type CallProgress,
-  type CallRecord,
   type CancelRequest,
   type Claim,
   handleOf,
+  type PendingRecord,
   toCallKey,
   weighArguments,
 } from '../sessions/calls/call-kind.ts';
@@ -98,6 +98,8 @@ export const createWorker = (options: WorkerOptions): Worker => {
           return later(AGAIN_AFTER_MS);
         case 'busy':
           return later(claimed.retryAfterMs);
+        case 'key_missing':
+          return later(ELSEWHERE_AFTER_MS);
         case 'held':
           if (claimed.isTakenOver) onTakenOver();
           return runHeld(new HeldCall(claimed.lease, claimed.record, options));
@@ -115,7 +117,7 @@ type Lack = 'tool' | 'memory' | 'keys';
 /** A pending call while this worker holds it. */
 class HeldCall {
   readonly #lease: CallLease;
-  readonly #record: CallRecord;
+  readonly #record: PendingRecord;
   readonly #options: WorkerOptions;
   readonly #gone = new Set<() => void>();
   readonly #forced = new Set<() => void>();
@@ -129,7 +131,7 @@ class HeldCall {
   #timer: NodeJS.Timeout | undefined;
   #unwatch: (() => void) | undefined;
 
-  constructor(lease: CallLease, record: CallRecord, options: WorkerOptions) {
+  constructor(lease: CallLease, record: PendingRecord, options: WorkerOptions) {
     this.#lease = lease;
     this.#record = record;
     this.#options = options;

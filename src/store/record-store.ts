@@ -123,8 +123,11 @@ export const toTtlMs = <State>(
   now: number,
 ): number => {
   if (isEmpty(state)) return 0;
-  return typeof ttlMs === 'number' ? ttlMs : Math.max(0, Math.ceil(ttlMs(state, now)));
+  return typeof ttlMs === 'number' ? ttlMs : Math.max(0, Math.min(MOST_TTL_MS, Math.ceil(ttlMs(state, now))));
 };
+
+// Ten years: what a damaged record says may be too large a number for a store.
+const MOST_TTL_MS = 315_360_000_000;
 
 export const NO_FIELDS: Fields = new Map();
 

@@ -68,11 +68,11 @@ class RedisRecords<State, Saved> implements Records<State> {
   }
 
   async #readAll(key: string): Promise<Fields> {
-    return toFields(Texts.parse(await this.#sender.ask('HGETALL', this.#toKeys(key)[0])));
+    return toFields(Texts.parse(await this.#ask('HGETALL', this.#toKeys(key)[0])));
   }
 
   async #readSome(key: string, names: readonly string[]): Promise<Fields> {
-    const texts = TextsOrNull.parse(await this.#sender.ask('HMGET', this.#toKeys(key)[0], ...names));
+    const texts = TextsOrNull.parse(await this.#ask('HMGET', this.#toKeys(key)[0], ...names));
     const fields = new Map<string, string>();
     for (const [at, text] of texts.entries()) if (text !== null) fields.set(names[at] ?? '', text);
     return fields;
@@ -80,13 +80,23 @@ class RedisRecords<State, Saved> implements Records<State> {
 
   async list(key: string, count: number): Promise<readonly ListElement[]> {
     const words = ['LRANGE', this.#toKeys(key)[1], String(-count), '-1'] as const;
-    const texts = count === 0 ? [] : Texts.parse(await this.#sender.ask(...words));
+    const texts = count === 0 ? [] : Texts.parse(await this.#ask(...words));
     return texts.map((text) => ({ bytes: text.length, toText: () => text }));
   }
 
   async delete(key: string): Promise<void> {
     await this.#sender.ask('DEL', ...this.#toKeys(key));
     this.#known.peek(key)?.deleted();
+  }
+
+  /** A key of another type is no record, and has nothing in it. */
+  async #ask(command: string, ...words: string[]): Promise<unknown> {
+    try {
+      return await this.#sender.ask(command, ...words);
+    } catch (error) {
+      if (error instanceof Error && error.message.startsWith('WRONGTYPE')) return [];
+      throw error;
+    }
   }
 
   // The whole key is the hash tag: a record is one cluster slot, and a tenant is many.

@@ -26,15 +26,30 @@ local function in_chunks(command, key, first, last)
   for i = first, last, CHUNK do redis.call(command, key, unpack(ARGV, i, math.min(i + CHUNK - 1, last))) end
 end
 
+-- The version and the turn of a record. A key of another type is no record: it is taken away before it is written.
+local function read(key, is_written)
+  local saved = redis.pcall('HMGET', key, 'v', 'x')
+  if not saved.err then return saved end
+  if not string.find(saved.err, '^WRONGTYPE') then error(saved) end
+  if is_written then redis.call('DEL', key) end
+  return {}
+end
+
+local function append(list, first, last)
+  if pcall(in_chunks, 'RPUSH', list, first, last) then return end
+  redis.call('DEL', list)
+  in_chunks('RPUSH', list, first, last)
+end
+
 local function swap(key, list, at, ttl, set, gone, keep, added, exclusive)
-  local saved = redis.call('HMGET', key, 'v', 'x')
+  local saved = read(key, ARGV[at] == '' and ARGV[at + 1] ~= '')
   local version, next_version = saved[1] or '', ARGV[at + 1]
   local is_closed = saved[2] and is_of_another(saved[2])
   if version ~= ARGV[at] or (is_closed and next_version ~= '') then
     if exclusive > 0 and version ~= '' and not is_closed then
       redis.call('HSET', key, 'x', string.format('%d %s', NOW + exclusive, WRITER))
     end
-    return { redis.call('HGETALL', key), is_closed and 1 or 0 }
+    return { version == '' and {} or redis.call('HGETALL', key), is_closed and 1 or 0 }
   end
   if ttl == '0' then
     redis.call('DEL', key, list)
@@ -55,7 +70,7 @@ local function swap(key, list, at, ttl, set, gone, keep, added, exclusive)
   if version == '' then redis.call('DEL', list) end
   redis.call('PEXPIRE', key, ttl)
   if added == 0 then return 1 end
-  in_chunks('RPUSH', list, first_element, first_element + added - 1)
+  append(list, first_element, first_element + added - 1)
   redis.call('LTRIM', list, -keep, -1)
   redis.call('PEXPIRE', list, ttl)
   return 1

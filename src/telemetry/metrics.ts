@@ -2,6 +2,7 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { KeyUse } from '../executor/call-observer.ts';
 import { EVICTION_REASONS, type StoreUse } from '../memory/bounded-store.ts';
 import type { StoreName } from '../memory/store-memory.ts';
+import { UNOPENED } from '../store/seals.ts';
 import { createJobMetrics } from './job-metrics.ts';
 import { createOverloadMetrics, createProcessMetrics } from './overload-metrics.ts';
 import { createDefinitions, type Define } from './tally.ts';
@@ -109,7 +110,6 @@ const KEY_USES = [
 /** Metrics of what is remembered from one batch to the next: where, and what it refuses or answers again. */
 const createSessionMetrics = (define: Define) => {
   const { counter, gauge } = define;
-  const bytes = (name: string, help: string) => gauge(`session_store_${name}_bytes`, help);
   return {
     pendingErrors: define.count(
       'pending_errors_total',
@@ -152,6 +152,15 @@ const createSessionMetrics = (define: Define) => {
       'session_store_conflicts_total',
       'Updates that were decided again because another replica had changed the record.',
     ),
+    ...createStoreSpaceMetrics(define),
+    watchStore: createStoreWatch(define),
+  };
+};
+
+/** Metrics of what a store holds: how full it is, and what was not written or not acted on. */
+const createStoreSpaceMetrics = ({ counter, countBy, gauge }: Define) => {
+  const bytes = (name: string, help: string) => gauge(`session_store_${name}_bytes`, help);
+  return {
     storeMemoryUsed: bytes(
       'memory_used',
       'What the store uses: memory of Redis, of a cluster on its fullest node, or space of the file.',
@@ -165,7 +174,12 @@ const createSessionMetrics = (define: Define) => {
       'Times that something (journals, results, pending_results, arguments, deliveries) was not stored because the store was nearly full, or its tenant kept its part of it.',
       ['kind', 'limit'],
     ),
-    watchStore: createStoreWatch(define),
+    storeUnopened: countBy(
+      'session_store_unopened_total',
+      'Pending calls and webhook messages in the store that were not acted on: their key is missing, they are not sealed, not authentic or damaged.',
+      'problem',
+      UNOPENED,
+    ),
   };
 };
 

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Sealing, UnopenedReason } from '../store/seals.ts';
 import {
   type Keepable,
   type SpaceObserver,
@@ -91,3 +92,19 @@ export const createSpaceObserver = ({ metrics, log, now }: ObserverOptions): Spa
     },
   };
 };
+
+/** Counts what is found in the store and must not be acted on, and writes one line per ten seconds, kind and reason. */
+export const createUnopenedObserver = ({ metrics, log, now }: ObserverOptions): Sealing['onUnopened'] => {
+  const tell = createStories(now);
+  return (kind, problem) => {
+    metrics.storeUnopened[problem].count += 1;
+    tell(`${kind} ${problem}`, () => log.error({ kind, problem }, UNOPENED_TEXT[problem]));
+  };
+};
+
+const UNOPENED_TEXT = {
+  key_missing: 'record left alone: STORE_KEYS lacks the key that it is sealed with',
+  not_sealed: 'record not acted on: it is not sealed, and STORE_SEALED is required',
+  not_authentic: 'record not acted on: its seal does not fit',
+  damaged: 'record not acted on: it cannot be read',
+} as const satisfies Record<UnopenedReason, string>;

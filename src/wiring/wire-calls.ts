@@ -7,6 +7,7 @@ import { createLiveCalls, type PendingLimits } from '../sessions/calls/live-call
 import type { RedisClient, RedisSubscription } from '../sessions/redis-client.ts';
 import type { StoreSpace } from '../sessions/store-space.ts';
 import type { RecordStore } from '../store/record-store.ts';
+import type { Sealing } from '../store/seals.ts';
 
 type OnReturn = CallRecordsOptions['onReturn'];
 
@@ -32,6 +33,7 @@ export const openEmbeddedCalls = (
     readonly budget: ByteBudget;
     readonly now: () => number;
     readonly onReturn: OnReturn;
+    readonly sealing: Sealing;
   },
 ): Promise<CallRecords> => {
   const limits = toPendingLimits(config);
@@ -61,6 +63,7 @@ export const openSharedCalls = async (
     readonly store: RecordStore;
     readonly space: StoreSpace;
     readonly onReturn: OnReturn;
+    readonly sealing: Sealing;
   },
 ): Promise<CallRecords> => {
   const { createRedisLiveCalls } = await import('../jobs/redis-live-calls.ts');

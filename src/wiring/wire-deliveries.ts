@@ -1,5 +1,6 @@
 import type { StoreSpace } from '../sessions/store-space.ts';
 import type { RecordStore } from '../store/record-store.ts';
+import type { Sealing } from '../store/seals.ts';
 import type { Delivery, DeliveryStore } from '../webhooks/delivery-store.ts';
 
 type OnEvicted = (delivery: Delivery) => void;
@@ -19,12 +20,13 @@ export const openSharedDeliveries = async (options: {
   /** The name of this process's queues. */
   readonly queue: string;
   readonly space: StoreSpace;
+  readonly sealing: Sealing;
   readonly memory: RecordStore;
   readonly onEvicted: OnEvicted;
 }): Promise<DeliveryStore> => {
-  const { store, queue, space, ...rest } = options;
+  const { store, queue, space, sealing, ...rest } = options;
   const { createRecordDeliveries } = await import('../sessions/deliveries/record-deliveries.ts');
   const { createFallbackDeliveries } = await import('../sessions/deliveries/fallback-deliveries.ts');
-  const primary = createRecordDeliveries({ store, queue, survives: 'process', space });
+  const primary = createRecordDeliveries({ store, queue, survives: 'process', space, sealing });
   return createFallbackDeliveries({ primary, ...rest });
 };

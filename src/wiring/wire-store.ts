@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { RateLimitsOptions } from '../auth/rate-limits.ts';
 import type { Config } from '../config/settings/config.ts';
 import { type StoreChoice, toStoreChoice } from '../config/settings/store-choice.ts';
+import { parseStoreKeys } from '../config/settings/store-keys.ts';
 import type { BudgetMode } from '../contract/tool-result.ts';
 import { createUnpackRound } from '../executor/journal/round-journal.ts';
 import type { KeyedStore } from '../executor/keyed-store.ts';
@@ -24,12 +25,13 @@ import type { guardRecordStore } from '../store/guarded-record-store.ts';
 import { KEY_PREFIX } from '../store/key-prefix.ts';
 import { createMemoryRecordStore, type MemoryRecordStore } from '../store/memory-record-store.ts';
 import type { RecordStore } from '../store/record-store.ts';
+import { createSeals, NO_SEALING, type Sealing } from '../store/seals.ts';
 import { withoutSqliteWarning } from '../store/sqlite-warning.ts';
 import type { StoreAvailability, StoreWatcher } from '../store/store-availability.ts';
 import type { SpaceObserver, StoreFill, StoreObserver } from '../store/store-observer.ts';
 import { describeCauses } from '../telemetry/describe-error.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { createSpaceObserver, createStoreObserver } from '../telemetry/store-observers.ts';
+import { createSpaceObserver, createStoreObserver, createUnopenedObserver } from '../telemetry/store-observers.ts';
 import type { PageTokenStore, PageTokens } from '../tools/page-tokens.ts';
 import type { Delivery, DeliveryStore } from '../webhooks/delivery-store.ts';
 import { openEmbeddedCalls, openSharedCalls } from './wire-calls.ts';
@@ -86,16 +88,26 @@ type Backend = Pick<WiredStore, 'kind' | 'rates' | 'openCallRecords' | 'close'> 
   /** null: the records are in this process. */
   readonly outage: Outage | null;
   readonly space: StoreSpace;
+  readonly sealing: Sealing;
   /** The name of this process's queues of messages. */
   readonly queue: string;
 };
 
-type BackendParts = StoreParts & { readonly observer: StoreObserver; readonly spaceObserver: SpaceObserver };
+type BackendParts = StoreParts & {
+  readonly observer: StoreObserver;
+  readonly spaceObserver: SpaceObserver;
+  readonly sealing: Sealing;
+};
 
 /** The stores the settings ask for: in Redis or a file, or in this process's memory. */
 export const wireStore = async (config: Config, parts: StoreParts): Promise<WiredStore> => {
   // Also without Redis: the metrics of a store are there from the start.
-  const observed = { ...parts, observer: createStoreObserver(parts), spaceObserver: createSpaceObserver(parts) };
+  const observed = {
+    ...parts,
+    observer: createStoreObserver(parts),
+    spaceObserver: createSpaceObserver(parts),
+    sealing: createSealing(config, parts),
+  };
   const choice = toStoreChoice(config);
   if (config.REDIS_URL !== undefined)
     return openStores(config, await openRedis(config.REDIS_URL, config, observed), parts);
@@ -103,8 +115,19 @@ export const wireStore = async (config: Config, parts: StoreParts): Promise<Wire
   return openStores(config, backend, parts);
 };
 
+const createSealing = (config: Config, parts: StoreParts): Sealing => {
+  const keys = parseStoreKeys(config.STORE_KEYS);
+  // The settings were refused where they have a mistake.
+  const seals = createSeals('mistake' in keys ? [] : keys, config.STORE_SEALED ?? 'required');
+  if (config.REDIS_URL !== undefined && !seals.isSealing)
+    parts.log.warn(
+      'STORE_KEYS is not set: whoever writes to Redis runs tools as any tenant, and whoever reads it reads the arguments of pending calls',
+    );
+  return { seals, onUnopened: createUnopenedObserver(parts) };
+};
+
 const openStores = async (config: Config, backend: Backend, parts: StoreParts): Promise<WiredStore> => {
-  const { kind, records, outage, space, queue, ...rest } = backend;
+  const { kind, records, outage, space, sealing, queue, ...rest } = backend;
   const { memory, now, redactor } = parts;
   const time = records.now;
   const settings = toSessionSettings(config);
@@ -135,7 +158,7 @@ const openStores = async (config: Config, backend: Backend, parts: StoreParts): 
       pageTokens,
     ),
     keys: createRecordKeyedStore({
-      ...{ store: records, space },
+      ...{ store: records, space, toNames: sealing.seals.toNames },
       ...(outage === null ? inMemory : { durability: 'durable' }),
     }),
     requests: createRequestSessionStore({ settings, now }),
@@ -146,7 +169,7 @@ const openStores = async (config: Config, backend: Backend, parts: StoreParts): 
       if (outage === null) return openEmbeddedDeliveries(records, onEvicted);
       // Its own: what sessions of an outage leave in memory is forgotten when the store is back, messages are not.
       const ofOutage = createMemoryRecordStore({ memory, now: time });
-      return openSharedDeliveries({ store: records, queue, space, memory: ofOutage, onEvicted });
+      return openSharedDeliveries({ store: records, queue, space, sealing, memory: ofOutage, onEvicted });
     },
   };
 };
@@ -180,10 +203,11 @@ const openMemory = (config: Config, { memory, now }: StoreParts): Backend => {
   const records = createMemoryRecordStore({ memory, now: timeOfProcess });
   return {
     ...{ kind: 'memory', records, outage: null, space: UNLIMITED_SPACE, queue: LOCAL_QUEUE, rates: null },
+    sealing: NO_SEALING,
     openCallRecords: (budget) =>
       openEmbeddedCalls(config, {
         ...{ durability: 'process', store: records, budget, now, keys: [] },
-        onReturn: () => undefined,
+        ...{ onReturn: () => undefined, sealing: NO_SEALING },
       }),
     close: async () => undefined,
   };
@@ -223,7 +247,7 @@ const openRedis = async (url: string, config: Config, parts: BackendParts): Prom
   const { createRedisRecordStore } = await import('../store/redis-record-store.ts');
   const { createRedisLook } = await import('../sessions/redis-space.ts');
   const { refuseFormerReplicas } = await import('../sessions/former-replicas.ts');
-  const { memory, metrics, observer } = parts;
+  const { memory, metrics, observer, sealing } = parts;
   const address = { url, sentinelPassword: config.REDIS_SENTINEL_PASSWORD };
   const client = createRedisClient(address);
   client.onError((error) => observer.operationFailed('connect', error));
@@ -248,11 +272,12 @@ const openRedis = async (url: string, config: Config, parts: BackendParts): Prom
     ...client,
     callPatiently: async (...words) => ask('pending', 'long', () => client.callPatiently(...words)),
   };
-  const calls = await openSharedCalls(config, { client: guarded, subscription, store: records, space, onReturn });
+  const shared = { client: guarded, subscription, store: records, space, onReturn, sealing };
+  const calls = await openSharedCalls(config, shared);
   client.connect();
   await refuseFormerReplicas(client);
   return {
-    ...{ kind: 'redis', records, outage, space, queue: randomUUID() },
+    ...{ kind: 'redis', records, outage, space, sealing, queue: randomUUID() },
     rates: {
       keyPrefix: `${KEY_PREFIX}:rate`,
       call: async (...words) => ask('rate', 'short', () => client.call(...words)),
@@ -272,7 +297,7 @@ const openSqlite = async (
   config: Config,
   parts: BackendParts,
 ): Promise<Backend> => {
-  const { memory, now, log } = parts;
+  const { memory, now, log, sealing } = parts;
   const { waitForSqliteRecordStore } = await withoutSqliteWarning(() => import('../store/sqlite-record-store.ts'));
   const { serveCopies } = await import('../store/sqlite-copies.ts');
   const watchers: ((error: unknown) => void)[] = [];
@@ -292,10 +317,10 @@ const openSqlite = async (
   const space = openSpace(records, async () => store.look(), parts);
   space.look();
   return {
-    ...{ kind: 'sqlite', records, outage, space, queue: LOCAL_QUEUE, rates: null },
+    ...{ kind: 'sqlite', records, outage, space, sealing, queue: LOCAL_QUEUE, rates: null },
     openCallRecords: async (budget) => {
       const { callKind } = await import('../sessions/calls/call-kind.ts');
-      const kept = { durability: 'file', store: records, space, keys: store.keys(callKind.name) } as const;
+      const kept = { durability: 'file', store: records, space, keys: store.keys(callKind.name), sealing } as const;
       return openEmbeddedCalls(config, { ...kept, budget, now, onReturn: outage.availability.onRecovered });
     },
     close: async () => {

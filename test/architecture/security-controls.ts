@@ -300,6 +300,10 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
       'test/contract/hostile-redis-data.system.test.ts: a field of which nothing can be made says nothing, and no field at all ends a batch',
       'test/contract/idempotency-replicas.test.ts: a stored result that is %s is no bug of ours, and its call is unknown and does not run again',
     ],
+    'With STORE_KEYS a call or a message that something else wrote into Redis or a file of SQLite is not acted on.': [
+      'test/sessions/calls/sealed-calls.test.ts: a call $title where its record is $change',
+      'test/webhooks/sealed-deliveries.test.ts: a message that was %s is not sent, and is counted',
+    ],
     'The TypeScript client bounds answers, follows no redirect and repeats its key in no error.': [
       'test/clients/typescript/hostile-server.system.test.ts: a body without an end under %i is read no further than the limit',
       'test/clients/typescript/hostile-server.system.test.ts: a redirect by %i to another host is not followed, nor is the key',

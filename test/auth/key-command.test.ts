@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { runKey } from '#src/cli/key-command.ts';
 import { WrongUse } from '#src/cli/terminal.ts';
+import { loadConfig } from '#src/config/settings/config.ts';
 import { postAs } from '#test/auth/access-client.ts';
 import { runInProcess } from '#test/cli/run-in-process.ts';
 import { cleanEnvironment, ROOT } from '#test/support/start-process.ts';
@@ -43,6 +44,15 @@ test('a key is shown once, with the line that the service is given', async () =>
   expect(line).toBe(`acme=${hash('sha256', key)} ${attributes}`);
   expect(stderr).not.toContain(key);
   expect((await makeKey(['--tenant', 'acme'])).stdout).not.toContain(key);
+});
+
+test('a key of the store is an entry that the service takes, alone on stdout, and what to do with it', async () => {
+  const { code, stdout, stderr } = await makeKey(['--store']);
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^[0-9a-f]{8}:[A-Za-z0-9+/]{43}=\n$/)]);
+  expect(stderr).toContain('STORE_KEYS');
+  expect(stderr).not.toContain(stdout.trim().slice(9));
+  const { config, ...rest } = loadConfig({ STORE_KEYS: stdout.trim() });
+  expect([config.STORE_KEYS, rest]).toEqual([[stdout.trim()], {}]);
 });
 
 test('a line is added to a file, which a service that runs follows', async () => {
@@ -105,6 +115,11 @@ test.for([
   ],
   ['a blank in tools', { tenant: 'a', tools: 'x may=call' }, '--tools must not contain spaces.'],
   ['a file without a name', { tenant: 'a', file: '' }, '--file must name a file.'],
+  [
+    'a tenant of a key of the store',
+    { tenant: 'a', store: true },
+    '--store makes a key of the store, which has no tenant and no permissions: leave out the other options.',
+  ],
 ] as const)('%s is said to be wrong', ([, words, wrong]) => {
   const fail = (): never => expect.fail('Nothing is written.');
   const terminal = { write: fail, writeError: fail, columns: 80, colors: 'off' } as const;

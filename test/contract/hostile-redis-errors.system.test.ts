@@ -151,14 +151,14 @@ test.each(REFUSALS)(
   },
 );
 
-test('WRONGTYPE: a key that is no record is an error of that session alone, which is counted here', async () => {
+test('WRONGTYPE: a key that is no record is none, and its session begins anew', async () => {
   const lab = await startOutageService();
   await lab.served(SESSION);
   const key = await keyOf(lab);
   await lab.direct.del(key);
   await lab.direct.set(key, 'x');
-  expect(await lab.fail(SESSION)).toMatchObject({ retry: { mode: 'local' } });
-  expect(Object.keys(await lab.errors())).toContain('wrongtype');
+  expect(await lab.fail(SESSION)).toMatchObject({ retry: { mode: 'redis', used: 0 } });
+  expect(Object.keys(await lab.errors())).not.toContain('wrongtype');
   expect(await lab.readiness()).toMatchObject({ status: 200, body: { status: 'ready' } });
   expect(await lab.served('another')).toMatchObject({ retry: { mode: 'redis' } });
   await lab.direct.del(key);

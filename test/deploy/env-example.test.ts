@@ -47,6 +47,8 @@ test('the settings that operators rely on are there, once each, with their defau
     STORE: 'sqlite:recourse.db',
     REDIS_URL: 'redis://127.0.0.1:6379',
     REDIS_SENTINEL_PASSWORD: '',
+    STORE_KEYS: '',
+    STORE_SEALED: 'required',
     WORKSPACE_DIR: '',
     TOOLS_DIR: '',
     TOOLS_ENV: '',

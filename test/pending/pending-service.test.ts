@@ -14,6 +14,7 @@ import {
   SURE,
   take,
 } from '#test/support/call-records-under-test.ts';
+import { toResult } from '#test/support/keyed-stores-under-test.ts';
 import { useRedis } from '#test/support/session-stores-under-test.ts';
 import { timeLimit } from '#test/support/time-limit.ts';
 
@@ -144,9 +145,10 @@ test('what was just accepted is told without being read again, and what an earli
     },
   });
   expect(reads).toBe(0);
-  await records.commit((await take(records, key)).lease, '{"value":1}', SURE);
+  const result = toResult(0, 1);
+  await records.commit((await take(records, key)).lease, result, SURE);
   expect(await service.accept(spec, watchedByNobody, 60_000)).toMatchObject({
-    call: { handle, state: { kind: 'ended', result: '{"value":1}' } },
+    call: { handle, state: { kind: 'ended', result } },
   });
 });
 

@@ -72,6 +72,12 @@ test("Sentinel's passwords are registered, also one with a comma, its hosts and 
   expect(redactedOf(environment, [...texts, 'mymaster'])).toEqual(['hush,hush1%2F', 'hush,hush1/', 'sentinelhush']);
 });
 
+test('keys of the store are registered, their ids are not', () => {
+  const [one, two] = [1, 2].map((fill) => Buffer.alloc(32, fill).toString('base64'));
+  const environment = { STORE_KEYS: `first-id:${one},second-id:${two}`, SECRETS_ENV: 'OTHER' };
+  expect(redactedOf(environment, [String(one), String(two), 'first-id', 'second-id'])).toEqual([one, two]);
+});
+
 test('headers for a collector of traces are registered, without their scheme, too', () => {
   const environment = { OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20abcdefgh-one,x-team=value%3Dtwo' };
   expect(redactedOf(environment, ['abcdefgh-one', 'value=two', 'authorization'])).toEqual([

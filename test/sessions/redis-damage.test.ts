@@ -57,9 +57,16 @@ test('a session without its birth begins another life', async () => {
   expect((await session.begin(['x 1'])).decisions).toEqual(['free']);
 });
 
-test('a journal of another type is an error, for the fall-back to deal with', async () => {
-  const session = createCallSession(createRedisUnderTest(redis(), SETTINGS));
-  const round = await session.begin(['x 1']);
+test('a session and a journal of another type are none, and begin anew', async () => {
+  const session = createCallSession(createRedisUnderTest(redis(), SETTINGS), TOOLS);
+  await (await session.begin(['x 1'])).end(['fails'], [{ tool: null, json: '{"n":1}' }]);
+  await redis().del(toRedisKey(session.key), toJournalKey(session.key));
+  await redis().set(toRedisKey(session.key), 'text');
   await redis().set(toJournalKey(session.key), 'text');
-  await expect(round.end(['fails'], [{ tool: null, json: '{"n":1}' }])).rejects.toThrow('WRONGTYPE');
+  // Another process, which knows nothing of it.
+  const other = createCallSession(createRedisUnderTest(redis(), SETTINGS), TOOLS, session.key);
+  expect((await other.read()).journal).toEqual([]);
+  await (await other.begin(['x 1'])).end(['fails'], [{ tool: null, json: '{"n":2}' }]);
+  await (await session.begin(['x 2'])).end(['fails'], [{ tool: null, json: '{"n":3}' }]);
+  expect((await other.read()).journal).toEqual([expect.stringMatching(/^{"n":2,/), expect.stringMatching(/^{"n":3,/)]);
 });

@@ -244,12 +244,6 @@ test('a server that has lost the scripts gets them again, at either step, and no
   expect(retry.budgetOf('x')).toMatchObject({ failures: 1, used: 0, remaining: 1 });
 });
 
-test('a key of another type is an error, for the fall-back to deal with', async () => {
-  const session = create();
-  await redis.set(toRedisKey(session.key), 'text');
-  await expect(session.begin(['x'])).rejects.toThrow('WRONGTYPE');
-});
-
 test('one of four clients at once takes each retry, and none is taken twice', async () => {
   const clients = await Promise.all(Array.from({ length: 4 }, () => connectToRedis(server.url)));
   const settings = { ...ROOMY, sessionRetries: 200 };

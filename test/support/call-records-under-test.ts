@@ -12,6 +12,7 @@ import type { RedisClient, RedisSubscription } from '#src/sessions/redis-client.
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 import type { RecordStore } from '#src/store/record-store.ts';
 import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
+import type { Sealing } from '#src/store/seals.ts';
 import { createSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
 import { roomyMemory } from './roomy-memory.ts';
 import { createManualClock, toRedisClient } from './session-stores-under-test.ts';
@@ -49,13 +50,16 @@ export const openEmbeddedCalls = (
     keys = [],
     budget = createByteBudget({ limitBytes: 64_000_000 }),
     onReturn = () => undefined,
+    ...rest
   }: CallRecordsTerms & {
+    readonly sealing?: Sealing;
     readonly keys?: readonly string[];
     readonly budget?: ByteBudget;
   } = {},
 ): Promise<CallRecords> => {
   const limits = { ...ROOMY_LIMITS, ...some };
   const options = {
+    ...rest,
     ...({ store, durability: 'process', holdsArguments: true, makingPauseMs: 1, onReturn } as const),
     ...{ signals: createLocalSignals(), live: createLiveCalls({ limits, budget, now }), ofSession: limits.ofSession },
   };
@@ -114,7 +118,7 @@ export const subscribeTo = async (redis: Redis | Cluster): Promise<Pick<RedisSub
 };
 
 type RedisRecordsOptions = CallRecordsTerms &
-  Partial<Pick<CallRecordsOptions, 'maxResultBytes' | 'space'>> & {
+  Partial<Pick<CallRecordsOptions, 'maxResultBytes' | 'space' | 'sealing'>> & {
     readonly subscription?: Pick<RedisSubscription, 'subscribe'>;
     /** How far the time of the records is ahead of the server's. */
     readonly skewMs?: () => number;

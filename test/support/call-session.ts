@@ -90,13 +90,17 @@ const toReport = (admission: Admission, calls: readonly ReturnType<typeof toCall
   return { outcomes, calls: settled };
 };
 
-/** A new session. Tools are `read`, have 50 retries and no limit unless told otherwise. */
+const toFreshKey = (): string => {
+  sessions += 1;
+  return `tenant:${run}calls${sessions}`;
+};
+
+/** A new session, or that of a key. Tools are `read`, have 50 retries and no limit unless told otherwise. */
 export const createCallSession = (
   { store }: Pick<StoreUnderTest, 'store'>,
   tools: Readonly<Record<string, Partial<AskedTool>>> = {},
+  key = toFreshKey(),
 ): CallSession => {
-  sessions += 1;
-  const key = `tenant:${run}calls${sessions}`;
   const toTool = (name: string): AskedTool => ({
     name,
     retries: 50,

@@ -84,6 +84,14 @@ const RULES: readonly Rule[] = [
   },
   { setting: 'STORE', reads: ['STORE', 'REDIS_URL'], toProblem: toStoreProblem },
   {
+    setting: 'STORE_SEALED',
+    reads: ['STORE_SEALED', 'STORE_KEYS'],
+    toProblem: ({ STORE_SEALED, STORE_KEYS }) =>
+      STORE_SEALED === undefined || STORE_KEYS.length > 0
+        ? null
+        : `is ${STORE_SEALED}, and STORE_KEYS is not set: make a key with recourse key --store, or unset STORE_SEALED`,
+  },
+  {
     setting: 'FETCH_ALLOW_ADDRESSES',
     reads: ['FETCH_ALLOW_ADDRESSES'],
     toProblem: ({ FETCH_ALLOW_ADDRESSES }) =>

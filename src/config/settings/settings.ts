@@ -3,6 +3,7 @@ import { isSentinelUrl, parseSentinelUrl, splitRedisUrl } from '../../sessions/r
 import { flag, list, listOf, MAX_TIMER_MS, oneOf, optionalWhole, whole } from '../../toolkit-api/setting-kinds.ts';
 import { ACCESS_SETTINGS } from './access-settings.ts';
 import { parseStore, STORE_RULE } from './store-choice.ts';
+import { parseStoreKeys } from './store-keys.ts';
 import { TOOL_SETTINGS } from './tool-settings.ts';
 import { WORKER_SETTINGS } from './worker-settings.ts';
 
@@ -44,6 +45,19 @@ export const SETTINGS = {
     .string()
     .optional()
     .describe('Password of the Sentinels; the credentials in REDIS_URL are for the servers behind them.'),
+  STORE_KEYS: list
+    .superRefine((entries, context) => {
+      const keys = parseStoreKeys(entries);
+      if ('mistake' in keys) context.addIssue({ code: 'custom', message: keys.mistake });
+    })
+    .describe(
+      'Comma-separated keys, each `id:base64` with 32 random bytes, that seal pending calls and webhook messages in Redis or SQLite: the first seals, all open. `recourse key --store` creates one. Secret; docs/security.md#keys-of-the-store.',
+    ),
+  STORE_SEALED: oneOf(['optional', 'required'])
+    .optional()
+    .describe(
+      'Whether a pending call or a message that is not sealed is acted on: `optional` while STORE_KEYS is rolled out for the first time, else `required`. Unset: `required` if STORE_KEYS is set.',
+    ),
   WORKSPACE_DIR: z
     .string()
     .optional()

@@ -3,6 +3,7 @@ import { CallSpec, type PendingLimit } from '../../executor/pending-calls.ts';
 import { SMALL_TEXT, weighJson } from '../../json/weigh-json.ts';
 import { textBytes } from '../../memory/bounded-store.ts';
 import type { Fields, Kind } from '../../store/record-store.ts';
+import { isSealed } from '../../store/seals.ts';
 import { parseObject } from '../keyed/keyed-results.ts';
 import { NO_LIST, toChanges, toOwnFields } from '../record-fields.ts';
 
@@ -49,47 +50,80 @@ const Head = z.object({
   /** It ended without anybody knowing how. */
   unknown: z.boolean(),
   createdAt: z.number(),
+  /** What no other record of its key has, where its spec is sealed; else ''. */
+  creation: z.string().default(''),
   /** How long the record of a call that does not end lives. */
   lifeMs: z.number(),
   /** 0 before the end. */
   endedAt: z.number(),
 });
 
+/** What a call runs by as it is kept: with the arguments until the call has ended, or sealed. */
+export type KeptSpec = CallSpec | { readonly sealed: string; readonly sealedArguments: string };
+
 export type Call = z.infer<typeof Head> & {
-  /** With the arguments, until the call has ended. null: it cannot be believed, or was not fetched. */
-  spec: CallSpec | null;
+  /** null: it cannot be read, or was not fetched. */
+  spec: KeptSpec | null;
   progress: CallProgress | null;
-  /** JSON text; null before the end. */
+  /** JSON text; null before the end, and where it ended because nobody may act on it. */
   result: string | null;
 };
 
 /** A pending call as it is stored; null: there is none. */
 export type StoredCall = { call: Call | null };
 
+type CallFacts = Readonly<Pick<Call, 'begins' | 'cancel' | 'lackedSince' | 'progress' | 'result'>>;
+
+/** What is told of a call that has not ended. */
+export type PendingRecord = CallFacts & { readonly state: 'queued' | 'running'; readonly spec: CallSpec };
+
+/** What is told of one that is sealed with a key which this process lacks: where it stands, for that is not sealed. */
+export type SealedRecord = CallFacts & {
+  readonly state: 'queued' | 'running';
+  readonly spec: null;
+  readonly acceptedAt: number;
+  readonly expiresAt: number;
+};
+
+/** What is told of one that has ended. `spec`: null where it does not open. */
+type EndedRecord = CallFacts & { readonly state: 'ended'; readonly spec: CallSpec | null };
+
 /** What is told of a pending call. */
-export type CallRecord = Readonly<
-  Pick<Call, 'state' | 'begins' | 'cancel' | 'lackedSince' | 'progress' | 'result'> & { spec: CallSpec }
->;
+export type CallRecord = PendingRecord | SealedRecord | EndedRecord;
 
 /** What somebody asked of a call. */
 export type CancelRequest = CallRecord['cancel'];
 
-/** null where there is none, or none that can be believed. */
-export const toCallRecord = ({ call }: StoredCall): CallRecord | null => {
-  if (call === null || call.spec === null) return null;
-  const { spec, state, begins, cancel, lackedSince, progress, result } = call;
-  return { spec, state, begins, cancel, lackedSince, progress, result };
+/** `spec`: as it was opened; null: it does not open. */
+export const toCallRecord = (call: Call, spec: CallSpec | null): CallRecord => {
+  const { state, begins, cancel, lackedSince, progress, result, createdAt, lifeMs } = call;
+  const facts = { begins, cancel, lackedSince, progress, result };
+  if (state === 'ended') return { ...facts, state, spec };
+  if (spec !== null) return { ...facts, state, spec };
+  return { ...facts, state, spec, acceptedAt: createdAt, expiresAt: createdAt + lifeMs - RESULT_TTL_MS };
 };
 
+/** When a call that has not ended was accepted, and when its time is over. */
+export const timesOf = (record: PendingRecord | SealedRecord): Pick<CallSpec, 'acceptedAt' | 'expiresAt'> =>
+  record.spec ?? record;
+
 /** A call that a worker holds: only under this number may it write. */
-export type CallLease = { readonly key: string; readonly fence: number };
+export type CallLease = {
+  readonly key: string;
+  readonly fence: number;
+  /** Of the record. */
+  readonly spec: CallSpec;
+  readonly creation: string;
+};
 
 export type Claim =
   /** `isTakenOver`: another worker held it, and let its lease lapse. */
-  | { readonly kind: 'held'; readonly lease: CallLease; readonly record: CallRecord; readonly isTakenOver: boolean }
+  | { readonly kind: 'held'; readonly lease: CallLease; readonly record: PendingRecord; readonly isTakenOver: boolean }
   /** Another worker holds it, for so long if it dies now. */
   | { readonly kind: 'busy'; readonly retryAfterMs: number }
   | { readonly kind: 'ended' }
+  /** This process lacks the key that it is sealed with; another one may have it. */
+  | { readonly kind: 'key_missing' }
   /** Nothing is known of it: it has expired, or the store has lost it. */
   | { readonly kind: 'gone' };
 
@@ -104,8 +138,15 @@ export type Creation =
 /** `late`: after its worker may have lost the call. `unknown`: the result says that nobody knows how the call ended. */
 export type CommitKind = { readonly late: boolean; readonly unknown: boolean };
 
+/** What the worker gets that has just taken the call. */
+export const toHeld = (key: string, call: Call, spec: CallSpec, isTakenOver: boolean): Claim => {
+  const { fence, creation, begins, cancel, lackedSince, progress, result } = call;
+  const record: PendingRecord = { spec, state: 'queued', begins, cancel, lackedSince, progress, result };
+  return { kind: 'held', lease: { key, fence, spec, creation }, record, isTakenOver };
+};
+
 /** A lease that has run out is no obstacle while no other worker has taken the call. */
-export const findHeld = ({ call }: StoredCall, { fence }: CallLease): Call | null =>
+export const findHeld = ({ call }: StoredCall, { fence }: Pick<CallLease, 'fence'>): Call | null =>
   call !== null && call.state !== 'ended' && call.fence === fence ? call : null;
 
 /** What a look at one needs that reads neither arguments nor the result. */
@@ -136,11 +177,10 @@ export const callKind: Kind<StoredCall, Map<string, string>> = {
   decode: (fields) => {
     const head = Head.safeParse(parseObject(fields.get('h') ?? '')).data;
     if (head === undefined) return { call: null };
-    const spec = CallSpec.safeParse(parseObject(fields.get('s') ?? '')).data;
     return {
       call: {
         ...head,
-        spec: spec === undefined ? null : { ...spec, arguments: fields.get('a') ?? '' },
+        spec: toKeptSpec(fields.get('s') ?? '', fields.get('a') ?? ''),
         progress: Progress.safeParse(parseObject(fields.get('p') ?? '')).data ?? null,
         result: fields.get('r') ?? null,
       },
@@ -156,6 +196,12 @@ export const callKind: Kind<StoredCall, Map<string, string>> = {
   },
 };
 
+const toKeptSpec = (text: string, sealedArguments: string): KeptSpec | null => {
+  if (isSealed(text)) return { sealed: text, sealedArguments };
+  const spec = CallSpec.safeParse(parseObject(text)).data;
+  return spec === undefined ? null : { ...spec, arguments: sealedArguments };
+};
+
 const toEnd = ({ state, confirmed, createdAt, lifeMs, endedAt }: Call): number => {
   if (state === 'ended') return endedAt + RESULT_TTL_MS;
   return createdAt + (confirmed ? lifeMs : UNCONFIRMED_MS);
@@ -167,17 +213,24 @@ const toTexts = ({ spec, progress, result, ...head }: Call, saved: Fields): Fiel
   const put = (name: string, text: string | null = saved.get(name) ?? null): void => {
     if (text !== null && text !== '') texts.set(name, text);
   };
-  put('s', spec === null ? undefined : JSON.stringify({ ...spec, arguments: '' }));
-  put('a', spec?.arguments);
+  const [text, argumentsText] = toSpecTexts(spec);
+  put('s', text);
+  put('a', argumentsText);
   put('p', progress === null ? undefined : JSON.stringify(progress));
   put('r', result);
   return texts;
 };
 
+const toSpecTexts = (spec: KeptSpec | null): readonly [text?: string, argumentsText?: string] => {
+  if (spec === null) return [];
+  if ('sealed' in spec) return [spec.sealed, spec.sealedArguments];
+  return [JSON.stringify({ ...spec, arguments: '' }), spec.arguments];
+};
+
 // Measured: a record with its collections' places, without texts.
 const RECORD_BYTES = 900;
 
-const toSpecBytes = (spec: CallSpec | null): number => {
+const toSpecBytes = (spec: KeptSpec | null): number => {
   let bytes = 0;
   for (const member of Object.values(spec ?? {})) if (typeof member === 'string') bytes += textBytes(member);
   return bytes;
@@ -190,8 +243,12 @@ export const weighCall = (spec: CallSpec): number => RECORD_BYTES + weighArgumen
 export const weighArguments = ({ arguments: text }: Pick<CallSpec, 'arguments'>): number =>
   text.length <= SMALL_TEXT ? 0 : weighJson(text);
 
-/** A call that was just accepted. */
-export const createCall = (spec: CallSpec, now: number): Call => ({
+/** A call that was just accepted. `kept`: what it runs by, as the record has it. */
+export const createCall = (
+  { expiresAt, acceptedAt }: Pick<CallSpec, 'expiresAt' | 'acceptedAt'>,
+  kept: Pick<Call, 'creation'> & { readonly spec: KeptSpec },
+  now: number,
+): Call => ({
   format: FORMAT,
   state: 'queued',
   begins: 0,
@@ -203,9 +260,10 @@ export const createCall = (spec: CallSpec, now: number): Call => ({
   tries: 1,
   unknown: false,
   createdAt: now,
-  lifeMs: Math.max(0, Math.ceil(spec.expiresAt - spec.acceptedAt)) + RESULT_TTL_MS,
+  creation: kept.creation,
+  lifeMs: Math.max(0, Math.ceil(expiresAt - acceptedAt)) + RESULT_TTL_MS,
   endedAt: 0,
-  spec,
+  spec: kept.spec,
   progress: null,
   result: null,
 });
@@ -214,15 +272,22 @@ export const createCall = (spec: CallSpec, now: number): Call => ({
 export const mayEnd = (call: Call, fence: number, how: CommitKind): boolean =>
   call.state === 'ended' ? how.late && call.unknown : call.fence === fence;
 
-/** Ends the call. */
-export const endCall = (call: Call, result: string, { unknown }: CommitKind, now: number): void => {
+/** Ends the call. `kept`: what is left of what it ran by, for its arguments are not asked for again; null: that stays as it is. */
+export const endCall = (
+  call: Call,
+  {
+    result,
+    unknown,
+    kept,
+  }: { readonly result: string | null; readonly unknown: boolean; readonly kept: KeptSpec | null },
+  now: number,
+): void => {
   call.state = 'ended';
   call.endedAt = now;
   call.leaseEndsAt = 0;
   call.unknown = unknown;
   call.result = result;
-  // What it was asked with is not asked for again.
-  if (call.spec !== null) call.spec = { ...call.spec, arguments: '' };
+  if (kept !== null) call.spec = kept;
 };
 
 /** What was forced stays forced. */

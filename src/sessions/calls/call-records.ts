@@ -1,7 +1,6 @@
 import type { CallSpec } from '../../executor/pending-calls.ts';
-import { tenantOfKey } from '../../memory/bounded-store.ts';
 import { type Decide, isNoRecord, type RecordStore, type Records } from '../../store/record-store.ts';
-import type { Weight } from '../share-kind.ts';
+import { NO_SEALING, type Sealing } from '../../store/seals.ts';
 import { inRoom, type Shortage, type StoreSpace, UNLIMITED_SPACE } from '../store-space.ts';
 import {
   BRIEF_FIELDS,
@@ -21,11 +20,12 @@ import {
   markCancelled,
   mayEnd,
   type StoredCall,
-  toCallRecord,
+  toHeld,
   VERSION_FIELDS,
 } from './call-kind.ts';
 import { CallLeases, GONE, LEASE_MS, type Look } from './call-leases.ts';
 import { takeResultRoom, toArgumentsWeight, toCallWeight } from './call-room.ts';
+import { CallSeals, type Looked, type Unopened } from './call-seals.ts';
 import type { CallListener, CallSignals, PartsWatch } from './call-signals.ts';
 import { type LiveCall, type LiveCalls, LOOK_AFTER_MS, LOOK_SOON_MS } from './live-calls.ts';
 import { createSessionCalls, type Peeked, type SessionCalls } from './session-calls.ts';
@@ -47,6 +47,8 @@ export type CallRecordsOptions = {
   readonly maxResultBytes?: number;
   /** Where calls and their results take room. Left out: there is room for all. */
   readonly space?: StoreSpace;
+  /** Left out: nothing is sealed. */
+  readonly sealing?: Sealing;
 };
 
 /** The records of pending calls, or what stands before them. */
@@ -69,6 +71,7 @@ class StoredCallRecords {
   readonly #calls: Records<StoredCall>;
   readonly #sessions: SessionCalls;
   readonly #leases = new CallLeases();
+  readonly #seals: CallSeals;
 
   constructor(options: CallRecordsOptions) {
     const { store, ofSession, makingPauseMs, onReturn } = options;
@@ -77,12 +80,13 @@ class StoredCallRecords {
     this.#options = options;
     onReturn(() => this.#leases.leaveToOwners());
     this.#calls = store.open(callKind);
+    this.#seals = new CallSeals(this.#calls, options.sealing ?? NO_SEALING, options.signals.publish);
     this.#sessions = createSessionCalls({ store, most: ofSession, peek: (key) => this.#peek(key), makingPauseMs });
   }
 
   async create(key: string, spec: CallSpec): Promise<Creation> {
     const { space = UNLIMITED_SPACE } = this.#options;
-    const weight = toCallWeight(spec);
+    const weight = this.#seals.toWeight(toCallWeight(spec));
     const shortage = await space.take(spec.tenant, 'arguments', weight);
     if (shortage !== null) return this.#findKept(key, spec, shortage);
     const creation = await inRoom(space, spec.tenant, weight, () => this.#create(key, spec));
@@ -93,10 +97,11 @@ class StoredCallRecords {
   // At once, for they are three records. A record without its entries, or the other way round, is not confirmed.
   async #create(key: string, spec: CallSpec): Promise<Creation> {
     const { live } = this.#options;
+    const kept = this.#seals.keep(key, spec);
     const create: Decide<StoredCall, 'created' | 'exists' | 'ended'> = (stored, now) => {
       const { call } = stored;
       if (call?.state === 'ended') return 'ended';
-      if (call === null) stored.call = createCall(spec, now);
+      if (call === null) stored.call = createCall(spec, kept, now);
       else call.tries += 1;
       return call === null ? 'created' : 'exists';
     };
@@ -134,7 +139,7 @@ class StoredCallRecords {
    */
   async withdraw(key: string): Promise<void> {
     const withdrawn = await this.#withdraw(key);
-    if (withdrawn !== null) this.#options.space?.give(withdrawn.tenant, toCallWeight(withdrawn));
+    if (withdrawn !== null) this.#options.space?.give(withdrawn.tenant, this.#seals.toWeight(toCallWeight(withdrawn)));
   }
 
   /** What the call ran by whose record is gone; null: there is none, or it stays. */
@@ -144,25 +149,24 @@ class StoredCallRecords {
       if (call?.tries !== 1) return { isCancelled: false, spec: null };
       if (call.fence === 0) stored.call = null;
       else markCancelled(call, 'asked');
-      return { isCancelled: call.fence > 0, spec: call.fence === 0 ? call.spec : null };
+      const spec = this.#seals.open(key, call, 'all');
+      return { isCancelled: call.fence > 0, spec: call.fence > 0 || 'problem' in spec ? null : spec };
     };
     const { isCancelled, spec } = await this.#calls.update(key, take, 'always');
     if (isCancelled) this.#options.signals.publish(key);
     return spec;
   }
 
-  /** null: unknown. */
+  /** null: unknown. Ends a call that nobody may act on: its record was damaged, or made or moved by something else. */
   async find(key: string): Promise<CallRecord | null> {
-    return this.#calls.read(key, toCallRecord);
+    return this.#seals.settle(key, await this.#calls.read(key, (stored) => this.#seals.look(key, stored, 'all')));
   }
 
   /** The same of a call that was confirmed, with empty arguments: they may be long. */
   async describe(key: string): Promise<CallRecord | null> {
-    const look = (stored: StoredCall): CallRecord | null => {
-      const record = stored.call?.confirmed === true ? toCallRecord(stored) : null;
-      return record === null ? null : { ...record, spec: { ...record.spec, arguments: '' } };
-    };
-    return this.#calls.read(key, look, BRIEF_FIELDS);
+    const look = (stored: StoredCall): Looked =>
+      stored.call?.confirmed === true ? this.#seals.look(key, stored, 'brief') : null;
+    return this.#seals.settle(key, await this.#calls.read(key, look, BRIEF_FIELDS));
   }
 
   /** All calls that have not ended, a part at a time; of those that begin or end meanwhile some may be left out or have ended. */
@@ -190,22 +194,23 @@ class StoredCallRecords {
 
   /** Takes the call: of all workers that do so at once, one holds it. `begins` above 0: a worker that began it has died. */
   async claim(key: string): Promise<Claim> {
-    const claim = await this.#update(key, (stored, now): Claim => {
+    const claim = await this.#update(key, (stored, now): Claim | Unopened => {
       const { call } = stored;
-      if (call === null || call.spec === null) return { kind: 'gone' };
+      if (call === null) return { kind: 'gone' };
       if (call.state === 'ended') return { kind: 'ended' };
       const retryAfterMs = this.#leases.leftMs(call, now);
       if (retryAfterMs > 0) return { kind: 'busy', retryAfterMs };
       const isTakenOver = call.leaseEndsAt > 0;
+      const spec = this.#seals.open(key, call, 'all');
+      if ('problem' in spec) return spec;
       call.confirmed = true;
       call.fence += 1;
       // Whatever an earlier worker began, this one has not.
       call.state = 'queued';
       call.leaseEndsAt = now + LEASE_MS;
-      const record = toCallRecord(stored);
-      if (record === null) return { kind: 'gone' };
-      return { kind: 'held', lease: { key, fence: call.fence }, record, isTakenOver };
+      return toHeld(key, call, spec, isTakenOver);
     });
+    if ('problem' in claim) return { kind: await this.#seals.refuse(key, claim) };
     if (claim.kind !== 'held') return claim;
     this.#sessions.enterAgain(key, claim.record.spec);
     this.#options.live.enterAgain(key, claim.record.spec, LEASE_MS);
@@ -213,7 +218,7 @@ class StoredCallRecords {
   }
 
   /** Notes that the handler begins, before it does, and holds the call. `lost`: another worker holds it, and it must not run. */
-  async begin(lease: CallLease): Promise<'held' | 'lost'> {
+  async begin(lease: HeldBy): Promise<'held' | 'lost'> {
     return this.#update(lease.key, (stored, now) => {
       const call = findHeld(stored, lease);
       if (call === null) return 'lost';
@@ -226,7 +231,7 @@ class StoredCallRecords {
 
   /** Holds the call for another lease, and keeps how far it is; tells whether somebody wants it ended. */
   async renew(
-    lease: CallLease,
+    lease: HeldBy,
     progress: CallProgress | null,
   ): Promise<{ readonly state: 'held' | 'lost'; readonly cancel: CancelRequest }> {
     const hold: Decide<StoredCall, Awaited<ReturnType<CallRecords['renew']>>> = (stored, now) => {
@@ -245,7 +250,7 @@ class StoredCallRecords {
    * Gives back a call that did not run: as if it had not begun. `lackedAt`: now, in Unix milliseconds, where its tool is
    * lacking; left out, it is no longer known to be.
    */
-  async release(lease: CallLease, lackedAt?: number): Promise<void> {
+  async release(lease: HeldBy, lackedAt?: number): Promise<void> {
     await this.#update(lease.key, (stored) => {
       const call = findHeld(stored, lease);
       if (call === null) return;
@@ -260,35 +265,36 @@ class StoredCallRecords {
    * Ends the call. A late end replaces only a result that says that nobody knows how the call ended. A worker whose answer was
    * lost commits the same result again: it has ended the call.
    */
-  async commit({ key, fence }: CallLease, uncapped: string, how: CommitKind): Promise<'held' | 'lost'> {
+  async commit(lease: CallLease, uncapped: string, how: CommitKind): Promise<'held' | 'lost'> {
     const { space = UNLIMITED_SPACE, signals, live, maxResultBytes } = this.#options;
-    const tenant = tenantOfKey(key);
-    const { result, weight } = await takeResultRoom(space, tenant, uncapped, maxResultBytes);
-    const toEnded: Decide<StoredCall, Ended | null> = ({ call }, now) => {
-      if (call === null) return null;
-      const isAgain = call.state === 'ended' && call.fence === fence && call.result === result;
-      if (!isAgain && !mayEnd(call, fence, how)) return null;
-      const freed = call.spec === null ? null : toArgumentsWeight(call.spec);
-      if (!isAgain) endCall(call, result, how, now);
-      return { spec: call.spec, freed, isAgain };
+    const { key, fence, spec } = lease;
+    const { result, weight } = await takeResultRoom(space, spec.tenant, uncapped, maxResultBytes);
+    const kept = this.#seals.keepEnded(lease);
+    const toEnd: Decide<StoredCall, 'first' | 'late' | 'again' | 'lost'> = ({ call }, now) => {
+      if (call === null) return 'lost';
+      const wasEnded = call.state === 'ended';
+      if (wasEnded && call.fence === fence && call.result === result) return 'again';
+      if (!mayEnd(call, fence, how)) return 'lost';
+      endCall(call, { result, unknown: how.unknown, kept }, now);
+      return wasEnded ? 'late' : 'first';
     };
-    const ended = await inRoom(space, tenant, weight, () => this.#calls.update(key, toEnded, 'always'));
-    if (ended === null || ended.isAgain) space.give(tenant, weight);
-    if (ended === null) return 'lost';
+    const ended = await inRoom(space, spec.tenant, weight, () => this.#calls.update(key, toEnd, 'always'));
+    if (ended === 'again' || ended === 'lost') space.give(spec.tenant, weight);
+    if (ended === 'lost') return 'lost';
     signals.publish(key);
-    if (ended.spec === null || ended.freed === null) return 'held';
-    space.give(tenant, ended.freed);
-    this.#sessions.leave(key, ended.spec);
-    live.leave({ key, holder: holderOf(ended.spec) });
+    if (ended === 'first') space.give(spec.tenant, this.#seals.toWeight(toArgumentsWeight(spec)));
+    this.#sessions.leave(key, spec);
+    live.leave({ key, holder: holderOf(spec) });
     return 'held';
   }
 
   /** Notes that somebody wants it ended, and tells what is known of it now; null: unknown. */
   async cancel(key: string, how: Exclude<CancelRequest, 'no'>): Promise<CallRecord | null> {
-    const record = await this.#update(key, (stored) => {
+    const opened = await this.#update(key, (stored) => {
       if (stored.call !== null) markCancelled(stored.call, how);
-      return toCallRecord(stored);
+      return this.#seals.look(key, stored, 'all');
     });
+    const record = await this.#seals.settle(key, opened);
     if (record !== null) this.#options.signals.publish(key);
     return record;
   }
@@ -352,7 +358,7 @@ class StoredCallRecords {
    * Sends what the handler of a held call shows, JSON text without secrets, to whoever watches the call now, in any process.
    * Best effort: kept nowhere, dropped rather than waited for. Never throws.
    */
-  publishPart(lease: CallLease, valueJson: string): void {
+  publishPart(lease: HeldBy, valueJson: string): void {
     const isHeld = (stored: StoredCall): boolean => findHeld(stored, lease) !== null;
     const ask = async (): Promise<boolean> => (await this.#calls.read(lease.key, isHeld, HEAD_FIELDS)) === true;
     this.#options.signals.publishPart(lease.key, valueJson, ask);
@@ -379,8 +385,7 @@ class StoredCallRecords {
   }
 }
 
-/** What a call ran by that has ended, and what its end frees. */
-type Ended = { readonly spec: CallSpec | null; readonly freed: Weight | null; readonly isAgain: boolean };
+type HeldBy = Pick<CallLease, 'key' | 'fence'>;
 
 const EXISTS: Creation = { kind: 'exists' };
 

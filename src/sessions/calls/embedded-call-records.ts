@@ -1,4 +1,3 @@
-import type { CallSpec } from '../../executor/pending-calls.ts';
 import { callKind, type StoredCall } from './call-kind.ts';
 import { type CallRecords, type CallRecordsOptions, createCallRecords } from './call-records.ts';
 
@@ -13,16 +12,17 @@ export const openEmbeddedCallRecords = async (
   keys: readonly string[],
 ): Promise<CallRecords> => {
   const calls = options.store.open(callKind);
+  const records = createCallRecords(options);
   const takeBack = async (key: string): Promise<void> => {
-    const returned = ({ call }: StoredCall): CallSpec | null => {
-      if (call === null || call.state === 'ended') return null;
-      call.leaseEndsAt = 0;
-      return call.spec;
+    const giveBack = ({ call }: StoredCall): void => {
+      if (call !== null && call.state !== 'ended') call.leaseEndsAt = 0;
     };
-    const spec = await calls.update(key, returned, 'long');
-    if (spec !== null) options.live.enterAgain(key, spec, 0);
+    await calls.update(key, giveBack, 'long');
+    const record = await records.find(key);
+    if (record !== null && record.state !== 'ended' && record.spec !== null)
+      options.live.enterAgain(key, record.spec, 0);
   };
   for (let from = 0; from < keys.length; from += TAKEN_BACK_AT_ONCE)
     await Promise.all(keys.slice(from, from + TAKEN_BACK_AT_ONCE).map(takeBack));
-  return createCallRecords(options);
+  return records;
 };

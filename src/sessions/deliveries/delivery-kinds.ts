@@ -130,6 +130,7 @@ export const queueKind: Kind<Queue, null> = {
 export type Endpoint = { readonly queues: Map<string, number>; disabled: string | null };
 
 const QUEUE = 'q:';
+const TIME = /^\d{1,16}$/;
 
 const toEndpointTexts = ({ queues, disabled }: Endpoint): Map<string, string> => {
   const texts = new Map<string, string>();
@@ -146,7 +147,9 @@ export const endpointKind: Kind<Endpoint, Map<string, string>> = {
   create: () => ({ queues: new Map(), disabled: null }),
   decode: (fields) => {
     const queues = new Map<string, number>();
-    for (const [name, text] of fields) if (name.startsWith(QUEUE)) queues.set(name.slice(QUEUE.length), Number(text));
+    // Of one that is damaged nobody is known to have it.
+    for (const [name, text] of fields)
+      if (name.startsWith(QUEUE)) queues.set(name.slice(QUEUE.length), TIME.test(text) ? Number(text) : 0);
     return { queues, disabled: fields.get('d') ?? null };
   },
   toSaved: toEndpointTexts,

@@ -1,4 +1,5 @@
 import type { Decide, RecordStore, Records } from '../../store/record-store.ts';
+import { NO_SEALING, type Sealing, type SealPlace } from '../../store/seals.ts';
 import {
   type Added,
   addUp,
@@ -38,6 +39,8 @@ type Options = {
   readonly survives: 'process' | 'nothing';
   /** Where messages take room. Left out: there is room for all. */
   readonly space?: Pick<StoreSpace, 'take' | 'give'>;
+  /** Left out: nothing is sealed. */
+  readonly sealing?: Sealing;
   readonly mostWaiting?: Readonly<Record<keyof typeof MOST_WAITING, number>>;
   /** Called for messages that the memory of this process has had no room for. */
   readonly onEvicted?: (delivery: Delivery) => void;
@@ -55,6 +58,7 @@ type AddedMessage = { readonly isNew: boolean; readonly queue: string | null };
 
 class RecordDeliveries implements DeliveryStore {
   readonly #options: Options;
+  readonly #sealing: Sealing;
   readonly #messages: Records<StoredMessage>;
   readonly #queues: Records<Queue>;
   readonly #endpoints: Records<Endpoint>;
@@ -65,6 +69,7 @@ class RecordDeliveries implements DeliveryStore {
   constructor(options: Options) {
     const { store } = options;
     this.#options = options;
+    this.#sealing = options.sealing ?? NO_SEALING;
     this.#messages = store.open(createMessageKind((message) => this.#forget(message)));
     this.#queues = store.open(queueKind);
     this.#endpoints = store.open(endpointKind);
@@ -101,7 +106,8 @@ class RecordDeliveries implements DeliveryStore {
 
   /** `queue`: the one that the message is in, or is to be in; null where it is delivered already. */
   #addMessage(delivery: Delivery, queue: string): Promise<AddedMessage> | AddedMessage {
-    const { body, ...rest } = delivery;
+    const { body: text, ...rest } = delivery;
+    const body = this.#sealing.seals.seal(toPlace(delivery), text);
     return keep(this.#messages, toMessageKey(delivery), (message) => {
       const isNew = message.head === null;
       if (isNew) {
@@ -146,26 +152,29 @@ class RecordDeliveries implements DeliveryStore {
   async #take(endpoint: string, queue: string, most: number, leaseMs: number): Promise<Taken> {
     const key = toQueueKey(endpoint, queue);
     const taken = await keep(this.#queues, key, (state, now) => take(state, most, now + leaseMs, now));
-    const deliveries = await this.#readMessages(endpoint, taken.messages);
-    const lost = taken.messages.length - deliveries.length;
-    if (lost > 0) {
-      const ids = new Set(deliveries.map(({ id }) => id));
-      await keep(this.#queues, key, (state) => {
-        for (const { id } of taken.messages) if (!ids.has(id)) remove(state, id);
-      });
-    }
-    return { deliveries, nextMs: taken.nextMs, waiting: taken.waiting - lost };
+    const found = await this.#readMessages(endpoint, taken.messages);
+    const lost = found.filter((one) => 'lost' in one);
+    if (lost.length > 0) await keep(this.#queues, key, (state) => leaveOut(state, lost));
+    const gone = lost.filter((one) => one.lost === 'gone').length;
+    return { deliveries: found.filter(isFound), nextMs: taken.nextMs, waiting: taken.waiting - gone };
   }
 
-  /** Those of them that are there and not damaged. */
-  async #readMessages(endpoint: string, places: readonly Place[]): Promise<readonly ClaimedDelivery[]> {
-    const found = await Promise.all(
-      places.map(async ({ id, tenant, attempt }): Promise<ClaimedDelivery | null> => {
-        const delivery = await this.#messages.read(toMessageKey({ endpoint, id, tenant }), toDelivery);
-        return delivery === null ? null : { ...delivery, attempt };
+  /** Those of them that are there, not damaged and authentic; and the others. */
+  #readMessages(endpoint: string, places: readonly Place[]): Promise<readonly (ClaimedDelivery | Lost)[]> {
+    const { seals, onUnopened } = this.#sealing;
+    return Promise.all(
+      places.map(async (place): Promise<ClaimedDelivery | Lost> => {
+        const { id, tenant, attempt } = place;
+        const found = await this.#messages.read(toMessageKey({ endpoint, id, tenant }), toDelivery);
+        if (found === null) return { ...place, lost: 'gone' };
+        // Of its own record: its head is not sealed.
+        const delivery = { ...found, endpoint, id, tenant };
+        const opened = seals.open(toPlace(delivery), found.body);
+        if (!('problem' in opened)) return { ...delivery, body: opened.text, attempt };
+        onUnopened('message', opened.problem);
+        return { ...place, lost: opened.problem === 'key_missing' ? 'for_others' : 'gone' };
       }),
     );
-    return found.filter((delivery) => delivery !== null);
   }
 
   readonly reschedule = async ({ endpoint, queue, id, attempt }: ClaimedDelivery, delayMs: number): Promise<void> => {
@@ -204,7 +213,7 @@ class RecordDeliveries implements DeliveryStore {
       await keep(this.#endpoints, endpoint, ({ queues }) => void queues.set(queue, 0));
       if (survives === 'process') continue;
       const places = await this.#queues.read(toQueueKey(endpoint, queue), toPlaces);
-      ending.push(...(await this.#readMessages(endpoint, places ?? [])));
+      ending.push(...(await this.#readMessages(endpoint, places ?? [])).filter(isFound));
     }
     return ending;
   };
@@ -238,6 +247,10 @@ const keep = <State, Result>(
 const toMessageKey = ({ tenant, endpoint, id }: Pick<Delivery, 'tenant' | 'endpoint' | 'id'>): string =>
   `${tenant}:${endpoint}/${id}`;
 
+const toPlace = (delivery: Pick<Delivery, 'tenant' | 'endpoint' | 'id' | 'since'>): SealPlace => ({
+  ...{ kind: 'message', key: toMessageKey(delivery), life: String(delivery.since), part: 'b' },
+});
+
 const toQueueKey = (endpoint: string, queue: string): string => `${endpoint}/${queue}`;
 
 const toDelivery = ({ head, body }: StoredMessage): Omit<ClaimedDelivery, 'attempt'> | null =>
@@ -248,6 +261,20 @@ type Place = { readonly id: string; readonly tenant: string; readonly attempt: n
 
 const toPlaces = ({ waiting }: Queue): readonly Place[] =>
   Array.from(waiting, ([id, { tenant, attempt }]) => ({ id, tenant, attempt }));
+
+/** One that is not sent. `for_others`: it is left to a process that has its key. */
+type Lost = Place & { readonly lost: 'gone' | 'for_others' };
+
+const isFound = (one: ClaimedDelivery | Lost): one is ClaimedDelivery => !('lost' in one);
+
+/** Takes out those that are gone. For the others this was no attempt: they are due again when their lease is over. */
+const leaveOut = (queue: Queue, places: readonly Lost[]): void => {
+  for (const { id, attempt, lost } of places) {
+    const waiting = queue.waiting.get(id);
+    if (lost === 'gone') remove(queue, id);
+    else if (waiting?.attempt === attempt) setWaiting(queue, id, { ...waiting, attempt: attempt - 1 });
+  }
+};
 
 /** Takes what is due, the first first. */
 const take = (

@@ -19,6 +19,8 @@ export type KeyedRecord = {
   /** When the hold lapses, in Unix milliseconds; 0: its try has committed. */
   leaseEndsAt: number;
   endsAt: number;
+  /** The name of the record that this one stands for; '': it stands for itself. */
+  alias: string;
   /** A try was to be answered before its calls end: they may be, or become, pending ones. */
   promised: boolean;
   /** JSON texts, or STARTED, by the index of the call. */
@@ -51,6 +53,7 @@ const createRecord = (): KeyedRecord => ({
   committer: '',
   leaseEndsAt: 0,
   endsAt: 0,
+  alias: '',
   promised: false,
   calls: new Map(),
   resultBytes: 0,
@@ -76,8 +79,11 @@ export const keyedKind: Kind<KeyedRecord, Map<string, string>> = {
     },
   },
   isPinned: ({ leaseEndsAt }) => leaseEndsAt !== 0,
-  // Marks under a head that cannot be read stay for as long as any.
-  ttlMs: ({ life, endsAt }, now) => (life === '' ? RECORD_TTL_MS : endsAt - now),
+  // Marks under a head that cannot be read stay for as long as any; a name longer than the record that it leads to.
+  ttlMs: ({ life, endsAt, alias }, now) => {
+    if (alias !== '') return ALIAS_TTL_MS;
+    return life === '' ? RECORD_TTL_MS : endsAt - now;
+  },
   create: createRecord,
   decode: (fields) => {
     const record = decodeHead(fields.get('h') ?? '');
@@ -91,16 +97,27 @@ export const keyedKind: Kind<KeyedRecord, Map<string, string>> = {
   },
   toSaved: (_record, fields) => toOwnFields(fields, (name) => name === 'h' || name === 'p' || name.startsWith(CALL)),
   changes: (record, saved) => toChanges(toTexts(record, saved), saved),
-  isEmpty: ({ life, calls }) => life === '' && calls.size === 0,
-  bytes: ({ body, calls }) => RECORD_BYTES + textBytes(body) + calls.size * MARK_BYTES,
+  isEmpty: (record) => record.alias === '' && isUnused(record),
+  bytes: ({ body, calls, alias }) => RECORD_BYTES + textBytes(body) + textBytes(alias) + calls.size * MARK_BYTES,
 };
+
+/** Whether no try has made the record, nor left a mark in it. */
+export const isUnused = ({ life, calls }: KeyedRecord): boolean => life === '' && calls.size === 0;
+
+/** Makes of a record in which nothing has begun another name of that one. */
+export const setAlias = (record: KeyedRecord, alias: string): void => {
+  Object.assign(record, { ...createRecord(), calls: record.calls, alias });
+};
+
+const HOUR_MS = 3_600_000;
+const ALIAS_TTL_MS = RECORD_TTL_MS + HOUR_MS;
 
 const CALL = 'r:';
 
 const toTexts = (record: KeyedRecord, saved: Fields): Fields => {
   const texts = new Map<string, string>();
   // A head that cannot be read stays as it is.
-  const head = record.life === '' ? saved.get('h') : encodeHead(record);
+  const head = record.life === '' && record.alias === '' ? saved.get('h') : encodeHead(record);
   if (head !== undefined) texts.set('h', head);
   if (record.promised) texts.set('p', '1');
   for (const [index, text] of record.calls) texts.set(CALL + index, text);
@@ -108,15 +125,20 @@ const toTexts = (record: KeyedRecord, saved: Fields): Fields => {
 };
 
 const FORMAT = '1';
+const ALIAS = /^1 = (\S+)$/;
 const HEAD = /^1 (\S+) (\S+) (\S+) (\d{1,15}) (\d{1,15}) (.*)$/s;
 
-const encodeHead = ({ life, holder, committer, leaseEndsAt, endsAt, body }: KeyedRecord): string =>
-  `${FORMAT} ${life} ${holder} ${committer === '' ? '-' : committer} ${leaseEndsAt} ${endsAt} ${body}`;
+const encodeHead = ({ life, holder, committer, leaseEndsAt, endsAt, body, alias }: KeyedRecord): string =>
+  alias !== ''
+    ? `${FORMAT} = ${alias}`
+    : `${FORMAT} ${life} ${holder} ${committer === '' ? '-' : committer} ${leaseEndsAt} ${endsAt} ${body}`;
 
 const decodeHead = (text: string): KeyedRecord => {
   const [, life = '', holder = '', committer = '-', leaseEndsAt, endsAt, body = ''] = HEAD.exec(text) ?? [];
+  const [, alias = ''] = ALIAS.exec(text) ?? [];
   return {
     ...createRecord(),
+    alias,
     body,
     life,
     holder,

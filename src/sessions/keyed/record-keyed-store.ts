@@ -11,6 +11,7 @@ import type {
 import { tenantOfKey } from '../../memory/bounded-store.ts';
 import type { StoreMemory } from '../../memory/store-memory.ts';
 import type { Decide, RecordStore, Records } from '../../store/record-store.ts';
+import type { Seals } from '../../store/seals.ts';
 import type { Weight } from '../share-kind.ts';
 import { inRoom, type StoreSpace, UNLIMITED_SPACE } from '../store-space.ts';
 import {
@@ -23,6 +24,7 @@ import {
   STARTED,
   setCall,
 } from './keyed-kinds.ts';
+import { claimByNames, type Names, readByNames } from './keyed-names.ts';
 import { createResultCap, LEASE_MS, RECORD_TTL_MS, readResults } from './keyed-results.ts';
 
 // What is larger is committed in several updates, of which each makes sense alone: other commands of Redis have 50 ms.
@@ -34,6 +36,8 @@ type Options = {
   /** Where results take room. Left out: there is room for all. */
   readonly space?: ResultSpace;
   readonly maxResultBytes?: number;
+  /** Under which names the record of a key is found, in the order in which they are taken. Left out: under its own. */
+  readonly toNames?: Seals['toNames'];
   /** That of this process, where the records are in it. */
   readonly memory?: Pick<StoreMemory, 'limitOf'>;
 };
@@ -48,6 +52,7 @@ export const createRecordKeyedStore = ({
   store,
   durability,
   space = UNLIMITED_SPACE,
+  toNames = (recordKey) => [recordKey],
   ...options
 }: Options): KeyedStore => {
   const { maxResultBytes, memory } = options;
@@ -56,13 +61,14 @@ export const createRecordKeyedStore = ({
   const answers = store.open(answerKind);
   return {
     durability,
-    open: async (batch) => {
+    open: async (asked) => {
       const id = randomUUID();
-      // That no other try holds the record is true at once. The mark of the first write, or the commit, waits for the file.
-      const claim = await orAway(() =>
-        records.update(batch.recordKey, (record, now) => claimRecord(record, batch, id, now), 'claim'),
-      );
-      if (claim === AWAY) return findComplete(records, batch);
+      const names = toNames(asked.recordKey);
+      const decide: Decide<KeyedRecord, Claim> = (record, now) => claimRecord(record, asked, id, now);
+      const named = await orAway(() => claimByNames(records, names, id, decide));
+      if (named === AWAY) return findComplete(records, asked, names);
+      const { claim, name } = named;
+      const batch = { ...asked, recordKey: name };
       if (claim.kind === 'complete') {
         const remembered = await remember(answers, batch, claim.life, []);
         return { kind: 'complete', results: claim.results, isFound: remembered === 'kept' };
@@ -101,10 +107,11 @@ const ignore = (): void => undefined;
 /** What a store that takes no writes still says. */
 const findComplete = async (
   records: Records<KeyedRecord>,
-  { recordKey, body, calls }: KeyedBatch,
+  { body, calls }: KeyedBatch,
+  names: Names,
 ): Promise<Opening> => {
   const read = (record: KeyedRecord) => (record.body === body ? readCommitted(record, calls) : null);
-  const results = await orAway(() => records.read(recordKey, read));
+  const results = await orAway(() => readByNames(records, names, read));
   return results === null || results === AWAY ? { kind: 'unavailable' } : { kind: 'complete', results, isFound: false };
 };
 
@@ -134,6 +141,8 @@ const toEarlierCalls = ({ calls }: KeyedRecord): ReadonlyMap<number, EarlierCall
 
 const toResults = (earlier: ReadonlyMap<number, EarlierCall>): readonly string[] =>
   [...earlier.values()].flatMap((call) => (call.state === 'committed' ? [call.result] : []));
+
+type Claim = ReturnType<typeof claimRecord>;
 
 /** What a batch that opens the record gets; `held` is a try of its own, with a lease. */
 const claimRecord = (record: KeyedRecord, { body, calls, answer }: KeyedBatch, id: string, now: number) => {
@@ -183,7 +192,7 @@ const commitPiece = (record: KeyedRecord, id: string, { results, isLast }: Piece
 };
 
 /** A try that holds its record, and what that and its answer are kept in. */
-type Try = Omit<Extract<ReturnType<typeof claimRecord>, { readonly kind: 'held' }>, 'kind'> & {
+type Try = Omit<Extract<Claim, { readonly kind: 'held' }>, 'kind'> & {
   readonly records: Records<KeyedRecord>;
   readonly answers: Records<AnswerRecord>;
   readonly space: ResultSpace;

@@ -55,6 +55,7 @@ const DEFAULTS = {
   SESSION_JOURNAL: 200,
   RETRY_BUDGET_ON_STORE_DOWN: 'local',
   REDIS_MEMORY_MB: 256,
+  STORE_KEYS: [],
   CIRCUIT_FAILURES: 10,
   CIRCUIT_OPEN_MS: 10_000,
   SHUTDOWN_GRACE_MS: 25_000,
@@ -248,6 +249,23 @@ test('a wrong setting is named once: what depends on it is not judged by a guess
   expect(mistakesOf({ SESSION_TTL_SECONDS: '1', MAX_DEADLINE_MS: 'soon' })).toEqual([
     'MAX_DEADLINE_MS must be a whole number',
   ]);
+});
+
+const STORE_KEY = Buffer.alloc(32, 7).toString('base64');
+
+test('a malformed STORE_KEYS refuses the start, is not repeated, and it is said what to do', () => {
+  expect(configOf({ STORE_KEYS: `k1:${STORE_KEY}, k2:${STORE_KEY}` }).STORE_KEYS).toHaveLength(2);
+  const makeOne = 'make one with recourse key --store';
+  const malformed = `entry 2 must be id:base64 with 32 random bytes in base64; ${makeOne}`;
+  for (const wrong of ['SECRET', 'k2:SECRET', `k2:${STORE_KEY}SECRET`])
+    expect(mistakesOf({ STORE_KEYS: `k1:${STORE_KEY},${wrong}` })).toEqual([`STORE_KEYS ${malformed}`]);
+  expect(mistakesOf({ STORE_KEYS: `k1:${STORE_KEY},k1:${STORE_KEY}` })).toEqual([
+    `STORE_KEYS entry 2 has the id of an earlier entry; ${makeOne}`,
+  ]);
+  for (const rule of ['optional', 'required'])
+    expect(mistakesOf({ STORE_SEALED: rule })).toEqual([
+      `STORE_SEALED is ${rule}, and STORE_KEYS is not set: make a key with recourse key --store, or unset STORE_SEALED`,
+    ]);
 });
 
 test('beside mistakes there is a config in which the wrong settings stand at their defaults', () => {

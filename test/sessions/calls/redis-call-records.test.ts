@@ -169,12 +169,12 @@ test('half characters in arguments, progress and results end nothing, and what i
   expect(JSON.parse((await look(records, key)).result ?? '')).toEqual({ value: '\ud83d' });
 });
 
-test('a record that another hand has spoiled is unknown, and its call may be made anew', async () => {
+test('a record of which nothing is left is unknown, and its call may be made anew; one whose spec is damaged has ended', async () => {
   const records = await createRecords();
   const key = await accept(records);
   await redis().hset(toCallRedisKey(key), 's', '{"no":"spec"}', 'v', 'of another');
-  expect(await records.find(key)).toBeNull();
-  expect(await records.claim(key)).toEqual({ kind: 'gone' });
+  expect(await records.find(key)).toMatchObject({ state: 'ended', spec: null });
+  expect(await records.claim(key)).toEqual({ kind: 'ended' });
   const { key: other, spec } = createCallSpec();
   await redis().hset(toCallRedisKey(other), 'v', 'of another', 'h', '{"no":"head"}');
   expect(await records.find(other)).toBeNull();
@@ -272,6 +272,6 @@ test('long arguments go to Redis once and come back with a claim: no later step 
   await worker.renew(lease, { done: 1, total: 2, message: null });
   await worker.release(lease);
   expect(await records.versions([key])).not.toEqual(['']);
-  expect((await records.describe(key))?.spec.arguments).toBe('');
+  expect(await records.describe(key)).toMatchObject({ spec: { arguments: '' } });
   expect(moved).not.toContain(long);
 });
