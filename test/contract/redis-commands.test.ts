@@ -46,7 +46,9 @@ const start = async (wrapStores: (stores: Stores) => Stores = (stores) => stores
   const lab = await startWiredLab([look, write, bad], { wrapStores }, { REDIS_URL: redis.url, CIRCUIT_FAILURES: '0' });
   // A server that does not know a script yet is sent it once.
   await lab.post({ session_id: freshName(), calls: [{ name: 'bad' }] });
-  for (let again = 0; again < 2; again += 1) await lab.post([{ name: 'write' }], { key: 'warm' });
+  // Nor does it know what a tenant keeps: its record is asked once.
+  const key = freshName();
+  for (let again = 0; again < 2; again += 1) await lab.post([{ name: 'write' }], { key });
   return { ...lab, commands: await watchCommands(redis.url) };
 };
 

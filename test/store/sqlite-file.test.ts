@@ -185,6 +185,21 @@ test('records that have ended leave the file as others are made', async () => {
   expect(fields?.['records']).toBe(150);
 });
 
+test('the store says what it uses of what its disk has for it, and uses less when records have ended', async () => {
+  const clock = createManualClock();
+  const store = open(join(await makeFolder(), 'store.db'), clock.now);
+  const before = store.look();
+  const make = (name: string) => store.records.update(`t:${name}`, countUp('x'.repeat(100_000)), 'long');
+  for (let at = 0; at < 20; at += 1) await make(`early-${at}`);
+  const filled = store.look();
+  expect(filled.used - before.used).toBeGreaterThan(2_000_000);
+  expect(filled.max).toBeGreaterThan(filled.used);
+  expect(filled).toMatchObject({ servers: 1, policy: null });
+  clock.advance(60_000 + 60_001);
+  for (let at = 0; at < 300; at += 1) await store.records.update(`t:late-${at}`, countUp(), 'long');
+  expect(store.look().used).toBeLessThan(filled.used - 1_000_000);
+});
+
 test('a copy of the store is a store', async () => {
   const folder = await makeFolder();
   const store = open(join(folder, 'store.db'));
