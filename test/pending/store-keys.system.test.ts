@@ -163,3 +163,25 @@ test('what something else has written into Redis is not run, is told as cancelle
     expect(await (await fetch(`${process.url}/ready`)).text()).not.toContain(secret);
   }
 });
+
+test('a damaged end of a call is told as unknown, not as a store that is away', {
+  timeout: timeLimit(60_000),
+}, async () => {
+  const lab = await startLab();
+  const service = await lab.start({});
+  const headers = { 'content-type': 'application/json', prefer: 'respond-async, wait=0' };
+  const body = JSON.stringify({ calls: [{ id: 'c', name: 'write_line', arguments: { line: 'once' } }] });
+  const accepted = await fetch(`${service.url}/tool-calls`, { method: 'POST', headers, body });
+  const path = `/tool-calls/${accepted.headers.get('x-request-id')}?wait_ms=20000`;
+  expect(await ask(service.url, path)).toMatchObject({ outcome: 'success' });
+  const [key = ''] = await lab.redis.keys('recourse2:*:call');
+  for (const damaged of ['{"broken', '{}', '[]', 'null', '"text"']) {
+    await lab.redis.hset(key, { r: damaged, v: `another writer ${damaged}` });
+    expect(await ask(service.url, path)).toMatchObject({
+      id: 'c',
+      name: 'write_line',
+      error: { code: 'outcome_unknown' },
+    });
+  }
+  expect(lab.lines()).toEqual(['once']);
+});
