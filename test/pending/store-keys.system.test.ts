@@ -45,6 +45,10 @@ const toTool = (ledger: string): string => `
   });
 `;
 
+// At the start of a service without keys.
+const UNSEALED =
+  'STORE_KEYS is not set: whoever writes to Redis runs tools as any tenant, and whoever reads it reads the arguments of pending calls';
+
 const startLab = async () => {
   const server = await startRedisServer();
   const redis = await connectToRedis(server.url);
@@ -158,6 +162,7 @@ test('what something else has written into Redis is not run, is told as cancelle
   const metrics = await Promise.all([api, worker].map(async ({ url }) => (await fetch(`${url}/metrics`)).text()));
   expect(metrics.join('')).toMatch(/recourse_session_store_unopened_total\{problem="(?:not_sealed|damaged)"\} [1-9]/);
   const secret = toKeyEntry('k1').slice(3);
+  for (const process of [api, worker]) expect(process.logLines().map(({ msg }) => msg)).not.toContain(UNSEALED);
   for (const process of [api, worker]) {
     expect(JSON.stringify(process.logLines()) + process.stderr()).not.toContain(secret);
     expect(await (await fetch(`${process.url}/ready`)).text()).not.toContain(secret);
@@ -169,6 +174,7 @@ test('a damaged end of a call is told as unknown, not as a store that is away', 
 }, async () => {
   const lab = await startLab();
   const service = await lab.start({});
+  expect(await service.logged(UNSEALED)).toMatchObject({ level: 40 });
   const headers = { 'content-type': 'application/json', prefer: 'respond-async, wait=0' };
   const body = JSON.stringify({ calls: [{ id: 'c', name: 'write_line', arguments: { line: 'once' } }] });
   const accepted = await fetch(`${service.url}/tool-calls`, { method: 'POST', headers, body });
