@@ -50,6 +50,6 @@ test('a user that may load no script runs it all the same', async () => {
   const ready = new Promise<void>((resolve) => client.onReady(resolve));
   client.connect();
   await ready;
-  const words = ['enter', '60000', '["tenant:call","holder"]', 'holder', '15000', '', ''];
+  const words = ['enter', '60000', '["tenant:call","holder"]', 'holder', '15000', '10', '10'];
   expect(await run(['{pending}:calls', '{pending}:holders'], words)).toBe('entered');
 });
