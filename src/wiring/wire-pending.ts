@@ -93,6 +93,8 @@ export const wirePending = async (config: Config, parts: PendingParts): Promise<
     start: (executeBatch) => {
       worker = createPendingWorker({ ...parts, executeBatch, onFailed, onEnded });
       const sweep = (): void => void service.sweep();
+      // At once, too: a process that is stopped before its first sweep could not tell that it was.
+      sweep();
       stops.push(repeat(SWEEP_EVERY_MS, sweep));
       records.onReturn(sweep);
       if (config.ROLE === 'api') return;

@@ -27,13 +27,13 @@ export const GONE: Look = { state: 'gone', leftMs: 0 };
 export class CallLeases {
   /** By the store's clock. Infinity: unheard. */
   #freeFrom = Number.NEGATIVE_INFINITY;
-  /** The time of the store at the last sweep that it answered, and when that was by `performance.now()`; null: there was none. */
-  #heard: { readonly storeTime: number; readonly at: number } | null = null;
+  /** The last sweep that the store answered: its time, and when it was asked by `performance.now()`; null: there was none. */
+  #heard: { readonly storeTime: number; readonly askedAt: number } | null = null;
 
-  /** The store has answered a sweep, at this time of its clock. */
-  heard(storeTime: number): void {
+  /** The store has answered a sweep, at this time of its clock. A process may have been stopped since it asked. */
+  heard(storeTime: number, askedAt: number): void {
     const gapMs = this.#heard === null ? 0 : Math.abs(storeTime - this.#heard.storeTime);
-    this.#heard = { storeTime, at: performance.now() };
+    this.#heard = { storeTime, askedAt };
     if (gapMs > MOST_GAP_MS || this.#freeFrom === Number.POSITIVE_INFINITY) this.#freeFrom = storeTime + LEASE_MS;
   }
 
@@ -48,7 +48,7 @@ export class CallLeases {
     const left = leaseEndsAt - storeTime;
     // One that ends later than any can is of a clock that was set back: it has lapsed.
     if (left > 0 && left <= 2 * LEASE_MS) return Math.min(left, LEASE_MS);
-    const isUnheard = this.#heard !== null && performance.now() - this.#heard.at > MOST_GAP_MS;
+    const isUnheard = this.#heard !== null && performance.now() - this.#heard.askedAt > MOST_GAP_MS;
     return isUnheard ? LEASE_MS : Math.max(0, Math.min(LEASE_MS, this.#freeFrom - storeTime));
   }
 

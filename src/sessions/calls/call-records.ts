@@ -317,8 +317,9 @@ class StoredCallRecords {
     const due: string[] = [];
     for (let round = 0; round < DUE_ROUNDS && due.length < most; round += 1) {
       const wanted = most - due.length;
+      const askedAt = performance.now();
       const { now, calls } = await this.#options.live.popDue(wanted);
-      this.#leases.heard(now);
+      this.#leases.heard(now, askedAt);
       const areDue = await Promise.all(calls.map((call) => this.#isDue(call, now)));
       due.push(...calls.flatMap(({ key }, place) => (areDue[place] === true ? [key] : [])));
       if (calls.length < wanted) break;
