@@ -116,6 +116,13 @@ const anySettings: fc.Arbitrary<SessionSettings> = fc.record({
   journal: fc.constant(0),
 });
 
+// No time passes in the model, and to look for an order may take the real one half a minute.
+const toTimeless = (record: Parameters<typeof toKept>[0]): ReturnType<typeof toKept> =>
+  toKept({
+    ...record,
+    tools: record.tools.map((tool) => ({ ...tool, failedAgoMs: tool.failedAgoMs === null ? null : 0 })),
+  });
+
 // The Redis may be one that others use, too.
 const run = randomUUID();
 let sessions = 0;
@@ -136,8 +143,8 @@ export const runSessionBursts = (
       const burst: Burst = { settings, stores, sessionKey, pending: [], histories: [[]], batches: 0 };
       for (const deeds of bursts) await play(burst, deeds);
       const records = await Promise.all(stores.map((store) => store.read(sessionKey)));
-      const kept = records.map(({ mode: _, ...record }) => toKept(record));
-      const possible = burst.histories.map((history) => toKept(replay(settings, history).plain.read(ALL_TOOLS)));
+      const kept = records.map(({ mode: _, ...record }) => toTimeless(record));
+      const possible = burst.histories.map((history) => toTimeless(replay(settings, history).plain.read(ALL_TOOLS)));
       for (const one of kept) expect(possible.some((other) => isDeepStrictEqual(one, other))).toBe(true);
     }),
     { numRuns },
