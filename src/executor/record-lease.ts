@@ -117,6 +117,7 @@ const NEVER_RAN: ReadonlySet<string> = new Set([
   'shutting_down',
   'store_unavailable',
   'circuit_open',
+  'call_limit_exceeded',
   'tool_unavailable',
   'cancelled',
   'tool_crashed',

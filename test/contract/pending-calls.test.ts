@@ -104,6 +104,19 @@ describe.each(['memory', 'redis'] as const)('calls that outlive their request, o
     expect(outcomesOf(await begin({ session_id: id, calls: [callOf('build')] }, { wait: 5 }))).toEqual(['success']);
   });
 
+  test('a call that a limit of pending calls refused runs under the same key once there is room', async () => {
+    const build = createHeldTool('build', { effects: 'write' });
+    const { begin, finish } = await start([build], { SESSION_MAX_PENDING: '1' });
+    const body = (given: number) => ({ session_id: 'one', calls: [callOf('build', given)] });
+    const first = await begin(body(1));
+    const headers = { 'idempotency-key': freshName() };
+    expect(outcomesOf(await begin(body(2), { headers }))).toEqual(['call_limit_exceeded']);
+    build.release();
+    await finish(first.requestId);
+    expect(outcomesOf(await begin(body(2), { headers, wait: 10 }))).toEqual(['success']);
+    expect(build.asked).toHaveLength(2);
+  });
+
   test('a repeat under its Idempotency-Key is answered by the state now, and never runs a call again', async () => {
     const build = createHeldTool('build', { effects: 'write' });
     const { begin, finish } = await start([build]);

@@ -110,7 +110,7 @@ export const startSessionRoutes = async (options: LabOptions = {}) => {
   addKeptResultsRoutes(app, {
     callerOf,
     toRequestKey: (tenant, requestId) => `${tenant}:${requestId}`,
-    findResults: async (key) => {
+    findResults: async (_tenant, key) => {
       asked.push(`find ${key}`);
       return options.results === 'unavailable' ? 'unavailable' : (options.results?.get(key)?.map(readResult) ?? null);
     },
