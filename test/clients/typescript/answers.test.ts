@@ -97,11 +97,9 @@ test('a model is told that nothing happened where nothing answers, and a program
     ...{ results: [], pending: [] },
   });
   const elsewhere = createRecourse({ url: `${service.url}/no/such/path` }).session('s');
-  for (const failing of [
-    elsewhere.answerCall(order('a')),
-    elsewhere.answerMessage(message, { format: 'anthropic', turn: 1 }),
-  ])
-    expect(await failureOf(failing)).toBeInstanceOf(RecourseError);
+  expect(await failureOf(elsewhere.answerCall(order('a')))).toBeInstanceOf(RecourseError);
+  const failing = elsewhere.answerMessage(message, { format: 'anthropic', turn: 1 });
+  expect(await failureOf(failing)).toBeInstanceOf(RecourseError);
 });
 
 const POLL = { timeout: 20_000, interval: 5 };
