@@ -14,9 +14,6 @@ export interface TimedWait extends Linked<TimedWait> {
   readonly giveUp: (error: unknown) => void;
 }
 
-/** In no list yet. */
-export const UNLINKED = { previous: null, next: null } as const;
-
 /** No answer has come in time; what was asked may have been done. */
 export class LateAnswerError extends Error {}
 
@@ -52,7 +49,7 @@ export class CommandTimeout {
   /** The answer to a command, or a rejection where none comes in time. */
   wait<Answer>(answer: Promise<Answer>): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const one: TimedWait = { ...UNLINKED, since: UNSENT, giveUp: reject };
+      const one: TimedWait = { previous: null, next: null, since: UNSENT, giveUp: reject };
       this.add(one);
       answer.then(
         (value) => {

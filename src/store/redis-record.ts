@@ -1,4 +1,4 @@
-import { type CommandTimeout, type TimedWait, UNLINKED, UNSENT } from './command-timeout.ts';
+import { type CommandTimeout, type TimedWait, UNSENT } from './command-timeout.ts';
 import {
   copyState,
   type Decide,
@@ -88,7 +88,8 @@ export class RedisRecord<State, Saved> implements Swap {
     return new Promise((resolve, reject) => {
       let result: { readonly value: Result } | null = null;
       const waiter: Waiter<State> = {
-        ...UNLINKED,
+        previous: null,
+        next: null,
         isOver: false,
         // What waits for another swap is on its way now.
         since: this.#isBusy ? performance.now() : UNSENT,
@@ -146,8 +147,8 @@ export class RedisRecord<State, Saved> implements Swap {
     const isFresh = this.#isFresh && this.#waiting.length === 0;
     this.#isFresh = false;
     this.#decided = [...this.#decided, ...this.#waiting].filter(({ isOver }) => !isOver);
-    // Emptied, not replaced: a session is older than its next round, and an array that was thrown away in V8's old generation would bring
-    // the whole request that it was last given there.
+    // Emptied, not replaced: an array that lives from one round of a session to the next is in V8's old generation, and as garbage there it
+    // would keep the whole request that it was last given.
     this.#waiting.length = 0;
     const now = this.#sender.now();
     for (const waiter of this.#decided) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { CommandTimeout, UNLINKED } from '#src/store/command-timeout.ts';
+import { CommandTimeout } from '#src/store/command-timeout.ts';
 
 const block = (ms: number): void => {
   const until = performance.now() + ms;
@@ -49,6 +49,6 @@ test('what waits for a command that is on its way has its own time, also when no
   const sent = timeout.wait(new Promise(() => undefined)).catch(String);
   timeout.begin(performance.now());
   expect(await sent).toBe('Error: Command timed out');
-  const gaveUp = new Promise((giveUp) => timeout.add({ ...UNLINKED, since: performance.now(), giveUp }));
+  const gaveUp = new Promise((giveUp) => timeout.add({ previous: null, next: null, since: performance.now(), giveUp }));
   expect(String(await gaveUp)).toBe('Error: Command timed out');
 });
