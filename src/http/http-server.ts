@@ -34,6 +34,8 @@ export const createHttpServer = (options: HttpServerOptions): FastifyInstance =>
   const app = fastify({
     logger: false,
     bodyLimit: options.maxBodyBytes,
+    // Fastify would answer by itself, without a problem, what comes on an open connection once it closes: the gate does.
+    return503OnClosing: false,
     requestTimeout: options.requestTimeoutMs,
     routerOptions: { maxParamLength: 1024 },
     requestIdHeader: false,

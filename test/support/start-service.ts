@@ -25,6 +25,8 @@ export type RunningService = {
   /** The value of one metric series, e.g. `recourse_tool_calls_total{tool="echo",…}`; undefined where there is none. */
   readonly metric: (series: string) => Promise<number | undefined>;
   readonly drain: () => void;
+  /** Closes the servers as a stop does: what is open on them is still answered. */
+  readonly closeServers: () => Promise<unknown>;
   readonly stop: () => Promise<void>;
 };
 
@@ -65,6 +67,7 @@ export const startService = async (
     call: (calls, envelope = {}) => callService(url, calls, envelope),
     metric: (series) => readMetric(opsUrl, series),
     drain: service.drain,
+    closeServers: () => Promise.all([service.app.close(), service.opsApp?.close()]),
     stop: async () => {
       service.executor.endAll();
       // A client that keeps a refused request open must not keep a test waiting.
