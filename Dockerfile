@@ -12,16 +12,18 @@ ARG NODE_IMAGE=node:26-bookworm-slim
 FROM $NODE_IMAGE AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# The lock file names the other packages of this repository. Of the client nothing is in the image; the checkout's own
-# names the vendors' clients.
+# The lock file names every package of this repository. Of the client and of what tests share nothing is in the image; the
+# checkout's own names the vendors' clients.
 COPY clients/typescript/package.json clients/typescript/
 COPY checkout/package.json checkout/
+COPY test/support/package.json test/support/
 # With the optional packages: the compiler's native binary is one of them.
 RUN npm ci
 COPY tsconfig.json tsconfig.build.json tsconfig.console.json ./
 COPY scripts scripts
 COPY src src
-RUN npm run build
+COPY packages packages
+RUN npm run build && rm -r packages/*/src
 # What is in the image, for those who look for known vulnerabilities.
 RUN node scripts/sbom.ts sbom.cdx.json
 
@@ -30,10 +32,11 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY clients/typescript/package.json clients/typescript/
 COPY checkout/package.json checkout/
+COPY test/support/package.json test/support/
 # Without the optional packages: they carry a second Node (120 MB) for machines whose own is too old.
 # Then without what nothing runs, which is a third of them: source maps, type declarations and sources, manuals.
 RUN npm ci --omit=dev --omit=optional \
- && rm -r node_modules/@recourse \
+ && rm -r node_modules/@recourse/client node_modules/@recourse/checkout node_modules/@recourse/test-support \
  && find node_modules -type f ! -iname 'licen[cs]e*' ! -iname 'notice*' \
       \( -name '*.map' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' -o -name '*.md' -o -name '*.markdown' \) -delete
 
@@ -50,6 +53,7 @@ WORKDIR /app
 COPY package.json ./
 COPY --from=dependencies /app/node_modules node_modules
 COPY --from=build /app/dist dist
+COPY --from=build /app/packages packages
 COPY --from=build /app/sbom.cdx.json ./
 # The one place that the file tools may write to. A volume mounted here starts as a copy of the example.
 COPY --chown=node:node examples/workspace /workspace

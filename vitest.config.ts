@@ -8,7 +8,8 @@ import { measureMachine } from './scripts/measure-machine.ts';
 // without extensions, which Node cannot load.
 const conditions = ['@recourse/source', 'node', 'development|production'];
 
-const SYSTEM = 'test/**/*.system.test.ts';
+const TESTS = ['test/**/*.test.ts', 'packages/*/test/**/*.test.ts'];
+const SYSTEM = ['test/**/*.system.test.ts', 'packages/*/test/**/*.system.test.ts'];
 
 const REPORT = join(import.meta.dirname, 'node_modules/.cache/recourse', process.env['TEST_REPORT'] ?? 'test-report');
 
@@ -27,6 +28,8 @@ export default defineConfig({
   test: {
     // Processes, not threads: tests send signals, start servers and break things that a process must not share.
     pool: 'forks',
+    // For what Node loads itself, and for the workers it starts.
+    execArgv: ['-C', '@recourse/source'],
     // As many as the cores of a small CI machine: more would measure the scheduler where a test watches a deadline.
     maxWorkers: 2,
     // Tests of one file that wait together: each starts services of its own.
@@ -51,9 +54,9 @@ export default defineConfig({
     ],
     projects: [
       // `npm test`. A worker runs many files: they share the modules of src, and no state.
-      { extends: true, test: { name: 'fast', include: ['test/**/*.test.ts'], exclude: [SYSTEM], isolate: false } },
+      { extends: true, test: { name: 'fast', include: TESTS, exclude: SYSTEM, isolate: false } },
       // `npm run test:system`: browsers, Prometheus, kill -9, chaos, attackers, images, whole machines of services.
-      { extends: true, test: { name: 'system', include: [SYSTEM] } },
+      { extends: true, test: { name: 'system', include: SYSTEM } },
     ],
   },
 });

@@ -12,7 +12,7 @@ const OVERTIME_MS = 30_000;
 /** Starts a script of the bench on the load core; it serves for all its plans, so that it is warm. */
 export const startAsking = (script: string, { cores, processes, path }: Surroundings): AskProcess => {
   const file = fileURLToPath(new URL(script, import.meta.url));
-  const words = onCore(cores.pinned ? cores.load : null, [process.execPath, file]);
+  const words = onCore(cores.pinned ? cores.load : null, [process.execPath, ...process.execArgv, file]);
   const asked = processes.start({ words, environment: { PATH: path }, output: 'ignore', channel: 'ipc' });
   return async (servers, plan, seconds) => {
     const signal = AbortSignal.timeout(Math.ceil(seconds * 1000) + OVERTIME_MS);

@@ -1,4 +1,4 @@
-import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
+import { type RedisServer, startRedisServer } from '@recourse/test-support/redis-server.ts';
 
 /** Starts Redis servers and remembers them, so that all can be stopped. */
 export type RedisServers = {

@@ -53,7 +53,7 @@ export const startService = async (
   // Nobody reads it: its space is free again when the service ends.
   rmSync(logFile);
   const started = processes.start({
-    words: onCore(cores.pinned ? cores.server : null, [process.execPath, script]),
+    words: onCore(cores.pinned ? cores.server : null, [process.execPath, ...process.execArgv, script]),
     environment: {
       PATH: path,
       ...PATIENT,

@@ -24,7 +24,7 @@ export const startListening = async (
 ): Promise<Server> => {
   const file = fileURLToPath(new URL(script, import.meta.url));
   const started = processes.start({
-    words: onCore(cores.pinned ? cores[place] : null, [process.execPath, file]),
+    words: onCore(cores.pinned ? cores[place] : null, [process.execPath, ...process.execArgv, file]),
     environment: { ...environment, PATH: searchPath },
     output: 'ignore',
     channel: 'ipc',

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import { toPostText, toRequestText } from '#test/support/raw-http.ts';
+import { toPostText, toRequestText } from '@recourse/test-support/raw-http.ts';
 import { FLOOD_KEY } from './flood-service.ts';
 
 export const FLOOD_FORMATS = ['native', 'openai-chat', 'anthropic', 'gemini'] as const;

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { findFreePort, startRedisServer } from '@recourse/test-support/redis-server.ts';
 import * as z from 'zod';
-import { findFreePort, startRedisServer } from '#test/support/redis-server.ts';
 import { createRandom } from './random.ts';
 import { createReplica, type Replica } from './replica.ts';
 

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 
@@ -100,7 +101,8 @@ export const createReplica = (plan: ReplicaPlan, onEnd: (ending: Ending) => void
 
 const launch = ({ environment, port, logFile, wrap }: ReplicaPlan): ChildProcess => {
   const [log, complaints] = [openSync(logFile, 'a'), openSync(`${logFile}.stderr`, 'a')];
-  const [command, ...words] = wrap?.([process.execPath, 'src/main.ts']) ?? [process.execPath, 'src/main.ts'];
+  const service = [process.execPath, ...FROM_SOURCES, 'src/main.ts'] as const;
+  const [command, ...words] = wrap?.(service) ?? service;
   const child = spawn(command, words, {
     cwd: ROOT,
     env: { ...environment, PORT: String(port) },

@@ -1,5 +1,5 @@
-import { startRedisServer } from '#test/support/redis-server.ts';
-import { startTcpProxy } from '#test/support/tcp-proxy.ts';
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { startTcpProxy } from '@recourse/test-support/tcp-proxy.ts';
 import { isStoreAction, type StoreAction } from './store.ts';
 
 // What docker-compose.yml says. A killed Redis comes back with all it has ever confirmed, or keyed batches would run again.

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { findFreePort } from '#test/support/redis-server.ts';
+import { findFreePort } from '@recourse/test-support/redis-server.ts';
 import type { Accounts } from './accounts.ts';
 import { findProcesses } from './look-at-processes.ts';
 import { createReplica, type Replica, SHUTDOWN_GRACE_MS } from './replica.ts';

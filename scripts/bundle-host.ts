@@ -23,7 +23,7 @@ const bundleForSources = async (): Promise<void> => {
   const paths = await writeBundle({
     root: ROOT,
     file: join(HOST_CACHE, draft, IN_BUNDLE),
-    standsFor: { folder: 'src', extension: '.ts' },
+    standsFor: 'sources',
   });
   const inputs = paths.map((path) => `${toInputLine(ROOT, path)}\n`).join('');
   const id = toBundleId(inputs);
@@ -42,7 +42,7 @@ const bundleForBuild = (folder: string): Promise<unknown> =>
   writeBundle({
     root: ROOT,
     file: join(folder, 'host', IN_BUNDLE),
-    standsFor: { folder, extension: '.js' },
+    standsFor: 'built',
   });
 
 const [target] = process.argv.slice(2);

@@ -6,5 +6,5 @@ root=$(cd "$(dirname "$0")/.." && pwd) || exit 0
 
 # Not with production dependencies only.
 [ -d "$root/node_modules/rolldown" ] || exit 0
-node "$root/scripts/bundle-host.ts" >&2
+node -C @recourse/source "$root/scripts/bundle-host.ts" >&2
 exit 0

@@ -41,7 +41,7 @@ const checkTree = (): void => {
   // npm packs what lies there, also what git ignores: a key that somebody tried the service with would be published.
   const further = run('git', 'status', '--porcelain', '--ignored', '--', ...PACKED_AS_THEY_ARE);
   if (further !== '') throw new Error(`These files would be packed, and git ignores them; remove them:\n${further}`);
-  run('node', 'scripts/generate.ts', '--check');
+  run('node', '-C', '@recourse/source', 'scripts/generate.ts', '--check');
 };
 
 const checkTag = (tag: string): void => {
@@ -114,7 +114,7 @@ const release = (word: string, packages: 'pack' | 'leave_out', mode: 'dry_run' |
   const paths = writeVersion(ROOT, before, version);
   writeLock(version);
   writeFileSync(join(ROOT, 'CHANGELOG.md'), changelog);
-  run('node', 'scripts/generate.ts');
+  run('node', '-C', '@recourse/source', 'scripts/generate.ts');
   console.log(`wrote ${paths.join(', ')}, package-lock.json, CHANGELOG.md and the generated documents`);
   if (packages === 'pack') pack(version);
   run('git', 'commit', '--all', '--message', `Release ${version}`);

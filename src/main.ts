@@ -4,17 +4,15 @@ import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parseEnv } from 'node:util';
 import type { CliContext, ExitCode } from './cli/terminal.ts';
-import { PACKAGE_ROOT } from './config/own-package.ts';
 import type { LoadedEnvironment } from './config/read-configuration.ts';
-import { toInstallation } from './tools/directory/tool-imports.ts';
+import { INSTALLATION, PACKAGE_ROOT } from './files/own-package.ts';
 
 /**
  * Keeps what Node compiles for the next start, of modules that are imported from now on and of tool hosts: in `node_modules`,
  * unless NODE_COMPILE_CACHE names a place. Where that cannot be written to, a start only takes longer.
  */
 const keepCompiledCode = (): void => {
-  const installation = toInstallation(PACKAGE_ROOT);
-  const modules = installation === PACKAGE_ROOT ? join(PACKAGE_ROOT, 'node_modules') : installation;
+  const modules = INSTALLATION === PACKAGE_ROOT ? join(PACKAGE_ROOT, 'node_modules') : INSTALLATION;
   const directory = join(modules, '.cache/recourse/compiled');
   // ALREADY_ENABLED where the variable is set.
   if (enableCompileCache(directory).status === constants.compileCacheStatus.ENABLED)

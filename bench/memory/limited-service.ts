@@ -19,7 +19,12 @@ export const startLimitedService = async (
   { heapMb, group }: { readonly heapMb: number | null; readonly group: MemoryGroup | null },
 ): Promise<LimitedService> => {
   const keys = { flooding: randomUUID(), other: randomUUID() };
-  const node = [process.execPath, ...(heapMb === null ? [] : [`--max-old-space-size=${heapMb}`]), MAIN];
+  const node = [
+    process.execPath,
+    ...process.execArgv,
+    ...(heapMb === null ? [] : [`--max-old-space-size=${heapMb}`]),
+    MAIN,
+  ];
   // It joins before Node starts, which reads the size of its heap from the group.
   const join = group === null ? [] : ['/bin/sh', '-c', `echo $$ > ${group.membersFile} && exec "$@"`, 'sh'];
   const service = processes.start({

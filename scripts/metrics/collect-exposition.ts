@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { startService } from '#test/support/start-service.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
 
 const KEY = 'a-key-of-this-run-alone';
 

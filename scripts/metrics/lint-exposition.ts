@@ -1,4 +1,4 @@
-import { runPromtool } from '#test/support/prometheus.ts';
+import { runPromtool } from '@recourse/test-support/prometheus.ts';
 
 export type LintVerdict =
   | { readonly kind: 'clean'; readonly metrics: number; readonly series: number }

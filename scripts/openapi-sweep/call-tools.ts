@@ -1,8 +1,8 @@
+import { toSampleArguments } from '@recourse/test-support/openapi-stand-in-arguments.ts';
+import { isJson, type Json } from '@recourse/test-support/openapi-stand-in-schemas.ts';
+import type { OpenStandIn } from '@recourse/test-support/openapi-stand-in-server.ts';
 import type { InlineTool } from '../../src/tools/tool.ts';
 import { isToldValue } from '../../src/tools/tool-values.ts';
-import { toSampleArguments } from '../../test/support/openapi-stand-in-arguments.ts';
-import { isJson, type Json } from '../../test/support/openapi-stand-in-schemas.ts';
-import type { OpenStandIn } from '../../test/support/openapi-stand-in-server.ts';
 
 export type CallOutcome =
   | { readonly kind: 'right' }

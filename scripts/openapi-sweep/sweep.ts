@@ -1,10 +1,10 @@
 import { appendFileSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
+import { createDocumentView, isJson, type Json } from '@recourse/test-support/openapi-stand-in-schemas.ts';
+import { openStandIn } from '@recourse/test-support/openapi-stand-in-server.ts';
 import { parse } from 'yaml';
 import { isWithheld, toCredentialKeys } from '../../src/upstreams/openapi/parameters.ts';
-import { createDocumentView, isJson, type Json } from '../../test/support/openapi-stand-in-schemas.ts';
-import { openStandIn } from '../../test/support/openapi-stand-in-server.ts';
 import { type CallOutcome, callOnStandIn } from './call-tools.ts';
 import { importOnce } from './import-once.ts';
 import { findLostArguments } from './lost-arguments.ts';

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isJson, type Json } from '../../test/support/openapi-stand-in-schemas.ts';
+import { isJson, type Json } from '@recourse/test-support/openapi-stand-in-schemas.ts';
 import { toMarkdownTable } from '../markdown-table.ts';
 
 // Reads what sweep.ts wrote (files of lines of JSON), prints what differs from the last run, and writes results.md beside this file.

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join, relative, resolve } from 'node:path';
-import { PACKAGE_ROOT } from '../config/own-package.ts';
+import { PACKAGE_ROOT } from '../files/own-package.ts';
 import {
   CommandFailed,
   type ExitCode,
@@ -98,7 +98,9 @@ const findPackage = (directory: string): FoundPackage => {
 
 // npm starts the Node that comes with a checkout; elsewhere than in the checkout it would look for files there.
 const toCheckoutCommand = (root: string): string =>
-  process.cwd() === root ? 'npm start --' : `node ${relative(process.cwd(), join(root, 'src/main.ts'))}`;
+  process.cwd() === root
+    ? 'npm start --'
+    : `node -C @recourse/source ${relative(process.cwd(), join(root, 'src/main.ts'))}`;
 
 /** What the files are made for: `name` is that of the package that the directory becomes. */
 type Template = { readonly name: string; readonly recourse: FoundPackage };

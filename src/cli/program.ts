@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { readManifest } from '../config/own-package.ts';
+import { readManifest } from '../files/own-package.ts';
 import { type CliContext, CommandFailed, type ExitCode, toPlainLines, WrongUse } from './terminal.ts';
 
 type Outcome = { end: ExitCode | 'serving' };

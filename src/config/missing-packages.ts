@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { readManifest } from '../files/own-package.ts';
 import { TOOL_GROUPS } from '../toolkits/toolkits.ts';
 import type { Variables } from './file/expand-variables.ts';
-import { readManifest } from './own-package.ts';
 import { type Config, isTraced } from './settings/config.ts';
 
 const TRACING_PACKAGES = [

@@ -1,19 +1,18 @@
 import { access, constants, realpath, stat } from 'node:fs/promises';
 import { getCompileCacheDir } from 'node:module';
 import { basename, dirname, join, resolve } from 'node:path';
+import { INSTALLATION, PACKAGE_ROOT } from '../files/own-package.ts';
 import { SETTING_PURPOSES } from '../toolkits/toolkits.ts';
-import { toInstallation } from '../tools/directory/tool-imports.ts';
 import type { McpServerSettings } from '../upstreams/mcp/mcp-server-settings.ts';
 import type { Variables } from './file/expand-variables.ts';
 import type { ConfigContent } from './file/load-config-file.ts';
 import { toPathText } from './file/mistakes.ts';
 import { configFileCandidates } from './file/read-config-file.ts';
-import { PACKAGE_ROOT } from './own-package.ts';
 import { createFindOverlap } from './path-overlap.ts';
 import type { Config } from './settings/config.ts';
 import { toStoreChoice } from './settings/store-choice.ts';
 
-const INSTALLATION = toInstallation(PACKAGE_ROOT).replace(/\/$/, '');
+const OWN_DIRECTORY = INSTALLATION.replace(/\/$/, '');
 const EXAMPLE_WORKSPACE = join(PACKAGE_ROOT, 'examples/workspace');
 
 /** WORKSPACE_DIR, or the example workspace of the package or checkout. */
@@ -77,7 +76,7 @@ export const createWorkspaceGuard = async (config: Config, environment: Variable
         ...SETTING_PURPOSES.map(async (purpose) =>
           check(purpose.setting, await toControlPaths(purpose, config, environment)),
         ),
-        checkPaths([INSTALLATION], (path) => `The service's own directory '${path}'`, isExample ? 'allow' : 'refuse'),
+        checkPaths([OWN_DIRECTORY], (path) => `The service's own directory '${path}'`, isExample ? 'allow' : 'refuse'),
         checkPaths([process.execPath], (path) => `The Node.js program '${path}'`, 'allow'),
         check('NODE_COMPILE_CACHE', toPaths(getCompileCacheDir())),
       ]);

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { PACKAGE_ROOT } from '../files/own-package.ts';
 
 // A host made of its hundred modules spends 0.2 s of processor time on finding, reading and linking them, and one made of a
 // bundle a third of that. scripts/bundle-host.ts writes the bundle: for a build into dist/host, for sources into the cache.
@@ -14,11 +15,10 @@ export const findHostEntry = (): string => {
   const here = fileURLToPath(new URL('.', import.meta.url));
   const plain = (extension: string): string => join(here, `inside/host-main${extension}`);
   if (!import.meta.url.endsWith('.ts')) {
-    const built = join(here, '../host', IN_BUNDLE);
+    const built = join(PACKAGE_ROOT, 'dist/host', IN_BUNDLE);
     return existsSync(built) ? built : plain('.js');
   }
-  const root = join(here, '../..');
-  return findFreshBundle(root) ?? plain('.ts');
+  return findFreshBundle(PACKAGE_ROOT) ?? plain('.ts');
 };
 
 /** The entry of the bundle made of this checkout's sources, as they are now; null where there is none. */

@@ -1,7 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { Readable, Writable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
-import { toInstallation } from '../tools/directory/tool-imports.ts';
+import { INSTALLATION, SOURCE_FLAGS } from '../files/own-package.ts';
 import { findHostEntry } from './host-entry.ts';
 import { startProcess, stepBehind } from './process-control.ts';
 
@@ -28,9 +27,6 @@ export type HostProcess = {
   readonly words: Readable;
 };
 
-/** src/ or dist/, and node_modules beside it; where the service is installed as a package: the node_modules it is in. */
-const PACKAGE = toInstallation(fileURLToPath(new URL('../..', import.meta.url)));
-
 const FLAGS: Readonly<Record<string, readonly string[]>> = {
   'fs-read': ['--allow-fs-read=*'],
   'fs-write': ['--allow-fs-write=*'],
@@ -48,7 +44,7 @@ let entry: string | null = null;
 export const launchHost = (launch: HostLaunch): HostProcess | null => {
   // Asked once: all hosts of a service run the same code.
   entry ??= findHostEntry();
-  const child = startProcess(process.execPath, [...toFlags(launch), entry], {
+  const child = startProcess(process.execPath, [...SOURCE_FLAGS, ...toFlags(launch), entry], {
     env: { ...launch.environment },
     stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
     detached: true,
@@ -67,7 +63,7 @@ const toFlags = ({ permissions, memoryMb, root }: HostLaunch): readonly string[]
   `--max-old-space-size=${Math.floor(memoryMb * 0.75)}`,
   '--permission',
   ...permissions.flatMap((permission) => FLAGS[permission] ?? []),
-  ...(permissions.includes('fs-read') ? [] : [`--allow-fs-read=${PACKAGE}`, `--allow-fs-read=${root}`]),
+  ...(permissions.includes('fs-read') ? [] : [`--allow-fs-read=${INSTALLATION}`, `--allow-fs-read=${root}`]),
   // Of the permission model's own flags; in front of every stderr it would only hide what a tool says.
   '--disable-warning=SecurityWarning',
   '--disable-warning=ExperimentalWarning',

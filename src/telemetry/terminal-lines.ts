@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { OWN_CODE } from '../files/own-package.ts';
 import { describeCauses } from './describe-error.ts';
 import { type LogBatch, type LogFailure, levelOf, writeFields } from './log-lines.ts';
 
@@ -48,14 +49,12 @@ const toTerminalText = (text: string): string => {
   return plain.length > MAX_MESSAGE ? `${plain.slice(0, MAX_MESSAGE)}…` : plain;
 };
 
-const OWN = new URL('../', import.meta.url);
-
 /** `file:line:column` of the first frame in a file that is no part of the service, its packages or Node; else null. */
 const findPlace = (thrown: unknown): string | null => {
   const frames = thrown === undefined ? [] : (describeCauses(thrown)[0]?.stack ?? []);
   for (const frame of frames) {
     const place = /\(?((?:file:\/\/)?\/[^()]+:\d+:\d+)\)?$/.exec(frame)?.[1]?.replace('file://', '') ?? null;
-    if (place !== null && !place.startsWith(OWN.pathname) && !place.includes('/node_modules/'))
+    if (place !== null && !OWN_CODE.some((own) => place.startsWith(own)) && !place.includes('/node_modules/'))
       return toTerminalText(place);
   }
   return null;

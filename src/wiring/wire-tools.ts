@@ -6,6 +6,7 @@ import { toRequiredTools } from '../config/required-tools.ts';
 import type { Config } from '../config/settings/config.ts';
 import type { CallObserver } from '../executor/call-observer.ts';
 import type { RunHosted } from '../executor/deadline.ts';
+import { PUBLIC_API } from '../files/own-package.ts';
 import type { FileGroup } from '../isolation/hosted-files.ts';
 import type { IsolationObserver } from '../isolation/isolation-observer.ts';
 import type { ProcessTable } from '../isolation/process-table.ts';
@@ -156,9 +157,6 @@ type IsolationParts = {
   readonly log: Logger;
   readonly processes?: ProcessTable | undefined;
 };
-
-// What a tool file imports as `recourse-server`.
-const PUBLIC_API = new URL(`../recourse${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url).href;
 
 /** Tool hosts, and how files of a tools directory are loaded into them: a service without one does not load this. */
 const loadIsolation = async (config: Config, parts: IsolationParts) => {

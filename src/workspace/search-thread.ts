@@ -1,4 +1,5 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
+import { startThread } from '../files/own-thread.ts';
 import { RetryableToolError, UpstreamToolError } from '../tools/tool-errors.ts';
 import { checkReadable, withPlace } from './place.ts';
 import type { FileAccess, Workspace } from './workspace.ts';
@@ -216,11 +217,8 @@ export const createFileSearch = ({ idleMs = IDLE_MS, file = SEARCH_WORKER }: Fil
 };
 
 const startWorker = (file: URL): Worker =>
-  new Worker(file, {
+  startThread(file, {
     name: 'file-search',
-    // Its own code alone: nothing of the service's environment is needed there.
-    env: {},
-    execArgv: [],
     // Texts are looked through once: 16 MB, the default, would only fill with what nobody needs any more.
     resourceLimits: { maxYoungGenerationSizeMb: 4 },
   });

@@ -42,20 +42,20 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   formats: ['contract', 'json'],
   tools: ['contract'],
   egress: ['contract', 'tools'],
-  workspace: ['tools'],
+  workspace: ['tools', 'files'],
   'toolkit-api': ['contract', 'tools', 'egress', 'workspace'],
-  toolkits: ['src', 'toolkit-api'],
-  upstreams: ['contract', 'tools', 'egress'],
+  toolkits: ['src', 'toolkit-api', 'files'],
+  upstreams: ['contract', 'tools', 'egress', 'files'],
   webhooks: ['egress'],
   executor: ['contract', 'tools', 'memory', 'json'],
   redaction: ['contract', 'tools', 'executor', 'json'],
   queue: ['tools', 'executor', 'memory'],
-  isolation: ['contract', 'tools', 'executor', 'json'],
+  isolation: ['contract', 'tools', 'executor', 'json', 'files'],
   'session-view': ['contract', 'tools', 'executor', 'json'],
   sessions: ['contract', 'executor', 'tools', 'memory', 'json', 'store', 'webhooks'],
   pending: ['contract', 'tools', 'executor', 'memory', 'sessions'],
   jobs: ['pending', 'sessions', 'store'],
-  telemetry: ['contract', 'executor', 'redaction', 'queue', 'isolation', 'memory', 'store', 'webhooks'],
+  telemetry: ['contract', 'files', 'executor', 'redaction', 'queue', 'isolation', 'memory', 'store', 'webhooks'],
   auth: ['contract', 'files', 'memory'],
   config: [
     ...['auth', 'contract', 'files', 'memory', 'sessions', 'tools', 'telemetry', 'toolkit-api', 'toolkits'],
@@ -68,7 +68,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   testing: ['contract', 'tools', 'executor', 'memory', 'queue', 'redaction', 'session-view', 'sessions', 'store'],
   src: ['contract', 'tools', 'testing'],
   cli: [...CORE, 'wiring'],
-  main: ['cli', 'config', 'tools'],
+  main: ['cli', 'config', 'files'],
   bin: ['main'],
 };
 
@@ -94,6 +94,7 @@ const PORTS = [
 
 const MAY_USE: Readonly<Record<string, RegExp>> = {
   contract: /^(zod|fastest-levenshtein)$/,
+  files: /^node:(fs|path|url|worker_threads)$/,
   json: /^(canonicalize|node:crypto)$/,
   pending: /^(zod|node:crypto)$/,
   tools: /^(zod|ajv|ajv-formats|ajv\/.*|re2js|node:(diagnostics_channel|module|util|vm))$/,
@@ -221,7 +222,7 @@ test('a toolkit imports the public tool API, the API of toolkits and its own fil
     if (folder !== 'toolkits' || path === 'toolkits/toolkits.ts') return [];
     return local
       .map(({ from }) => from)
-      .filter((from) => from !== 'recourse.ts' && !from.startsWith('toolkit-api/'))
+      .filter((from) => from !== 'recourse.ts' && from !== 'files/own-thread.ts' && !from.startsWith('toolkit-api/'))
       .filter((from) => !from.startsWith(`toolkits/${name}/`));
   });
   expect(strangers).toEqual([]);

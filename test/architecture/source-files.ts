@@ -3,18 +3,18 @@ import { dirname, join, normalize, relative } from 'node:path';
 
 export type Import = { readonly from: string; readonly kind: 'type' | 'value' };
 export type SourceFile = {
-  /** Relative to src, e.g. `executor/run-call.ts`. */
+  /** Relative to `src`, e.g. `executor/run-call.ts`; of a package, `@cli/program.ts`. */
   readonly path: string;
   /** Its text without comments. */
   readonly code: string;
   readonly lines: number;
-  /** Files of src, relative to it. */
+  /** Files of the service and of its packages. */
   readonly local: readonly Import[];
   /** Packages and node: modules. */
   readonly packages: readonly Import[];
 };
 
-const SRC = join(import.meta.dirname, '../../src');
+const ROOT = join(import.meta.dirname, '../..');
 const IMPORT = /^(import|export)\s+(type\s+)?[^;'"]*?from\s+'([^']+)'|^import\s+'([^']+)'|\bimport\('([^']+)'\)/gm;
 
 const withoutComments = (text: string): string =>
@@ -26,22 +26,41 @@ const toImports = (code: string): readonly Import[] =>
     kind: type === undefined ? 'value' : 'type',
   }));
 
+// `src/executor/call.ts` → `executor/call.ts`, `packages/cli/src/program.ts` → `@cli/program.ts`.
+const toPath = (absolute: string): string =>
+  relative(ROOT, absolute)
+    .replace(/^src\//, '')
+    .replace(/^packages\/([a-z-]+)\/src\//, '@$1/');
+
+// What names a file of the service from one of its packages, or a file of a package from elsewhere.
+const NAMED = /^(?:recourse-server|@recourse\/([a-z-]+))(?:\/(.+))?$/;
+
+const toNamedPath = (from: string): string | null => {
+  const [named, unit, path = 'recourse'] = NAMED.exec(from) ?? [];
+  if (named === undefined) return null;
+  return unit === undefined ? `${path}.ts` : `@${unit}/${path}.ts`;
+};
+
 const toSourceFile = (absolute: string): SourceFile => {
   const text = readFileSync(absolute, 'utf8');
   const code = withoutComments(text);
   const imports = toImports(code);
-  const resolve = (from: string): string => relative(SRC, normalize(join(dirname(absolute), from)));
+  const resolve = (from: string): string | null =>
+    from.startsWith('.') ? toPath(normalize(join(dirname(absolute), from))) : toNamedPath(from);
   return {
-    path: relative(SRC, absolute),
+    path: toPath(absolute),
     code,
     lines: text.split('\n').length - 1,
-    local: imports.filter(({ from }) => from.startsWith('.')).map(({ from, kind }) => ({ from: resolve(from), kind })),
-    packages: imports.filter(({ from }) => !from.startsWith('.')),
+    local: imports.flatMap(({ from, kind }) => {
+      const path = resolve(from);
+      return path === null ? [] : [{ from: path, kind }];
+    }),
+    packages: imports.filter(({ from }) => resolve(from) === null),
   };
 };
 
-/** Every TypeScript file under src. */
+/** Every TypeScript file of the service and of its packages. */
 export const readSourceFiles = (): readonly SourceFile[] =>
-  globSync('**/*.ts', { cwd: SRC })
-    .sort()
-    .map((path) => toSourceFile(join(SRC, path)));
+  globSync(['src/**/*.ts', 'packages/*/src/**/*.ts'], { cwd: ROOT })
+    .map((path) => toSourceFile(join(ROOT, path)))
+    .sort((one, other) => (one.path < other.path ? -1 : 1));

@@ -6,13 +6,17 @@ import { expect, test } from 'vitest';
 const HELPERS = ['support/chromium.ts', 'support/prometheus.ts', 'support/slowhttptest.ts'];
 const STARTS_PYTHON = /[']python3[']/;
 
-const TEST = join(import.meta.dirname, '..');
-const IMPORT = /(?:from|import)\s+'(\.[^']+|#test\/[^']+)'/g;
+const ROOT = join(import.meta.dirname, '../..');
+const TEST = join(ROOT, 'test');
+const IMPORT = /(?:from|import)\s+'(\.[^']+|#test\/[^']+|@recourse\/test-support\/[^']+)'/g;
 
-const toPath = (from: string, specifier: string): string =>
-  specifier.startsWith('#test/')
-    ? join(TEST, specifier.slice('#test/'.length))
+const toPath = (from: string, specifier: string): string => {
+  const [, unit = TEST] = /^(.*\/packages\/[^/]+\/test)\//.exec(from) ?? [];
+  if (specifier.startsWith('#test/')) return join(unit, specifier.slice('#test/'.length));
+  return specifier.startsWith('@recourse/')
+    ? join(TEST, specifier.slice('@recourse/test-'.length))
     : normalize(join(dirname(from), specifier));
+};
 
 /** A file, and all files of test that it imports. */
 const closureOf = (path: string, seen = new Set<string>()): ReadonlySet<string> => {
@@ -29,7 +33,9 @@ const needsInstallation = (path: string): boolean =>
   );
 
 test('no test of `npm test` needs what only the system tier installs: it passes on a fresh machine', () => {
-  const all = globSync('**/*.test.ts', { cwd: TEST }).map((path) => join(TEST, path));
+  const all = globSync(['test/**/*.test.ts', 'packages/*/test/**/*.test.ts'], { cwd: ROOT }).map((path) =>
+    join(ROOT, path),
+  );
   const needing = all.filter(needsInstallation);
   // It sees those that do.
   expect(needing).toContain(join(TEST, 'e2e/console.system.test.ts'));

@@ -2,10 +2,10 @@ import { hash } from 'node:crypto';
 import { mkdtempSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { type ApiKeysOptions, createApiKeys, loadKeyFile, type Reload } from '#src/auth/api-keys.ts';
 import { createNewsCheck } from '#src/files/watch-file.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const lineOf = (tenant: string, key: string, attributes = ''): string =>
   `${tenant}=${hash('sha256', key)} ${attributes}`;

@@ -1,10 +1,10 @@
+import { createActor } from '@recourse/test-support/keyed-client.ts';
+import { toResult } from '@recourse/test-support/keyed-stores-under-test.ts';
 import { expect, test } from 'vitest';
 import { toFailure } from '#src/executor/call-outcome.ts';
 import { type RestoredCall, restoreEarlier } from '#src/executor/restore-earlier.ts';
 import { createNameSuggestions } from '#src/executor/suggest-names.ts';
 import { createNameIndex } from '#src/tools/name-index.ts';
-import { createActor } from '#test/support/keyed-client.ts';
-import { toResult } from '#test/support/keyed-stores-under-test.ts';
 
 const ANY = (): boolean => true;
 

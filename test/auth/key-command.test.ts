@@ -3,15 +3,16 @@ import { hash } from 'node:crypto';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { postAs } from '@recourse/test-support/access-client.ts';
+import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
+import { runInProcess } from '@recourse/test-support/run-in-process.ts';
+import { cleanEnvironment, ROOT } from '@recourse/test-support/start-process.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { runKey } from '#src/cli/key-command.ts';
 import { WrongUse } from '#src/cli/terminal.ts';
 import { loadConfig } from '#src/config/settings/config.ts';
-import { postAs } from '#test/auth/access-client.ts';
-import { runInProcess } from '#test/cli/run-in-process.ts';
-import { cleanEnvironment, ROOT } from '#test/support/start-process.ts';
-import { startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 type Shown = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
@@ -19,7 +20,7 @@ type Shown = { readonly code: number; readonly stdout: string; readonly stderr: 
 const makeKey = (words: readonly string[]): Promise<Shown> =>
   new Promise((resolve, reject) => {
     const options = { cwd: ROOT, env: cleanEnvironment({}), timeout: timeLimit(20_000) };
-    execFile('node', ['src/main.ts', 'key', ...words], options, (error, stdout, stderr) => {
+    execFile('node', [...FROM_SOURCES, 'src/main.ts', 'key', ...words], options, (error, stdout, stderr) => {
       const code = error === null ? 0 : error.code;
       if (typeof code === 'number') resolve({ code, stdout, stderr });
       else reject(error);

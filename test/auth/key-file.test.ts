@@ -3,6 +3,8 @@ import { hash } from 'node:crypto';
 import { mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { runToEnd } from '@recourse/test-support/start-process.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { createApiKeys, loadApiKeys, loadKeyFile, type Reload, readKeyFile } from '#src/auth/api-keys.ts';
@@ -10,8 +12,6 @@ import { readFirstKeyFile } from '#src/config/read-configuration.ts';
 import { loadConfig } from '#src/config/settings/config.ts';
 import { type FileReading, watchFile } from '#src/files/watch-file.ts';
 import { wire } from '#src/wiring/wire.ts';
-import { runToEnd } from '#test/support/start-process.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const SOON = { timeout: timeLimit(15_000), interval: 5 };
 const MIB = 1024 * 1024;

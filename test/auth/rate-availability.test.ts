@@ -1,6 +1,6 @@
+import { createManualClock } from '@recourse/test-support/session-stores-under-test.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
-import { createManualClock } from '#test/support/session-stores-under-test.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { becomeShared, countLetIn, freshCaller, type Lab, startLab } from './rate-lab.ts';
 
 // Rates and sessions ask one Redis: what one of them finds out, the other knows.

@@ -1,9 +1,9 @@
+import { type RedisCluster, startRedisCluster } from '@recourse/test-support/redis-cluster.ts';
+import { type RedisServer, startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { LimitRate } from '#src/auth/rate-limits.ts';
 import { createStoreMemory } from '#src/memory/store-memory.ts';
-import { type RedisCluster, startRedisCluster } from '#test/support/redis-cluster.ts';
-import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { type Caller, connectClient, countLetIn, createSubject, freshCaller } from './rate-lab.ts';
 
 // The same promises, wherever it is counted.

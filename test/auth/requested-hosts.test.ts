@@ -1,6 +1,6 @@
+import { sendRaw, toPostText, toRequestText } from '@recourse/test-support/raw-http.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { sendRaw, toPostText, toRequestText } from '#test/support/raw-http.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 const start = async (environment: Readonly<Record<string, string>> = {}): Promise<RunningService> => {
   const service = await startService(environment);

@@ -1,3 +1,4 @@
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { exportSPKI } from 'jose';
 import { expect, test } from 'vitest';
 import { type Authentication, type Caller, isTokenShaped } from '#src/auth/callers.ts';
@@ -7,7 +8,6 @@ import {
   type IssuerKeysOptions,
   type TokenRules,
 } from '#src/auth/tokens.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { forge, type Issuer, makeIssuerKey, sign, startIssuer, toClaims } from './issuer-lab.ts';
 
 const RULES: Omit<TokenRules, 'keysOf'> = {

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 // Start, rest (idle tool hosts end after 30 s) and end come on top of the minute.
@@ -12,7 +13,7 @@ type Run = { readonly code: number | null; readonly table: string; readonly word
 
 /** Runs the chaos as a user does, after everything else that wants the processor: other tests watch their deadlines. */
 const runChaos = async (words: readonly string[]): Promise<Run> => {
-  const child = spawn(process.execPath, ['chaos/run.ts', '--nice', '10', ...words], {
+  const child = spawn(process.execPath, [...FROM_SOURCES, 'chaos/run.ts', '--nice', '10', ...words], {
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'pipe'],
   });

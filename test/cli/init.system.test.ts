@@ -2,9 +2,10 @@ import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
+import { cleanEnvironment, ROOT } from '@recourse/test-support/start-process.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { cleanEnvironment, ROOT } from '#test/support/start-process.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 type Shown = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
@@ -20,7 +21,8 @@ const run = (file: string, words: readonly string[], cwd = directory): Promise<S
     });
   });
 
-const recourse = (...words: readonly string[]): Promise<Shown> => run('node', [join(ROOT, 'src/main.ts'), ...words]);
+const recourse = (...words: readonly string[]): Promise<Shown> =>
+  run('node', [...FROM_SOURCES, join(ROOT, 'src/main.ts'), ...words]);
 
 let made: Shown;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
+import { findClosedPort } from '@recourse/test-support/http-target.ts';
+import { runInProcess } from '@recourse/test-support/run-in-process.ts';
 import { expect, test } from 'vitest';
-import { findClosedPort } from '#test/support/http-target.ts';
-import { runInProcess } from './run-in-process.ts';
 
 test.for([
   ['a misspelt command', ['srve'], "unknown command 'srve'\n(Did you mean serve?)", 'recourse'],

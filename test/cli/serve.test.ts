@@ -2,9 +2,10 @@ import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
+import { cleanEnvironment, ROOT, runToEnd, startProcess } from '@recourse/test-support/start-process.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { cleanEnvironment, ROOT, runToEnd, startProcess } from '#test/support/start-process.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const makeDirectory = (): string => {
   const directory = realpathSync(mkdtempSync(join(tmpdir(), 'recourse-serve-')));
@@ -18,7 +19,7 @@ type Shown = { readonly code: number; readonly stdout: string; readonly stderr: 
 const recourse = (words: readonly string[], settings: Readonly<Record<string, string>> = {}): Promise<Shown> =>
   new Promise((resolve, reject) => {
     const options = { cwd: tmpdir(), env: cleanEnvironment(settings), timeout: timeLimit(20_000) };
-    execFile('node', [join(ROOT, 'src/main.ts'), ...words], options, (error, stdout, stderr) => {
+    execFile('node', [...FROM_SOURCES, join(ROOT, 'src/main.ts'), ...words], options, (error, stdout, stderr) => {
       const code = error === null ? 0 : error.code;
       if (typeof code === 'number') resolve({ code, stdout, stderr });
       else reject(error);
@@ -133,8 +134,11 @@ test('call starts a service of its own for a directory, whatever the settings of
 test('who reads only the beginning of what is shown gets no stack of it', async () => {
   const main = join(ROOT, 'src/main.ts');
   const shown = await new Promise((resolve) => {
-    execFile('sh', ['-c', `node '${main}' --help | true`], { env: cleanEnvironment({}) }, (error, stdout, stderr) =>
-      resolve({ error, stdout, stderr }),
+    execFile(
+      'sh',
+      ['-c', `node ${FROM_SOURCES.join(' ')} '${main}' --help | true`],
+      { env: cleanEnvironment({}) },
+      (error, stdout, stderr) => resolve({ error, stdout, stderr }),
     );
   });
   expect(shown).toEqual({ error: null, stdout: '', stderr: '' });

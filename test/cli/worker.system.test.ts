@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { startWorkerProcess } from '@recourse/test-support/start-process.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { startRedisServer } from '#test/support/redis-server.ts';
-import { startWorkerProcess } from '#test/support/start-process.ts';
 
 /** A port of this machine that is taken until the test ends. */
 const takePort = async (): Promise<number> => {

@@ -1,8 +1,8 @@
+import { mistakesOf } from '@recourse/test-support/read-settings.ts';
 import { expect, test } from 'vitest';
 import { findMisspelledSettings } from '#src/config/misspelled-names.ts';
 import { SETTINGS } from '#src/config/settings/settings.ts';
 import { TOOL_GROUPS } from '#src/toolkits/toolkits.ts';
-import { mistakesOf } from '#test/support/read-settings.ts';
 
 const find = (environment: Readonly<Record<string, string>>, used: readonly string[] = []) =>
   findMisspelledSettings(environment, Object.keys(SETTINGS), (name) => used.includes(name)).map(

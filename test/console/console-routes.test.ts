@@ -2,10 +2,11 @@ import { spawnSync } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadConsoleFiles } from '#src/http/load-console-files.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { type RunningService, startService } from '../support/start-service.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -91,7 +92,7 @@ test(
     const script = `import { loadConsoleFiles } from './src/http/load-console-files.ts';
     for (const make of loadConsoleFiles().values()) make();
     process.emitWarning('a later one');`;
-    const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+    const { stdout, stderr } = spawnSync(process.execPath, [...FROM_SOURCES, '--input-type=module', '-e', script], {
       cwd: ROOT,
       encoding: 'utf8',
       timeout: timeLimit(60_000),

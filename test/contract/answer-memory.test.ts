@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { expectProblem, expectResults, post } from '@recourse/test-support/check-answer.ts';
+import { createActor, startLab } from '@recourse/test-support/keyed-client.ts';
+import { post as postMcp } from '@recourse/test-support/mcp-clients.ts';
+import { openConnection, toPostText } from '@recourse/test-support/raw-http.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { post as postMcp } from '#test/mcp-server/mcp-clients.ts';
-import { expectProblem, expectResults, post } from '#test/support/check-answer.ts';
-import { createActor, startLab } from '#test/support/keyed-client.ts';
-import { openConnection, toPostText } from '#test/support/raw-http.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const MIB = 1_048_576;
 

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Problem } from '#src/contract/tool-result.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 let service: RunningService;
 beforeAll(async () => {

@@ -1,8 +1,8 @@
+import { createActor, freshName } from '@recourse/test-support/keyed-client.ts';
+import { createHeldTool, createPendingClient } from '@recourse/test-support/pending-client.ts';
+import { startWiredLab } from '@recourse/test-support/start-wired-lab.ts';
 import { describe, expect, test } from 'vitest';
 import type { Stores } from '#src/wiring/wire-store.ts';
-import { createActor, freshName } from '#test/support/keyed-client.ts';
-import { createHeldTool, createPendingClient } from '#test/support/pending-client.ts';
-import { startWiredLab } from '#test/support/start-wired-lab.ts';
 import { handleOf, outcomesOf, usePendingLab, valuesOf } from './pending-lab.ts';
 
 const startOn = usePendingLab();

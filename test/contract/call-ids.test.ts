@@ -1,9 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Stores } from '#src/wiring/wire-store.ts';
-import { toKeyEntry } from '#test/auth/access-client.ts';
+import { toKeyEntry } from '@recourse/test-support/access-client.ts';
 import {
   type Actor,
   codesOf,
@@ -13,10 +11,12 @@ import {
   type KeyedClient,
   startLab,
   warningsOf,
-} from '#test/support/keyed-client.ts';
-import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
-import { startWiredLab } from '#test/support/start-wired-lab.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
+} from '@recourse/test-support/keyed-client.ts';
+import { type RedisForTests, redisForTests } from '@recourse/test-support/redis-server.ts';
+import { startWiredLab } from '@recourse/test-support/start-wired-lab.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Stores } from '#src/wiring/wire-store.ts';
 
 let redis: RedisForTests;
 let directory: string;

@@ -1,11 +1,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { postAs, toKeyEntry } from '@recourse/test-support/access-client.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { defineTool } from 'recourse-server';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
-import { postAs, toKeyEntry } from '#test/auth/access-client.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 const WHO = `
   import { defineTool } from 'recourse-server';

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
 import { METHODS } from 'node:http';
+import { openConnection } from '@recourse/test-support/raw-http.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { openConnection } from '#test/support/raw-http.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 
 const TIMES = 10_000;
 // Every key is compared with every other in constant time: ten thousand of them would test nothing but that.

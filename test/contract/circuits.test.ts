@@ -1,7 +1,7 @@
+import { codesOf, createActor, fail, freshName, type Lab, startLab } from '@recourse/test-support/keyed-client.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import { RetryableToolError, TerminalToolError } from '#src/tools/tool-errors.ts';
-import { codesOf, createActor, fail, freshName, type Lab, startLab } from '#test/support/keyed-client.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const stateOf = ({ service }: Lab) => service.metric('recourse_circuit_state{tool="upstream"}');
 const OPEN = 2;

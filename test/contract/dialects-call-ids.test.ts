@@ -1,10 +1,10 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { assistant, bodyOf, chatCall, postTurn, TurnAnswer } from '@recourse/test-support/dialect-client.ts';
+import { createActor, freshName } from '@recourse/test-support/keyed-client.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
-import { assistant, bodyOf, chatCall, postTurn, TurnAnswer } from '#test/support/dialect-client.ts';
-import { createActor, freshName } from '#test/support/keyed-client.ts';
-import { startService } from '#test/support/start-service.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../openapi/examples/formats');
 const Golden = z.looseObject({ request: z.unknown() });

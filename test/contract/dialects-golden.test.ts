@@ -1,9 +1,9 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { askTurn, bodyOf, postTurn } from '@recourse/test-support/dialect-client.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as z from 'zod';
-import { askTurn, bodyOf, postTurn } from '#test/support/dialect-client.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../openapi/examples/formats');
 const Golden = z.looseObject({

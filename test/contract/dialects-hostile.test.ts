@@ -1,8 +1,8 @@
+import { postTurn, TurnAnswer } from '@recourse/test-support/dialect-client.ts';
+import { toBodyArbitrary } from '@recourse/test-support/formats/body-arbitrary.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { toBodyArbitrary } from '#test/formats/body-arbitrary.ts';
-import { postTurn, TurnAnswer } from '#test/support/dialect-client.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 let service: RunningService;
 

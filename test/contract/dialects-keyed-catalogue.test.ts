@@ -1,12 +1,12 @@
+import { toKeyEntry } from '@recourse/test-support/access-client.ts';
+import { assistant, bodyOf, chatCall, postTurn, TurnAnswer } from '@recourse/test-support/dialect-client.ts';
+import { createActor, freshName, startLab } from '@recourse/test-support/keyed-client.ts';
+import { type RedisForTests, redisForTests } from '@recourse/test-support/redis-server.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { toKeyEntry } from '#test/auth/access-client.ts';
-import { assistant, bodyOf, chatCall, postTurn, TurnAnswer } from '#test/support/dialect-client.ts';
-import { createActor, freshName, startLab } from '#test/support/keyed-client.ts';
-import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
-import { startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 let redis: RedisForTests;
 beforeAll(async () => {

@@ -1,9 +1,9 @@
+import { expectProblem } from '@recourse/test-support/check-answer.ts';
+import { assistant, bodyOf, chatCall, postTurn, TurnAnswer } from '@recourse/test-support/dialect-client.ts';
+import { createActor, freshName } from '@recourse/test-support/keyed-client.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
-import { expectProblem } from '#test/support/check-answer.ts';
-import { assistant, bodyOf, chatCall, postTurn, TurnAnswer } from '#test/support/dialect-client.ts';
-import { createActor, freshName } from '#test/support/keyed-client.ts';
-import { startService } from '#test/support/start-service.ts';
 
 const start = async () => {
   const actor = createActor('act', { effects: 'write' });

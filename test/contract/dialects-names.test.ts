@@ -1,8 +1,8 @@
+import { toKeyEntry } from '@recourse/test-support/access-client.ts';
+import { askTurn, bodyOf, chatCall, postTurn, TurnAnswer } from '@recourse/test-support/dialect-client.ts';
+import { toolThat } from '@recourse/test-support/misbehaving-tools.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { toKeyEntry } from '#test/auth/access-client.ts';
-import { askTurn, bodyOf, chatCall, postTurn, TurnAnswer } from '#test/support/dialect-client.ts';
-import { toolThat } from '#test/support/misbehaving-tools.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 let service: RunningService;
 

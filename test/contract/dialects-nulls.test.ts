@@ -1,8 +1,8 @@
+import { askTurn, assistant, bodyOf, chatCall, postTurn } from '@recourse/test-support/dialect-client.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { askTurn, assistant, bodyOf, chatCall, postTurn } from '#test/support/dialect-client.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 let service: RunningService;
 

@@ -1,9 +1,9 @@
+import { chatCall } from '@recourse/test-support/dialect-client.ts';
+import { createActor } from '@recourse/test-support/keyed-client.ts';
+import type { RawAnswer } from '@recourse/test-support/raw-http.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { onTestFinished } from 'vitest';
 import * as z from 'zod';
-import { chatCall } from '#test/support/dialect-client.ts';
-import { createActor } from '#test/support/keyed-client.ts';
-import type { RawAnswer } from '#test/support/raw-http.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 /** A service with `deploy`, which ends when a test says so, and `look`, which ends at once. */
 export const start = async () => {

@@ -1,6 +1,6 @@
+import { postTurn } from '@recourse/test-support/dialect-client.ts';
 import { expect, test } from 'vitest';
 import { SessionView } from '#src/contract/session.ts';
-import { postTurn } from '#test/support/dialect-client.ts';
 import { ASYNC, CHAT, get, read, start } from './dialects-pending-lab.ts';
 
 test('without a format, or with the native one, there are no messages', async () => {

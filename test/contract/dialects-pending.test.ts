@@ -1,12 +1,12 @@
+import { expectProblem } from '@recourse/test-support/check-answer.ts';
+import { postTurn } from '@recourse/test-support/dialect-client.ts';
+import { createAnthropic } from '@recourse/test-support/providers/anthropic.ts';
+import { createGemini } from '@recourse/test-support/providers/gemini.ts';
+import { openaiChat } from '@recourse/test-support/providers/openai-chat.ts';
+import { createOpenaiResponses } from '@recourse/test-support/providers/openai-responses.ts';
+import { cohere, createBedrock, mistral, ollama } from '@recourse/test-support/providers/other-apis.ts';
+import type { Headers, Provider } from '@recourse/test-support/providers/provider.ts';
 import { expect, test } from 'vitest';
-import { expectProblem } from '#test/support/check-answer.ts';
-import { postTurn } from '#test/support/dialect-client.ts';
-import { createAnthropic } from '#test/support/providers/anthropic.ts';
-import { createGemini } from '#test/support/providers/gemini.ts';
-import { openaiChat } from '#test/support/providers/openai-chat.ts';
-import { createOpenaiResponses } from '#test/support/providers/openai-responses.ts';
-import { cohere, createBedrock, mistral, ollama } from '#test/support/providers/other-apis.ts';
-import type { Headers, Provider } from '#test/support/providers/provider.ts';
 import { ASYNC, CHAT, get, read, start } from './dialects-pending-lab.ts';
 
 type Sort = {

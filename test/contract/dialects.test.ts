@@ -1,7 +1,7 @@
+import { expectProblem, expectResults } from '@recourse/test-support/check-answer.ts';
+import { askTurn, assistant, bodyOf, chatCall, postTurn } from '@recourse/test-support/dialect-client.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectProblem, expectResults } from '#test/support/check-answer.ts';
-import { askTurn, assistant, bodyOf, chatCall, postTurn } from '#test/support/dialect-client.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 let service: RunningService;
 

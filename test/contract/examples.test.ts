@@ -1,10 +1,10 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as z from 'zod';
 import { SessionView } from '#src/contract/session.ts';
 import { Problem, ToolCallsResponse } from '#src/contract/tool-result.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const EXAMPLES = join(ROOT, 'openapi/examples');

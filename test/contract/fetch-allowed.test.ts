@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { startService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '#src/config/settings/config.ts';
-import { startService } from '#test/support/start-service.ts';
 
 test('fetch_url reaches the addresses that FETCH_ALLOW_ADDRESSES names, and no neighbour of them', async () => {
   const server = createServer((_request, response) => response.end('inside'));

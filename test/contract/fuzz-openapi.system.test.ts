@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto';
+import { createCheckAnswer } from '@recourse/test-support/openapi-answers.ts';
+import { createToArbitrary } from '@recourse/test-support/openapi-arbitrary.ts';
+import { findTarget, loadOpenapiDocument, type OpenapiDocument } from '@recourse/test-support/openapi-document.ts';
+import { mutate, mutations } from '@recourse/test-support/openapi-mutations.ts';
+import { type FuzzHeaders, type FuzzRequest, toValidRequests } from '@recourse/test-support/openapi-requests.ts';
+import { createFuzzSender } from '@recourse/test-support/openapi-sender.ts';
+import { startProcess } from '@recourse/test-support/start-process.ts';
+import { createTemporaryWorkspace } from '@recourse/test-support/temporary-workspace.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
 import { ToolCatalogue } from '#src/contract/tool-description.ts';
-import { createCheckAnswer } from '#test/support/openapi-answers.ts';
-import { createToArbitrary } from '#test/support/openapi-arbitrary.ts';
-import { findTarget, loadOpenapiDocument, type OpenapiDocument } from '#test/support/openapi-document.ts';
-import { mutate, mutations } from '#test/support/openapi-mutations.ts';
-import { type FuzzHeaders, type FuzzRequest, toValidRequests } from '#test/support/openapi-requests.ts';
-import { createFuzzSender } from '#test/support/openapi-sender.ts';
-import { startProcess } from '#test/support/start-process.ts';
-import { createTemporaryWorkspace } from '#test/support/temporary-workspace.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 // Requests made from the document itself, valid ones and ones with up to three things wrong with them, against a real
 // service with keys. Each answer must be one that the document has for the operation.

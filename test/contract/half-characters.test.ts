@@ -1,7 +1,7 @@
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 const HALF = 'a face \ud83d';
 const input = z.strictObject({ n: z.number().optional() });

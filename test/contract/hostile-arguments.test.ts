@@ -1,10 +1,10 @@
+import { answerAmongGood } from '@recourse/test-support/check-answer.ts';
+import { createStuckTools } from '@recourse/test-support/misbehaving-tools.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { answerAmongGood } from '#test/support/check-answer.ts';
-import { createStuckTools } from '#test/support/misbehaving-tools.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const ran: unknown[] = [];
 

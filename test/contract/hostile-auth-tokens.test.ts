@@ -1,9 +1,9 @@
+import { askAs, postAs, toKeyEntry, viewAs } from '@recourse/test-support/access-client.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
-import { askAs, postAs, toKeyEntry, viewAs } from '#test/auth/access-client.ts';
 import { forge, makeIssuerKey, sign, startIssuer, toClaims } from '#test/auth/issuer-lab.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const KEY = await makeIssuerKey('key-1');
 const CALL = { calls: [{ name: 'echo', arguments: { text: 'x' } }] };

@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type AccessAnswer, askAs, postAs, toKeyEntry } from '@recourse/test-support/access-client.ts';
+import { type RawAnswer, sendRaw, toPostText } from '@recourse/test-support/raw-http.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { type AccessAnswer, askAs, postAs, toKeyEntry } from '#test/auth/access-client.ts';
-import { type RawAnswer, sendRaw, toPostText } from '#test/support/raw-http.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const start = async (environment: Readonly<Record<string, string>>): Promise<RunningService> => {
   const service = await startService(environment);

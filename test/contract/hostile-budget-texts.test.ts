@@ -1,7 +1,7 @@
+import { answerOne } from '@recourse/test-support/check-answer.ts';
+import { toolThat, toolThatThrows } from '@recourse/test-support/misbehaving-tools.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { answerOne } from '#test/support/check-answer.ts';
-import { toolThat, toolThatThrows } from '#test/support/misbehaving-tools.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 const forever = new Promise<never>(() => undefined);
 

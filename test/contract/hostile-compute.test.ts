@@ -1,7 +1,7 @@
+import { toolThat } from '@recourse/test-support/misbehaving-tools.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Tool } from '#src/tools/tool.ts';
-import { toolThat } from '#test/support/misbehaving-tools.ts';
-import { startService } from '#test/support/start-service.ts';
 
 const compute = (ms: number): void => {
   const end = performance.now() + ms;

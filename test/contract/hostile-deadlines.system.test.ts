@@ -1,6 +1,6 @@
+import { expectResults, post } from '@recourse/test-support/check-answer.ts';
+import { toolThat } from '@recourse/test-support/misbehaving-tools.ts';
 import { expect, test } from 'vitest';
-import { expectResults, post } from '#test/support/check-answer.ts';
-import { toolThat } from '#test/support/misbehaving-tools.ts';
 import { createGated, NO_SLOT, start, toBody, toFacts, until, whenQueued } from './overload-lab.ts';
 
 test.each(['-1', '0', '-0', '"5"', '"NaN"', '[]', 'true', '-1e400', '1e400'])(

@@ -1,10 +1,10 @@
+import { expectResults } from '@recourse/test-support/check-answer.ts';
+import { openConnection, sendRaw, toPostText } from '@recourse/test-support/raw-http.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
-import { expectResults } from '#test/support/check-answer.ts';
-import { openConnection, sendRaw, toPostText } from '#test/support/raw-http.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 const rejections: unknown[] = [];
 const onRejection = (reason: unknown): void => void rejections.push(reason);

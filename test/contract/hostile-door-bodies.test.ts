@@ -1,14 +1,14 @@
+import { askAs, postAs, toKeyEntry } from '@recourse/test-support/access-client.ts';
+import { findClosedPort } from '@recourse/test-support/http-target.ts';
+import { createMisbehavingTools, THROWN } from '@recourse/test-support/misbehaving-tools.ts';
+import { sendRaw, toPostText, toRequestText } from '@recourse/test-support/raw-http.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
-import { askAs, postAs, toKeyEntry } from '#test/auth/access-client.ts';
 import { makeIssuerKey, sign } from '#test/auth/issuer-lab.ts';
-import { findClosedPort } from '#test/support/http-target.ts';
-import { createMisbehavingTools, THROWN } from '#test/support/misbehaving-tools.ts';
-import { sendRaw, toPostText, toRequestText } from '#test/support/raw-http.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 // Frames as V8 writes them, and where packages and Node's own files are. Catalogues may say `node_modules`, as a word.
 const FRAME = /\bat .{0,200}\(.{0,300}:\d+:\d+\)|\bat (?:async )?(?:file|node):|node_modules\/|node:internal/;

@@ -1,10 +1,10 @@
+import { postAs, toKeyEntry } from '@recourse/test-support/access-client.ts';
+import { answering, startHttpTarget } from '@recourse/test-support/http-target.ts';
+import { startProcess } from '@recourse/test-support/start-process.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
-import { postAs, toKeyEntry } from '#test/auth/access-client.ts';
 import { makeIssuerKey, sign, startIssuer } from '#test/auth/issuer-lab.ts';
-import { answering, startHttpTarget } from '#test/support/http-target.ts';
-import { startProcess } from '#test/support/start-process.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const VARIABLES = ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'] as const;
 

@@ -1,9 +1,9 @@
+import { postAs, toKeyEntry } from '@recourse/test-support/access-client.ts';
+import { measureOutage, RECOVERY, servedBy } from '@recourse/test-support/counting-service.ts';
+import { type OutageService, startOutageService } from '@recourse/test-support/outage-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import { ToolCallsResponse, type ToolResult } from '#src/contract/tool-result.ts';
-import { postAs, toKeyEntry } from '#test/auth/access-client.ts';
-import { measureOutage, RECOVERY, servedBy } from '#test/support/counting-service.ts';
-import { type OutageService, startOutageService } from '#test/support/outage-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 // A caller with a key and a rate asks Redis twice: may it come in, and may its call run. Whichever is asked first finds
 // out that Redis is away, and the other does not ask.

@@ -1,13 +1,13 @@
+import { askAs, postAs, toKeyEntry } from '@recourse/test-support/access-client.ts';
+import { startOtlpReceiver } from '@recourse/test-support/otlp-receiver.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { ToolCallsResponse, type ToolResult } from '#src/contract/tool-result.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
-import { askAs, postAs, toKeyEntry } from '#test/auth/access-client.ts';
 import { makeIssuerKey, sign, startIssuer } from '#test/auth/issuer-lab.ts';
-import { startOtlpReceiver } from '#test/support/otlp-receiver.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 // What callers with a key may send, and what may then be seen of it.
 

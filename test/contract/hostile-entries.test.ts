@@ -1,9 +1,9 @@
+import { answerAmongGood, answerOne } from '@recourse/test-support/check-answer.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { answerAmongGood, answerOne } from '#test/support/check-answer.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const ran: unknown[] = [];
 

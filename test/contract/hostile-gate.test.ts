@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
+import { type ExpectedProblem, expectProblem, expectResults, post } from '@recourse/test-support/check-answer.ts';
+import { type RawAnswer, sendRaw, toPostText, toRequestText } from '@recourse/test-support/raw-http.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
-import { type ExpectedProblem, expectProblem, expectResults, post } from '#test/support/check-answer.ts';
-import { type RawAnswer, sendRaw, toPostText, toRequestText } from '#test/support/raw-http.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 const start = async (
   environment: Readonly<Record<string, string>> = {},

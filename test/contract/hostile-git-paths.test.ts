@@ -1,9 +1,9 @@
 import { mkdir, readdir, readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { answerAmongGood, answerOne } from '@recourse/test-support/check-answer.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { createTemporaryWorkspace, type TemporaryWorkspace } from '@recourse/test-support/temporary-workspace.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { answerAmongGood, answerOne } from '#test/support/check-answer.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { createTemporaryWorkspace, type TemporaryWorkspace } from '#test/support/temporary-workspace.ts';
 
 let held: TemporaryWorkspace;
 let service: RunningService;

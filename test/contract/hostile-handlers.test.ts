@@ -1,7 +1,7 @@
+import { answerAmongGood, answerOne } from '@recourse/test-support/check-answer.ts';
+import { createMisbehavingTools, createStuckTools, THROWN } from '@recourse/test-support/misbehaving-tools.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { answerAmongGood, answerOne } from '#test/support/check-answer.ts';
-import { createMisbehavingTools, createStuckTools, THROWN } from '#test/support/misbehaving-tools.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 let service: RunningService;
 

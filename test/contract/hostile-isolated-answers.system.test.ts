@@ -1,15 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ToolResult } from '#src/contract/tool-result.ts';
-import { expectResults, post } from '#test/support/check-answer.ts';
+import { expectResults, post } from '@recourse/test-support/check-answer.ts';
 import {
   answerAlone,
   answerBoth,
   type IsolatedLab,
   startIsolated,
   toVerdict,
-} from '#test/support/hostile-tools/isolated-lab.ts';
-import { createMisbehavingTools } from '#test/support/misbehaving-tools.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
+} from '@recourse/test-support/hostile-tools/isolated-lab.ts';
+import { createMisbehavingTools } from '@recourse/test-support/misbehaving-tools.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { ToolResult } from '#src/contract/tool-result.ts';
 
 let isolated: IsolatedLab;
 let inline: RunningService;

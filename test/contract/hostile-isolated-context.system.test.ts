@@ -1,12 +1,12 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import {
   answerAlone,
   answerBoth,
   becomes,
   type IsolatedLab,
   startIsolated,
-} from '#test/support/hostile-tools/isolated-lab.ts';
-import { openConnection, toPostText } from '#test/support/raw-http.ts';
+} from '@recourse/test-support/hostile-tools/isolated-lab.ts';
+import { openConnection, toPostText } from '@recourse/test-support/raw-http.ts';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 
 const VARIABLES = {
   HOSTILE_TEST_SECRET: 'hunter2',

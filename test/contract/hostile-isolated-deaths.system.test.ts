@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import {
   answerAlone,
   answerBoth,
@@ -8,8 +7,9 @@ import {
   restartsFor,
   startIsolated,
   toVerdict,
-} from '#test/support/hostile-tools/isolated-lab.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
+} from '@recourse/test-support/hostile-tools/isolated-lab.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
 let service: IsolatedLab;
 

@@ -1,7 +1,6 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import {
   answerAlone,
   answerBoth,
@@ -12,7 +11,8 @@ import {
   type IsolatedLab,
   startIsolated,
   toVerdict,
-} from '#test/support/hostile-tools/isolated-lab.ts';
+} from '@recourse/test-support/hostile-tools/isolated-lab.ts';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 
 let service: IsolatedLab;
 

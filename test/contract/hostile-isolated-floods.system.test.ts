@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import {
   answerAlone,
   answerBoth,
@@ -10,8 +9,9 @@ import {
   restartsFor,
   startIsolated,
   toVerdict,
-} from '#test/support/hostile-tools/isolated-lab.ts';
-import type { LogLine } from '#test/support/start-service.ts';
+} from '@recourse/test-support/hostile-tools/isolated-lab.ts';
+import type { LogLine } from '@recourse/test-support/start-service.ts';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 
 let service: IsolatedLab;
 

@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   answerAlone,
   answerInFullBatch,
@@ -6,7 +5,8 @@ import {
   findByArgument,
   type IsolatedLab,
   startIsolated,
-} from '#test/support/hostile-tools/isolated-lab.ts';
+} from '@recourse/test-support/hostile-tools/isolated-lab.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 
 let service: IsolatedLab;
 

@@ -1,5 +1,5 @@
+import { answerAlone, becomes, restartsFor, startIsolated } from '@recourse/test-support/hostile-tools/isolated-lab.ts';
 import { expect, test } from 'vitest';
-import { answerAlone, becomes, restartsFor, startIsolated } from '#test/support/hostile-tools/isolated-lab.ts';
 
 test('a process that keeps too much after its answer is replaced before it fails a call, and the log names its file', async () => {
   // Its own 70 to 110 MB and the 270 MiB are more than eight tenths of the limit, and less than all of it.

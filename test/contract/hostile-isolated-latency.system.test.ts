@@ -1,6 +1,11 @@
+import {
+  answerAlone,
+  becomes,
+  type IsolatedLab,
+  startIsolated,
+} from '@recourse/test-support/hostile-tools/isolated-lab.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { answerAlone, becomes, type IsolatedLab, startIsolated } from '#test/support/hostile-tools/isolated-lab.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 let service: IsolatedLab;
 

@@ -1,10 +1,10 @@
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { answerBoth, findHosts } from '@recourse/test-support/hostile-tools/isolated-lab.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ToolCatalogue } from '#src/contract/tool-description.ts';
-import { answerBoth, findHosts } from '#test/support/hostile-tools/isolated-lab.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 const toTool = (name: string): string => `
   import { defineTool, z } from 'recourse-server';

@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   answerAlone,
   answerBoth,
@@ -8,7 +7,8 @@ import {
   restartsFor,
   startIsolated,
   toVerdict,
-} from '#test/support/hostile-tools/isolated-lab.ts';
+} from '@recourse/test-support/hostile-tools/isolated-lab.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 
 let service: IsolatedLab;
 

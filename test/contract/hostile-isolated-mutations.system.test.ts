@@ -1,5 +1,3 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import * as z from 'zod';
 import {
   answerAlone,
   answerBoth,
@@ -7,7 +5,9 @@ import {
   type IsolatedLab,
   restartsFor,
   startIsolated,
-} from '#test/support/hostile-tools/isolated-lab.ts';
+} from '@recourse/test-support/hostile-tools/isolated-lab.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import * as z from 'zod';
 
 let service: IsolatedLab;
 

@@ -1,10 +1,10 @@
+import { answerOne, expectNoTrace, post } from '@recourse/test-support/check-answer.ts';
+import { createMisbehavingTools, THROWN } from '@recourse/test-support/misbehaving-tools.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
-import { answerOne, expectNoTrace, post } from '#test/support/check-answer.ts';
-import { createMisbehavingTools, THROWN } from '#test/support/misbehaving-tools.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 const start = async (tools: readonly Tool[] = [], environment: Readonly<Record<string, string>> = {}) => {
   const service = await startService(environment, tools);

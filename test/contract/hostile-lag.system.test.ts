@@ -1,6 +1,6 @@
+import { expectResults, post } from '@recourse/test-support/check-answer.ts';
+import { toolThat } from '@recourse/test-support/misbehaving-tools.ts';
 import { expect, test } from 'vitest';
-import { expectResults, post } from '#test/support/check-answer.ts';
-import { toolThat } from '#test/support/misbehaving-tools.ts';
 import { start, toBody, until } from './overload-lab.ts';
 
 test('a tool that blocks the event loop is seen in the lag, and no batch is refused for that', async () => {

@@ -1,14 +1,14 @@
+import { askTurn } from '@recourse/test-support/dialect-client.ts';
+import { ALL_FORMATS } from '@recourse/test-support/formats/all-formats.ts';
+import { readAnswers, writeTurn } from '@recourse/test-support/formats/conversation.ts';
+import { postModern } from '@recourse/test-support/mcp-clients.ts';
+import { createPendingClient } from '@recourse/test-support/pending-client.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { FORMATS, streamBatch } from '@recourse/test-support/stream-lab.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as z from 'zod';
 import { ToolResult } from '#src/contract/tool-result.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { ALL_FORMATS } from '#test/formats/all-formats.ts';
-import { readAnswers, writeTurn } from '#test/formats/conversation.ts';
-import { postModern } from '#test/mcp-server/mcp-clients.ts';
-import { FORMATS, streamBatch } from '#test/streams/stream-lab.ts';
-import { askTurn } from '#test/support/dialect-client.ts';
-import { createPendingClient } from '#test/support/pending-client.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 const ran: unknown[] = [];
 const write = defineTool({

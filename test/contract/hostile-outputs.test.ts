@@ -1,8 +1,8 @@
+import { answerOne } from '@recourse/test-support/check-answer.ts';
+import { askTurn } from '@recourse/test-support/dialect-client.ts';
+import { createMisbehavingTools, RETURNED } from '@recourse/test-support/misbehaving-tools.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { answerOne } from '#test/support/check-answer.ts';
-import { askTurn } from '#test/support/dialect-client.ts';
-import { createMisbehavingTools, RETURNED } from '#test/support/misbehaving-tools.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 let service: RunningService;
 

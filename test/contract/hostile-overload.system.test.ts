@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
+import { expectProblem, expectResults, post } from '@recourse/test-support/check-answer.ts';
+import { toolThat } from '@recourse/test-support/misbehaving-tools.ts';
+import { type RawAnswer, sendRaw, toRequestText } from '@recourse/test-support/raw-http.ts';
 import { expect, test } from 'vitest';
-import { expectProblem, expectResults, post } from '#test/support/check-answer.ts';
-import { toolThat } from '#test/support/misbehaving-tools.ts';
-import { type RawAnswer, sendRaw, toRequestText } from '#test/support/raw-http.ts';
 import { createGated, NO_SLOT, start, toBody, toFacts, until, whenQueued } from './overload-lab.ts';
 
 const OVERLOADED = {

@@ -1,5 +1,5 @@
+import { type OutageService, startOutageService } from '@recourse/test-support/outage-service.ts';
 import { expect, test } from 'vitest';
-import { type OutageService, startOutageService } from '#test/support/outage-service.ts';
 
 // Redis that serves, and has lost or mixed up what it was told; and names that are to hurt it.
 

@@ -1,7 +1,7 @@
+import { measureOutage, RECOVERY } from '@recourse/test-support/counting-service.ts';
+import { type OutageService, startOutageService } from '@recourse/test-support/outage-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
-import { measureOutage, RECOVERY } from '#test/support/counting-service.ts';
-import { type OutageService, startOutageService } from '#test/support/outage-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 // Redis that is not there: from the start, or from one moment to the next.
 

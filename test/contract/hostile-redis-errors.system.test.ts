@@ -1,9 +1,9 @@
 import { mkdirSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { RECOVERY } from '@recourse/test-support/counting-service.ts';
+import { type OutageService, type OutageTerms, startOutageService } from '@recourse/test-support/outage-service.ts';
+import { connectToRedis } from '@recourse/test-support/session-stores-under-test.ts';
 import { expect, test } from 'vitest';
-import { RECOVERY } from '#test/support/counting-service.ts';
-import { type OutageService, type OutageTerms, startOutageService } from '#test/support/outage-service.ts';
-import { connectToRedis } from '#test/support/session-stores-under-test.ts';
 
 // Redis that answers, and answers that it will not: it is away like one that is silent.
 

@@ -1,6 +1,6 @@
+import { RECOVERY } from '@recourse/test-support/counting-service.ts';
+import { type OutageTerms, startOutageService } from '@recourse/test-support/outage-service.ts';
 import { expect, test } from 'vitest';
-import { RECOVERY } from '#test/support/counting-service.ts';
-import { type OutageTerms, startOutageService } from '#test/support/outage-service.ts';
 
 // Redis that lets the service in, and lets it do nothing there.
 

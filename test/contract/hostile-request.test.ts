@@ -1,7 +1,7 @@
+import { type ExpectedProblem, expectProblem, expectResults, post } from '@recourse/test-support/check-answer.ts';
+import { sendRaw, toPostText, toRequestText } from '@recourse/test-support/raw-http.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type ExpectedProblem, expectProblem, expectResults, post } from '#test/support/check-answer.ts';
-import { sendRaw, toPostText, toRequestText } from '#test/support/raw-http.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 let service: RunningService;
 

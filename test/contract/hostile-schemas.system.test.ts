@@ -1,9 +1,9 @@
+import { toolThat } from '@recourse/test-support/misbehaving-tools.ts';
+import { HOSTILE_SCHEMAS } from '@recourse/test-support/schema-graphs.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Tool } from '#src/tools/tool.ts';
-import { toolThat } from '#test/support/misbehaving-tools.ts';
-import { HOSTILE_SCHEMAS } from '#test/support/schema-graphs.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 // As a text the largest is 20 MB: that one is for the conversions alone.
 const SCHEMAS = HOSTILE_SCHEMAS.filter(([what]) => what !== 'a million parts');

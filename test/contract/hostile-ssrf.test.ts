@@ -1,9 +1,9 @@
 import { setInterval } from 'node:timers';
 import { gzipSync } from 'node:zlib';
+import { answerAmongGood, answerOne } from '@recourse/test-support/check-answer.ts';
+import { answering, startHttpTarget } from '@recourse/test-support/http-target.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { answerAmongGood, answerOne } from '#test/support/check-answer.ts';
-import { answering, startHttpTarget } from '#test/support/http-target.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 // One pass over the wire: the depth of these guards is proved in test/toolkits.
 

@@ -1,11 +1,11 @@
+import { answerAmongGood, answerOne } from '@recourse/test-support/check-answer.ts';
+import { toolThat, toolThatThrows } from '@recourse/test-support/misbehaving-tools.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
 import { RetryableToolError, TerminalToolError, UpstreamToolError } from '#src/tools/tool-errors.ts';
-import { answerAmongGood, answerOne } from '#test/support/check-answer.ts';
-import { toolThat, toolThatThrows } from '#test/support/misbehaving-tools.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 const wide = Object.fromEntries(Array.from({ length: 12 }, (_, key) => [`p${key}`, z.number()]));
 const forever = new Promise<never>(() => undefined);

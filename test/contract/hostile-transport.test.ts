@@ -1,10 +1,10 @@
+import { type ExpectedProblem, expectProblem, expectResults } from '@recourse/test-support/check-answer.ts';
+import { openConnection, sendRaw, toPostText, toRequestText } from '@recourse/test-support/raw-http.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { type ExpectedProblem, expectProblem, expectResults } from '#test/support/check-answer.ts';
-import { openConnection, sendRaw, toPostText, toRequestText } from '#test/support/raw-http.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 let service: RunningService;
 const written: string[] = [];

@@ -2,12 +2,12 @@ import { execFileSync } from 'node:child_process';
 import { link, readdir, readFile, symlink, truncate, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { answerAmongGood, answerOne } from '@recourse/test-support/check-answer.ts';
+import { fileAccess } from '@recourse/test-support/file-access.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { createTemporaryWorkspace, type TemporaryWorkspace } from '@recourse/test-support/temporary-workspace.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { answerAmongGood, answerOne } from '#test/support/check-answer.ts';
-import { fileAccess } from '#test/support/file-access.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { createTemporaryWorkspace, type TemporaryWorkspace } from '#test/support/temporary-workspace.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 // One pass over the wire: that no path leads out is proved tool by tool in test/toolkits.
 

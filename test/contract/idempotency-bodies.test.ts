@@ -1,6 +1,6 @@
+import { createActor, freshName, type Lab, startLab } from '@recourse/test-support/keyed-client.ts';
+import { type RedisForTests, redisForTests } from '@recourse/test-support/redis-server.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createActor, freshName, type Lab, startLab } from '#test/support/keyed-client.ts';
-import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
 
 let redis: RedisForTests;
 beforeAll(async () => {

@@ -1,8 +1,8 @@
+import { postTurn } from '@recourse/test-support/dialect-client.ts';
+import { codesOf, createActor, freshName, warningsOf } from '@recourse/test-support/keyed-client.ts';
+import { startWiredLab } from '@recourse/test-support/start-wired-lab.ts';
 import { expect, test } from 'vitest';
 import type { Stores } from '#src/wiring/wire-store.ts';
-import { postTurn } from '#test/support/dialect-client.ts';
-import { codesOf, createActor, freshName, warningsOf } from '#test/support/keyed-client.ts';
-import { startWiredLab } from '#test/support/start-wired-lab.ts';
 
 /** Stores that open a record and then lose it before the results are in. */
 const loseCommits = (stores: Stores): Stores => ({

@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   codesOf,
   createActor,
@@ -6,10 +5,11 @@ import {
   freshName,
   startLab,
   warningsOf,
-} from '#test/support/keyed-client.ts';
-import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
-import { connectToRedis } from '#test/support/session-stores-under-test.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
+} from '@recourse/test-support/keyed-client.ts';
+import { type RedisForTests, redisForTests } from '@recourse/test-support/redis-server.ts';
+import { connectToRedis } from '@recourse/test-support/session-stores-under-test.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 
 let redis: RedisForTests;
 beforeAll(async () => {

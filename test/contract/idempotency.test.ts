@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   codesOf,
   createActor,
@@ -8,9 +7,10 @@ import {
   type Lab,
   startLab,
   warningsOf,
-} from '#test/support/keyed-client.ts';
-import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
+} from '@recourse/test-support/keyed-client.ts';
+import { type RedisForTests, redisForTests } from '@recourse/test-support/redis-server.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 let redis: RedisForTests;
 beforeAll(async () => {

@@ -1,9 +1,9 @@
+import { createActor, fail, startLab } from '@recourse/test-support/keyed-client.ts';
+import { startWiredLab } from '@recourse/test-support/start-wired-lab.ts';
 import { expect, test } from 'vitest';
 import type { ToolInvoked } from '#src/executor/call-observer.ts';
 import { defineReducer } from '#src/tools/define-reducer.ts';
 import { TerminalToolError } from '#src/tools/tool-errors.ts';
-import { createActor, fail, startLab } from '#test/support/keyed-client.ts';
-import { startWiredLab } from '#test/support/start-wired-lab.ts';
 
 const throwIt = (thrown: unknown) => () => {
   throw thrown;

@@ -1,7 +1,7 @@
+import { createActor, freshName, startLab } from '@recourse/test-support/keyed-client.ts';
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { createActor, freshName, startLab } from '#test/support/keyed-client.ts';
-import { startRedisServer } from '#test/support/redis-server.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 test('to read a long journal takes the store from nobody: budgets of others are still counted in Redis', async () => {
   const redis = await startRedisServer();

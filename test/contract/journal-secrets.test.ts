@@ -1,7 +1,7 @@
+import { codesOf, createActor, fail, startLab } from '@recourse/test-support/keyed-client.ts';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { codesOf, createActor, fail, startLab } from '#test/support/keyed-client.ts';
 
 test('arguments are shown without secrets and without what the schema marks as sensitive, and cut', async () => {
   const login = defineTool({

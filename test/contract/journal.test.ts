@@ -1,9 +1,9 @@
+import { codesOf, createActor, fail, freshName, type Lab, startLab } from '@recourse/test-support/keyed-client.ts';
+import { openConnection, toPostText } from '@recourse/test-support/raw-http.ts';
+import { type RedisForTests, redisForTests } from '@recourse/test-support/redis-server.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { RetryableToolError, TerminalToolError } from '#src/tools/tool-errors.ts';
-import { codesOf, createActor, fail, freshName, type Lab, startLab } from '#test/support/keyed-client.ts';
-import { openConnection, toPostText } from '#test/support/raw-http.ts';
-import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 let redis: RedisForTests;
 beforeAll(async () => {

@@ -1,10 +1,10 @@
+import { type Actor, codesOf, createActor, freshName, startLab } from '@recourse/test-support/keyed-client.ts';
+import { createHeldTool, createPendingClient } from '@recourse/test-support/pending-client.ts';
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { connectToRedis } from '@recourse/test-support/session-stores-under-test.ts';
+import { startTcpProxy } from '@recourse/test-support/tcp-proxy.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { type Actor, codesOf, createActor, freshName, startLab } from '#test/support/keyed-client.ts';
-import { createHeldTool, createPendingClient } from '#test/support/pending-client.ts';
-import { startRedisServer } from '#test/support/redis-server.ts';
-import { connectToRedis } from '#test/support/session-stores-under-test.ts';
-import { startTcpProxy } from '#test/support/tcp-proxy.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 // Redis that answers, and late: what must be durable waits for it.
 

@@ -1,7 +1,4 @@
 import { once } from 'node:events';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import * as z from 'zod';
-import { defineTool } from '#src/tools/define-tool.ts';
 import {
   codesOf,
   createActor,
@@ -11,9 +8,12 @@ import {
   type Lab,
   startLab,
   warningsOf,
-} from '#test/support/keyed-client.ts';
-import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
-import { startService } from '#test/support/start-service.ts';
+} from '@recourse/test-support/keyed-client.ts';
+import { type RedisForTests, redisForTests } from '@recourse/test-support/redis-server.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import * as z from 'zod';
+import { defineTool } from '#src/tools/define-tool.ts';
 
 let redis: RedisForTests;
 beforeAll(async () => {

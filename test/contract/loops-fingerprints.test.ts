@@ -1,7 +1,7 @@
+import { createActor, fail, startLab } from '@recourse/test-support/keyed-client.ts';
+import { createLoopSession, useLoopLab } from '@recourse/test-support/loop-lab.ts';
 import { describe, expect, test } from 'vitest';
 import { toCanonicalText, toDigest } from '#src/json/canonical-text.ts';
-import { createActor, fail, startLab } from '#test/support/keyed-client.ts';
-import { createLoopSession, useLoopLab } from '#test/support/loop-lab.ts';
 
 const startLoopLab = useLoopLab();
 

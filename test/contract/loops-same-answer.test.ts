@@ -1,6 +1,6 @@
+import { codesOf, createActor, warningsOf } from '@recourse/test-support/keyed-client.ts';
+import { createLoopSession, useLoopLab } from '@recourse/test-support/loop-lab.ts';
 import { describe, expect, test } from 'vitest';
-import { codesOf, createActor, warningsOf } from '#test/support/keyed-client.ts';
-import { createLoopSession, useLoopLab } from '#test/support/loop-lab.ts';
 
 const startLoopLab = useLoopLab();
 

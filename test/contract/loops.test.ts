@@ -1,7 +1,7 @@
+import { codesOf, createActor, fail, freshName } from '@recourse/test-support/keyed-client.ts';
+import { createLoopSession, useLoopLab } from '@recourse/test-support/loop-lab.ts';
 import { describe, expect, test } from 'vitest';
 import { RetryableToolError, TerminalToolError } from '#src/tools/tool-errors.ts';
-import { codesOf, createActor, fail, freshName } from '#test/support/keyed-client.ts';
-import { createLoopSession, useLoopLab } from '#test/support/loop-lab.ts';
 
 const startLoopLab = useLoopLab();
 

@@ -1,5 +1,5 @@
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 let service: RunningService;
 beforeAll(async () => {

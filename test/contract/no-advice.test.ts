@@ -1,7 +1,7 @@
+import { toolThat, toolThatThrows } from '@recourse/test-support/misbehaving-tools.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { RetryableToolError } from 'recourse-server';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { toolThat, toolThatThrows } from '#test/support/misbehaving-tools.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 class OrderNotFound extends Error {
   override readonly name = 'OrderNotFound';

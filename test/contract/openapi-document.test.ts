@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ROOT } from '@recourse/test-support/start-process.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as z from 'zod';
 import { loadConfig } from '#src/config/settings/config.ts';
 import { wire } from '#src/wiring/wire.ts';
-import { ROOT } from '#test/support/start-process.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 const KEY = 'key-of-the-document';
 

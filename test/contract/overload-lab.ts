@@ -1,9 +1,9 @@
+import { toolThat } from '@recourse/test-support/misbehaving-tools.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, vi } from 'vitest';
 import type { ToolResult } from '#src/contract/tool-result.ts';
 import type { Tool } from '#src/tools/tool.ts';
-import { toolThat } from '#test/support/misbehaving-tools.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 export const start = async (
   environment: Readonly<Record<string, string>>,

@@ -1,7 +1,7 @@
+import { toKeyEntry } from '@recourse/test-support/access-client.ts';
+import { type Actor, createActor, fail, freshName, startLab } from '@recourse/test-support/keyed-client.ts';
+import { createHeldTool, createPendingClient } from '@recourse/test-support/pending-client.ts';
 import { describe, expect, test } from 'vitest';
-import { toKeyEntry } from '#test/auth/access-client.ts';
-import { type Actor, createActor, fail, freshName, startLab } from '#test/support/keyed-client.ts';
-import { createHeldTool, createPendingClient } from '#test/support/pending-client.ts';
 import { callOf, handleOf, outcomesOf, usePendingLab, valuesOf } from './pending-lab.ts';
 
 const startOn = usePendingLab();

@@ -1,6 +1,6 @@
+import { type Actor, freshName } from '@recourse/test-support/keyed-client.ts';
+import { createHeldTool } from '@recourse/test-support/pending-client.ts';
 import { describe, expect, test } from 'vitest';
-import { type Actor, freshName } from '#test/support/keyed-client.ts';
-import { createHeldTool } from '#test/support/pending-client.ts';
 import { callOf, outcomesOf, stateOf, usePendingLab, valuesOf } from './pending-lab.ts';
 
 const startOn = usePendingLab();

@@ -1,7 +1,7 @@
+import { type Actor, freshName, startLab } from '@recourse/test-support/keyed-client.ts';
+import { createPendingClient, type PendingAnswer } from '@recourse/test-support/pending-client.ts';
+import { type RedisForTests, redisForTests } from '@recourse/test-support/redis-server.ts';
 import { afterAll, beforeAll } from 'vitest';
-import { type Actor, freshName, startLab } from '#test/support/keyed-client.ts';
-import { createPendingClient, type PendingAnswer } from '#test/support/pending-client.ts';
-import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
 
 export const outcomesOf = ({ results }: PendingAnswer): readonly string[] =>
   results.map(({ outcome, error }) => error?.code ?? outcome);

@@ -1,8 +1,8 @@
+import { createActor, freshName, startLab } from '@recourse/test-support/keyed-client.ts';
+import { createHeldTool, createPendingClient } from '@recourse/test-support/pending-client.ts';
+import { type RedisForTests, redisForTests } from '@recourse/test-support/redis-server.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
-import { createActor, freshName, startLab } from '#test/support/keyed-client.ts';
-import { createHeldTool, createPendingClient } from '#test/support/pending-client.ts';
-import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
 
 let redis: RedisForTests;
 beforeAll(async () => {

@@ -1,9 +1,9 @@
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { startRedisServer } from '#test/support/redis-server.ts';
-import { startService } from '#test/support/start-service.ts';
 
 const create = (name: string, effects: 'read' | 'write', background: 'never' | 'optional' | 'always') =>
   defineTool({ name, description: 'Answers.', effects, background, input: z.object({}), run: () => name });

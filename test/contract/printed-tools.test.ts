@@ -2,9 +2,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { startProcess } from '@recourse/test-support/start-process.ts';
+import { callService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { startProcess } from '#test/support/start-process.ts';
-import { callService } from '#test/support/start-service.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { startProcess } from '@recourse/test-support/start-process.ts';
+import { callService, startService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { shareCollection } from '#src/telemetry/metrics.ts';
-import { startProcess } from '#test/support/start-process.ts';
-import { callService, startService } from '#test/support/start-service.ts';
 
 const start = async (settings: Readonly<Record<string, string>>) => {
   const service = await startService(settings);

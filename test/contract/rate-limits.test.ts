@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
+import { expectResults, post } from '@recourse/test-support/check-answer.ts';
+import { startOutageService } from '@recourse/test-support/outage-service.ts';
+import type { RawAnswer } from '@recourse/test-support/raw-http.ts';
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { expectResults, post } from '#test/support/check-answer.ts';
-import { startOutageService } from '#test/support/outage-service.ts';
-import type { RawAnswer } from '#test/support/raw-http.ts';
-import { startRedisServer } from '#test/support/redis-server.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 // Rates as callers meet them. Where and how requests are counted is the matter of test/auth/rate-*.test.ts.
 

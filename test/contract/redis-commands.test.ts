@@ -1,9 +1,9 @@
+import { codesOf, createActor, fail, freshName } from '@recourse/test-support/keyed-client.ts';
+import { type RedisServer, startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { startWiredLab } from '@recourse/test-support/start-wired-lab.ts';
+import { watchCommands } from '@recourse/test-support/watch-commands.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Stores } from '#src/wiring/wire-store.ts';
-import { codesOf, createActor, fail, freshName } from '#test/support/keyed-client.ts';
-import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
-import { startWiredLab } from '#test/support/start-wired-lab.ts';
-import { watchCommands } from '#test/support/watch-commands.ts';
 
 let redis: RedisServer;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 const keyLine = (key: string, more = ''): string => `acme=${hash('sha256', key)} name=${key}${more}`;
 

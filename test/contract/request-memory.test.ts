@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
+import { expectResults, post } from '@recourse/test-support/check-answer.ts';
+import { openConnection, toPostText } from '@recourse/test-support/raw-http.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { expectResults, post } from '#test/support/check-answer.ts';
-import { openConnection, toPostText } from '#test/support/raw-http.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const BYTES = 'recourse_request_memory_bytes';
 const WAIT = { timeout: timeLimit(5000), interval: 20 };

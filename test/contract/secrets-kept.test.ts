@@ -1,7 +1,7 @@
+import { createActor, freshName, startLab } from '@recourse/test-support/keyed-client.ts';
+import { redisForTests } from '@recourse/test-support/redis-server.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { createActor, freshName, startLab } from '#test/support/keyed-client.ts';
-import { redisForTests } from '#test/support/redis-server.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { fail, fill, SECRET } from './secrets-lab.ts';
 
 test('what a call comes to after its answer is kept without secrets, registered or of a shape', async () => {

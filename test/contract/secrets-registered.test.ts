@@ -1,10 +1,10 @@
+import { answerOne } from '@recourse/test-support/check-answer.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
 import { UpstreamToolError } from '#src/tools/tool-errors.ts';
 import { ok } from '#src/tools/tool-values.ts';
-import { answerOne } from '#test/support/check-answer.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 import { fail, fill, SECRET } from './secrets-lab.ts';
 
 const LEAKS: ReadonlyMap<string, () => unknown> = new Map<string, () => unknown>([

@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { startSlowClients } from '@recourse/test-support/slowhttptest.ts';
+import { type RunningProcess, startProcess } from '@recourse/test-support/start-process.ts';
+import { callService } from '@recourse/test-support/start-service.ts';
+import { FORMATS, foldEvents, readEvents, sendFor } from '@recourse/test-support/stream-lab.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { FORMATS, foldEvents, readEvents, sendFor } from '#test/streams/stream-lab.ts';
-import { startSlowClients } from '#test/support/slowhttptest.ts';
-import { type RunningProcess, startProcess } from '#test/support/start-process.ts';
-import { callService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 
 const CONNECTIONS = 400;
 // No test waits for it: until then the service must have closed what is slow, many times as fast.

@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { connectToRedis } from '@recourse/test-support/session-stores-under-test.ts';
+import { startProcess } from '@recourse/test-support/start-process.ts';
+import { startTcpProxy } from '@recourse/test-support/tcp-proxy.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { ALL_WRITTEN_ONCE, beginEach, createWriteLoad } from '@recourse/test-support/write-load.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { startRedisServer } from '#test/support/redis-server.ts';
-import { connectToRedis } from '#test/support/session-stores-under-test.ts';
-import { startProcess } from '#test/support/start-process.ts';
-import { startTcpProxy } from '#test/support/tcp-proxy.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { ALL_WRITTEN_ONCE, beginEach, createWriteLoad } from '#test/support/write-load.ts';
 
 // Two replicas, and a Redis that is away, refuses or is slow for seconds while writes are sent, wait and run.
 

@@ -1,13 +1,13 @@
+import { toKeyEntry } from '@recourse/test-support/access-client.ts';
+import { codesOf, createActor, createKeyedClient, freshName, warningsOf } from '@recourse/test-support/keyed-client.ts';
+import { createHeldTool, createPendingClient } from '@recourse/test-support/pending-client.ts';
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { NEW_SECRET } from '@recourse/test-support/webhook-lab.ts';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
-import { toKeyEntry } from '#test/auth/access-client.ts';
-import { codesOf, createActor, createKeyedClient, freshName, warningsOf } from '#test/support/keyed-client.ts';
-import { createHeldTool, createPendingClient } from '#test/support/pending-client.ts';
-import { startRedisServer } from '#test/support/redis-server.ts';
-import { startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
-import { NEW_SECRET } from '#test/webhooks/webhook-lab.ts';
 
 // A tenant that keeps its part of Redis takes nothing from another one, and nothing that was kept is lost.
 

@@ -1,7 +1,7 @@
+import { toKeyEntry } from '@recourse/test-support/access-client.ts';
+import { codesOf, createActor, createKeyedClient, freshName, warningsOf } from '@recourse/test-support/keyed-client.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { toKeyEntry } from '#test/auth/access-client.ts';
-import { codesOf, createActor, createKeyedClient, freshName, warningsOf } from '#test/support/keyed-client.ts';
-import { startService } from '#test/support/start-service.ts';
 
 // With Redis: store-shares.system.test.ts.
 

@@ -1,6 +1,4 @@
-import { Redis } from 'ioredis';
-import { expect, onTestFinished, test } from 'vitest';
-import { fillRedis } from '#test/support/fill-redis.ts';
+import { fillRedis } from '@recourse/test-support/fill-redis.ts';
 import {
   codesOf,
   createActor,
@@ -10,10 +8,12 @@ import {
   type Lab,
   startLab,
   warningsOf,
-} from '#test/support/keyed-client.ts';
-import { createHeldTool, createPendingClient } from '#test/support/pending-client.ts';
-import { startRedisServer } from '#test/support/redis-server.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
+} from '@recourse/test-support/keyed-client.ts';
+import { createHeldTool, createPendingClient } from '@recourse/test-support/pending-client.ts';
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { Redis } from 'ioredis';
+import { expect, onTestFinished, test } from 'vitest';
 
 // What is dear and can be missing is not written where Redis fills, so that what must not be missing always finds room.
 

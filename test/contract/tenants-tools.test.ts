@@ -1,11 +1,11 @@
+import { type AccessAnswer, askAs, postAs, toKeyEntry, viewAs } from '@recourse/test-support/access-client.ts';
+import { createActor, freshName } from '@recourse/test-support/keyed-client.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { ToolCatalogue } from '#src/contract/tool-description.ts';
 import { ToolCallsResponse, type ToolResult } from '#src/contract/tool-result.ts';
 import type { Tool } from '#src/tools/tool.ts';
-import { type AccessAnswer, askAs, postAs, toKeyEntry, viewAs } from '#test/auth/access-client.ts';
-import { createActor, freshName } from '#test/support/keyed-client.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const SOON = { timeout: timeLimit(15_000), interval: 20 };
 const SECRET = 'what only secret_tool says';

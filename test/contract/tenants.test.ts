@@ -1,11 +1,11 @@
+import { type AccessAnswer, askAs, postAs, toKeyEntry, viewAs } from '@recourse/test-support/access-client.ts';
+import { type Actor, createActor, freshName } from '@recourse/test-support/keyed-client.ts';
+import { type RedisForTests, redisForTests } from '@recourse/test-support/redis-server.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { ToolCallsResponse, type ToolResult } from '#src/contract/tool-result.ts';
-import { type AccessAnswer, askAs, postAs, toKeyEntry, viewAs } from '#test/auth/access-client.ts';
 import { makeIssuerKey, sign, startIssuer } from '#test/auth/issuer-lab.ts';
-import { type Actor, createActor, freshName } from '#test/support/keyed-client.ts';
-import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 let redis: RedisForTests;
 beforeAll(async () => {

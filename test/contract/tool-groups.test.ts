@@ -1,6 +1,6 @@
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 const Catalogue = z.object({ tools: z.array(z.object({ name: z.string() })) });
 

@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { startPrometheus } from '@recourse/test-support/prometheus.ts';
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { startPrometheus } from '../support/prometheus.ts';
-import { startRedisServer } from '../support/redis-server.ts';
-import { startService } from '../support/start-service.ts';
 import { readDeployed } from './alert-rules.ts';
 
 // Each state is reached within seconds; a machine under full load takes longer.

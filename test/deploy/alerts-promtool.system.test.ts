@@ -1,8 +1,8 @@
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
+import { runPromtool } from '@recourse/test-support/prometheus.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { runPromtool } from '../support/prometheus.ts';
 import { ROOT } from './script-sandbox.ts';
 
 // Days of samples are evaluated; a machine under full load takes a while.

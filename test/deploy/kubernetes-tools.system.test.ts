@@ -1,11 +1,11 @@
 import { renameSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { startProcess } from '@recourse/test-support/start-process.ts';
+import { callService } from '@recourse/test-support/start-service.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { loadConfig } from '../../src/config/settings/config.ts';
-import { startProcess } from '../support/start-process.ts';
-import { callService } from '../support/start-service.ts';
-import { makeDirectory } from '../tools/directory/temporary-directory.ts';
 import { containerOf, Settings } from './kubernetes-pods-lab.ts';
 import { readManifest, renderDeployment } from './read-manifests.ts';
 

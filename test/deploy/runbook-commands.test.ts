@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 import { ALERTS, readDeployed } from './alert-rules.ts';
 import { ROOT } from './script-sandbox.ts';
 

@@ -3,7 +3,7 @@ import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkS
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { timeLimit } from '../support/time-limit.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 
 /** The root of the checkout. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));

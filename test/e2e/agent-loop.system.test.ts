@@ -2,6 +2,10 @@ import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { answering, findClosedPort, startHttpTarget } from '@recourse/test-support/http-target.ts';
+import { startLosingProxy } from '@recourse/test-support/losing-proxy.ts';
+import { cleanEnvironment, ROOT, startProcess } from '@recourse/test-support/start-process.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { createRecourse, type RecourseOptions } from '../../clients/typescript/src/client.ts';
 import { type AgentRun, runAgent } from '../../examples/agent-loop/agent.ts';
@@ -9,10 +13,6 @@ import type { Model } from '../../examples/agent-loop/model.ts';
 import { correctsItself, givesUpInTime, keepsGuessing } from '../../examples/agent-loop/scripted-models.ts';
 import type { ToolCall, ToolResult } from '../../examples/agent-loop/tool-result.ts';
 import { createNoteTool } from '../clients/typescript/lossy-lab.ts';
-import { answering, findClosedPort, startHttpTarget } from '../support/http-target.ts';
-import { startLosingProxy } from '../support/losing-proxy.ts';
-import { cleanEnvironment, ROOT, startProcess } from '../support/start-process.ts';
-import { timeLimit } from '../support/time-limit.ts';
 
 const makeWorkspace = (): string => {
   const root = mkdtempSync(join(tmpdir(), 'recourse-agent-'));

@@ -1,11 +1,11 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { redisForTests } from '@recourse/test-support/redis-server.ts';
+import { startProcess } from '@recourse/test-support/start-process.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
-import { redisForTests } from '#test/support/redis-server.ts';
-import { startProcess } from '#test/support/start-process.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 // How many ids; more of them by hand: RUNS=500.
 const RUNS = Number(process.env['RUNS'] ?? 60);

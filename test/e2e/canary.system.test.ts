@@ -1,12 +1,12 @@
+import { type Canary, createCanaries, findCanaries, SPELLINGS } from '@recourse/test-support/canaries.ts';
+import { LEAKY_FILE, LEAKY_TOOLS, LEAKY_WAYS, SLOW_WAYS } from '@recourse/test-support/leaky-tools.ts';
+import { startOtlpReceiver } from '@recourse/test-support/otlp-receiver.ts';
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { startProcess } from '@recourse/test-support/start-process.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
-import { type Canary, createCanaries, findCanaries, SPELLINGS } from '#test/support/canaries.ts';
-import { LEAKY_FILE, LEAKY_TOOLS, LEAKY_WAYS, SLOW_WAYS } from '#test/support/leaky-tools.ts';
-import { startOtlpReceiver } from '#test/support/otlp-receiver.ts';
-import { startRedisServer } from '#test/support/redis-server.ts';
-import { startProcess } from '#test/support/start-process.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 
 const HOWS = Object.keys(SPELLINGS);
 

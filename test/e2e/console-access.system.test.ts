@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
+import { createConsoleLab, SLOW_MS, send } from '@recourse/test-support/console/console-lab.ts';
+import { createConsoleTools } from '@recourse/test-support/console/console-tools.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test, vi } from 'vitest';
-import { createConsoleLab, SLOW_MS, send } from '../console/console-lab.ts';
-import { createConsoleTools } from '../console/console-tools.ts';
-import { startService } from '../support/start-service.ts';
-import { timeLimit } from '../support/time-limit.ts';
 
 // A name that is not loopback for the service, and leads to it all the same.
 const lab = createConsoleLab(['--host-resolver-rules=MAP recourse.test 127.0.0.1']);

@@ -1,10 +1,15 @@
+import { keepScreenshot } from '@recourse/test-support/chromium.ts';
+import { createConsoleLab, SLOW_MS, send } from '@recourse/test-support/console/console-lab.ts';
+import { createConsoleTools } from '@recourse/test-support/console/console-tools.ts';
+import {
+  findUnnamed,
+  readContrast,
+  readHeadingLevels,
+  readOverflow,
+} from '@recourse/test-support/console/page-checks.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { createConsoleLab, SLOW_MS, send } from '../console/console-lab.ts';
-import { createConsoleTools } from '../console/console-tools.ts';
-import { findUnnamed, readContrast, readHeadingLevels, readOverflow } from '../console/page-checks.ts';
-import { keepScreenshot } from '../support/chromium.ts';
-import { timeLimit } from '../support/time-limit.ts';
 
 const lab = createConsoleLab();
 

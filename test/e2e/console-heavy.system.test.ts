@@ -1,9 +1,9 @@
+import { createConsoleLab, SLOW_MS } from '@recourse/test-support/console/console-lab.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import type { Page, Route } from 'playwright-core';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { createConsoleLab, SLOW_MS } from '../console/console-lab.ts';
 
 const lab = createConsoleLab();
 

@@ -1,8 +1,8 @@
+import { keepScreenshot } from '@recourse/test-support/chromium.ts';
+import { createConsoleLab, type Opened, SLOW_MS, send } from '@recourse/test-support/console/console-lab.ts';
+import { createConsoleTools, HOSTILE, HOSTILE_SHOWN } from '@recourse/test-support/console/console-tools.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
-import { createConsoleLab, type Opened, SLOW_MS, send } from '../console/console-lab.ts';
-import { createConsoleTools, HOSTILE, HOSTILE_SHOWN } from '../console/console-tools.ts';
-import { keepScreenshot } from '../support/chromium.ts';
-import { timeLimit } from '../support/time-limit.ts';
 
 const lab = createConsoleLab();
 

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
+import { createConsoleLab, SLOW_MS, send } from '@recourse/test-support/console/console-lab.ts';
+import { createConsoleTools } from '@recourse/test-support/console/console-tools.ts';
+import { findUnnamed, readContrast, readOverflow } from '@recourse/test-support/console/page-checks.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import type { Page, Route } from 'playwright-core';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { createConsoleLab, SLOW_MS, send } from '../console/console-lab.ts';
-import { createConsoleTools } from '../console/console-tools.ts';
-import { findUnnamed, readContrast, readOverflow } from '../console/page-checks.ts';
 
 const lab = createConsoleLab();
 

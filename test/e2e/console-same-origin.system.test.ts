@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
+import { createConsoleLab, SLOW_MS } from '@recourse/test-support/console/console-lab.ts';
+import { answering, startHttpTarget } from '@recourse/test-support/http-target.ts';
 import { expect, test } from 'vitest';
-import { createConsoleLab, SLOW_MS } from '../console/console-lab.ts';
-import { answering, startHttpTarget } from '../support/http-target.ts';
 
 const lab = createConsoleLab();
 

@@ -1,11 +1,11 @@
+import { keepScreenshot } from '@recourse/test-support/chromium.ts';
+import { createConsoleLab, SLOW_MS } from '@recourse/test-support/console/console-lab.ts';
+import { createConsoleTools } from '@recourse/test-support/console/console-tools.ts';
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { createConsoleLab, SLOW_MS } from '../console/console-lab.ts';
-import { createConsoleTools } from '../console/console-tools.ts';
-import { keepScreenshot } from '../support/chromium.ts';
-import { startRedisServer } from '../support/redis-server.ts';
 
 const lab = createConsoleLab();
 

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
+import { createConsoleLab, SLOW_MS } from '@recourse/test-support/console/console-lab.ts';
+import { createConsoleTools } from '@recourse/test-support/console/console-tools.ts';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { createConsoleLab, SLOW_MS } from '../console/console-lab.ts';
-import { createConsoleTools } from '../console/console-tools.ts';
 
 const lab = createConsoleLab();
 

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
+import { keepScreenshot } from '@recourse/test-support/chromium.ts';
+import { createConsoleLab, SLOW_MS, send } from '@recourse/test-support/console/console-lab.ts';
+import { createConsoleTools } from '@recourse/test-support/console/console-tools.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { createConsoleLab, SLOW_MS, send } from '../console/console-lab.ts';
-import { createConsoleTools } from '../console/console-tools.ts';
-import { keepScreenshot } from '../support/chromium.ts';
-import { makeDirectory } from '../tools/directory/temporary-directory.ts';
 
 const lab = createConsoleLab();
 

@@ -1,9 +1,9 @@
 import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ROOT, runToEnd, startProcess } from '@recourse/test-support/start-process.ts';
+import { callService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { ROOT, runToEnd, startProcess } from '../support/start-process.ts';
-import { callService } from '../support/start-service.ts';
 
 type Folder = { readonly base: string; readonly workspace: string };
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
+import { createConsoleLab, SLOW_MS } from '@recourse/test-support/console/console-lab.ts';
+import { createConsoleTools } from '@recourse/test-support/console/console-tools.ts';
 import { expect, test } from 'vitest';
-import { createConsoleLab, SLOW_MS } from '../console/console-lab.ts';
-import { createConsoleTools } from '../console/console-tools.ts';
 
 const lab = createConsoleLab();
 const KEY = 'key-of-the-page';

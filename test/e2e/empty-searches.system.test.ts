@@ -1,5 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createFolder } from '@recourse/test-support/config-lab.ts';
+import { createDriveRoutes } from '@recourse/test-support/google/drive-routes.ts';
+import { writeCredentials } from '@recourse/test-support/google/google-credentials.ts';
+import { startGoogleStandIn } from '@recourse/test-support/google/google-stand-in.ts';
+import { startProcess } from '@recourse/test-support/start-process.ts';
+import { callService, startService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { SessionView } from '#src/contract/session.ts';
 import type { ToolResult } from '#src/contract/tool-result.ts';
@@ -7,12 +13,6 @@ import { createGoogle } from '#src/toolkits/google/google-tools.ts';
 import type { InlineTool, Prepared } from '#src/tools/tool.ts';
 import { RetryableToolError } from '#src/tools/tool-errors.ts';
 import { isToldValue, toldKind } from '#src/tools/tool-values.ts';
-import { createFolder } from '#test/config/file/config-lab.ts';
-import { startProcess } from '#test/support/start-process.ts';
-import { callService, startService } from '#test/support/start-service.ts';
-import { createDriveRoutes } from '#test/toolkits/google/support/drive-routes.ts';
-import { writeCredentials } from '#test/toolkits/google/support/google-credentials.ts';
-import { startGoogleStandIn } from '#test/toolkits/google/support/google-stand-in.ts';
 
 // Two searches of one turn, both right, for files that are not there. In the agent that this happened to, "nothing
 // found" was an error to be retried: two of them were more than the one retry the tool had, and the run was dead.

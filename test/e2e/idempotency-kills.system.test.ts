@@ -1,13 +1,13 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DEATHS, type Death } from '@recourse/test-support/dying-service.ts';
+import { type RedisForTests, redisForTests } from '@recourse/test-support/redis-server.ts';
+import { type RunningProcess, startProcess } from '@recourse/test-support/start-process.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, beforeAll, expect, type TestContext, test, vi } from 'vitest';
 import * as z from 'zod';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
-import { DEATHS, type Death } from '#test/support/dying-service.ts';
-import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
-import { type RunningProcess, startProcess } from '#test/support/start-process.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 // A lease of 5 s, and time for a busy machine.
 const RECOVERY = { timeout: timeLimit(30_000), interval: 250 };

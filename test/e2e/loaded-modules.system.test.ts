@@ -2,11 +2,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { ROOT, startProcess } from '@recourse/test-support/start-process.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { TOOLKITS } from '#src/toolkits/toolkits.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { ROOT, startProcess } from '../support/start-process.ts';
 
 const SLOW_MS = timeLimit(60_000);
 

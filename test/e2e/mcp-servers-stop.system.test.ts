@@ -1,11 +1,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isRunning, servers, until } from '@recourse/test-support/mcp-servers/mcp-lab.ts';
+import { startProcess } from '@recourse/test-support/start-process.ts';
+import { callService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { isRunning, servers, until } from '../support/mcp-servers/mcp-lab.ts';
-import { startProcess } from '../support/start-process.ts';
-import { callService } from '../support/start-service.ts';
 
 // The default grace is 25 s: whoever ends before has not waited for a server that takes no notice.
 const SOON_MS = timeLimit(20_000);

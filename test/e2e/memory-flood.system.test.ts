@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { startProcess } from '@recourse/test-support/start-process.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
-import { startProcess } from '../support/start-process.ts';
-import { timeLimit } from '../support/time-limit.ts';
 
 const MIB = 1024 * 1024;
 const KEYS = { flood: randomUUID(), quiet: randomUUID() };

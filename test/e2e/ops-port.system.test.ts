@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import { startHttpTarget } from '@recourse/test-support/http-target.ts';
+import { runToEnd, startProcess } from '@recourse/test-support/start-process.ts';
+import { callService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { startHttpTarget } from '../support/http-target.ts';
-import { runToEnd, startProcess } from '../support/start-process.ts';
-import { callService } from '../support/start-service.ts';
 
 const startWithOpsPort = async (environment: Readonly<Record<string, string>> = {}) => {
   const running = await startProcess({ by: 'node', environment: { OPS_PORT: '0', ...environment } });

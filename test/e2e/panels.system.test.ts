@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type MixedLoad, startMixedLoad } from '@recourse/test-support/mixed-load.ts';
+import { type RunningPrometheus, startPrometheus } from '@recourse/test-support/prometheus.ts';
+import { ROOT } from '@recourse/test-support/start-process.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
-import { type MixedLoad, startMixedLoad } from '#test/support/mixed-load.ts';
-import { type RunningPrometheus, startPrometheus } from '#test/support/prometheus.ts';
-import { ROOT } from '#test/support/start-process.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const Panel = z.object({ title: z.string(), targets: z.array(z.object({ refId: z.string(), expr: z.string() })) });
 const Dashboard = z.object({

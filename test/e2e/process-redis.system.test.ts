@@ -1,7 +1,7 @@
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { startProcess } from '@recourse/test-support/start-process.ts';
+import { callService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { startRedisServer } from '../support/redis-server.ts';
-import { startProcess } from '../support/start-process.ts';
-import { callService } from '../support/start-service.ts';
 
 let failures = 0;
 

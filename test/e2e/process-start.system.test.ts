@@ -5,12 +5,12 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { type Launch, runToEnd, startProcess } from '@recourse/test-support/start-process.ts';
+import { callService } from '@recourse/test-support/start-service.ts';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
-import { startRedisServer } from '../support/redis-server.ts';
-import { type Launch, runToEnd, startProcess } from '../support/start-process.ts';
-import { callService } from '../support/start-service.ts';
 
 const makeDirectory = (): string => {
   const directory = mkdtempSync(join(tmpdir(), 'recourse-process-'));

@@ -1,12 +1,17 @@
 import { once } from 'node:events';
 import { request, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
+import { answering, startHttpTarget } from '@recourse/test-support/http-target.ts';
+import {
+  type Launch,
+  type RunningProcess,
+  type SignalTarget,
+  startProcess,
+} from '@recourse/test-support/start-process.ts';
+import { callService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { answering, startHttpTarget } from '../support/http-target.ts';
-import { type Launch, type RunningProcess, type SignalTarget, startProcess } from '../support/start-process.ts';
-import { callService } from '../support/start-service.ts';
 
 const IN_FLIGHT = 20;
 

@@ -1,9 +1,9 @@
+import { LONG_QUERY, LONG_TEXT } from '@recourse/test-support/search-lab.ts';
+import { startProcess } from '@recourse/test-support/start-process.ts';
+import { callService } from '@recourse/test-support/start-service.ts';
+import { createTemporaryWorkspace } from '@recourse/test-support/temporary-workspace.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
-import { LONG_QUERY, LONG_TEXT } from '../support/search-lab.ts';
-import { startProcess } from '../support/start-process.ts';
-import { callService } from '../support/start-service.ts';
-import { createTemporaryWorkspace } from '../support/temporary-workspace.ts';
-import { timeLimit } from '../support/time-limit.ts';
 
 test('started by npm, a service that searches for long ends soon after SIGTERM, and the search is answered', async () => {
   const files = Array.from({ length: 30 }, (_, place) => [`${place}.txt`, LONG_TEXT]);

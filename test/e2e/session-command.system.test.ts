@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { createServer, type RequestListener } from 'node:http';
+import { findClosedPort } from '@recourse/test-support/http-target.ts';
+import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
+import { cleanEnvironment, ROOT, startProcess } from '@recourse/test-support/start-process.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { SessionView } from '#src/contract/session.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { findClosedPort } from '../support/http-target.ts';
-import { cleanEnvironment, ROOT, startProcess } from '../support/start-process.ts';
 
 type Shown = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
@@ -13,7 +14,7 @@ type Shown = { readonly code: number; readonly stdout: string; readonly stderr: 
 const session = (words: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<Shown> =>
   new Promise((resolve, reject) => {
     const options = { cwd: ROOT, env: cleanEnvironment(environment), timeout: timeLimit(20_000) };
-    execFile('node', ['src/main.ts', 'session', ...words], options, (error, stdout, stderr) => {
+    execFile('node', [...FROM_SOURCES, 'src/main.ts', 'session', ...words], options, (error, stdout, stderr) => {
       const code = error === null ? 0 : error.code;
       if (typeof code === 'number') resolve({ code, stdout, stderr });
       else reject(error);

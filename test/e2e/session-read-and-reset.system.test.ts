@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import * as z from 'zod';
 import { SessionView } from '#src/contract/session.ts';
@@ -6,7 +7,6 @@ import { Problem } from '#src/contract/tool-result.ts';
 import { defineReducer } from '#src/tools/define-reducer.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
-import { type RunningService, startService } from '../support/start-service.ts';
 
 const start = async (
   environment: Readonly<Record<string, string>> = {},

@@ -1,10 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { startProcess } from '@recourse/test-support/start-process.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
-import { startProcess } from '../support/start-process.ts';
-import { timeLimit } from '../support/time-limit.ts';
 
 // More of them by hand: RUNS=200.
 const RUNS = Number(process.env['RUNS'] ?? 3);

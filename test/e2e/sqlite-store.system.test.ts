@@ -4,11 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
+import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
+import { cleanEnvironment, ROOT, runToEnd, startProcess } from '@recourse/test-support/start-process.ts';
+import { callService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import * as z from 'zod';
-import { cleanEnvironment, ROOT, runToEnd, startProcess } from '../support/start-process.ts';
-import { callService } from '../support/start-service.ts';
-import { timeLimit } from '../support/time-limit.ts';
 
 const PATIENCE = { timeout: timeLimit(60_000), interval: 50 };
 
@@ -31,7 +32,7 @@ const readStore = async (url: string): Promise<unknown> =>
 
 /** A service that need not get as far as to listen: its lines so far, and its end. `before`: words of a shell before it begins. */
 const spawnService = (environment: Readonly<Record<string, string>>, before = '') => {
-  const words = ['-c', `${before} exec "$0" "$@"`, process.execPath, join(ROOT, 'src/main.ts')];
+  const words = ['-c', `${before} exec "$0" "$@"`, process.execPath, ...FROM_SOURCES, join(ROOT, 'src/main.ts')];
   const env = cleanEnvironment({ PORT: '0', MAX_EVENT_LOOP_LAG_MS: '60000', ...environment });
   const child = spawn('bash', words, { env, cwd: ROOT, stdio: ['ignore', 'pipe', 'ignore'] });
   onTestFinished(() => void child.kill('SIGKILL'));
@@ -105,7 +106,13 @@ test('where there is no room at the start it exits with 1 and says so', PATIENCE
   const first = await startProcess({ by: 'node', environment });
   first.send('SIGKILL', 'service');
   await first.exited;
-  const words = ['-c', 'trap "" XFSZ; ulimit -f 1; exec "$0" "$@"', process.execPath, join(ROOT, 'src/main.ts')];
+  const words = [
+    '-c',
+    'trap "" XFSZ; ulimit -f 1; exec "$0" "$@"',
+    process.execPath,
+    ...FROM_SOURCES,
+    join(ROOT, 'src/main.ts'),
+  ];
   const child = spawn('bash', words, {
     env: { ...cleanEnvironment({ PORT: '0', ...environment }), NODE_DISABLE_COMPILE_CACHE: '1' },
     cwd: ROOT,

@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { watchHostProcesses } from '@recourse/test-support/host-processes.ts';
+import { canHideProc, ROOT, startProcess } from '@recourse/test-support/start-process.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
-import { watchHostProcesses } from '../support/host-processes.ts';
-import { canHideProc, ROOT, startProcess } from '../support/start-process.ts';
 
 // What a service is on a system that has no /proc, as macOS. Here `ps` does not work then either.
 

@@ -1,5 +1,5 @@
+import { startHostedService } from '@recourse/test-support/hosted-service.ts';
 import { expect, test } from 'vitest';
-import { startHostedService } from '../support/hosted-service.ts';
 
 test('when the service is killed its hosts end: idle, hanging and spinning ones', async () => {
   const { running, call, began, processes, allGone } = await startHostedService({ by: 'node' });

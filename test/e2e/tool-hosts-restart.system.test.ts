@@ -1,10 +1,10 @@
 import { request } from 'node:http';
 import { createServer } from 'node:net';
+import { startHostedService } from '@recourse/test-support/hosted-service.ts';
+import type { Launch } from '@recourse/test-support/start-process.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { startHostedService } from '../support/hosted-service.ts';
-import type { Launch } from '../support/start-process.ts';
 
 const STARTERS: readonly Launch['by'][] = ['node', 'npm'];
 

@@ -2,12 +2,13 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
+import { watchHostProcesses } from '@recourse/test-support/host-processes.ts';
+import { startHostedService } from '@recourse/test-support/hosted-service.ts';
+import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
+import { cleanEnvironment, ROOT, runToEnd } from '@recourse/test-support/start-process.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
-import { watchHostProcesses } from '../support/host-processes.ts';
-import { startHostedService } from '../support/hosted-service.ts';
-import { cleanEnvironment, ROOT, runToEnd } from '../support/start-process.ts';
 
 /** The lines in which the process says why it does not start. It must not have listened. */
 const refusalOf = async (environment: Readonly<Record<string, string>>): Promise<readonly string[]> => {
@@ -41,7 +42,7 @@ const canTry = !isRoot || spawnSync('setpriv', [...AS_NOBODY.slice(1), 'node', '
 test.runIf(canTry)('a tools directory that may not be read is refused', () => {
   const { root } = makeDirectory();
   chmodSync(root, 0o000);
-  const [command = 'node', ...words] = [...AS_NOBODY, 'node', 'src/main.ts'];
+  const [command = 'node', ...words] = [...AS_NOBODY, 'node', ...FROM_SOURCES, 'src/main.ts'];
   const environment = cleanEnvironment({ PORT: '0', TOOLS_DIR: root });
   const ended = spawnSync(command, words, {
     cwd: ROOT,
@@ -78,7 +79,7 @@ test('told to end while its tool files still load, it leaves no process behind',
     "import { spawn } from 'node:child_process'; spawn('sleep', ['600'], { stdio: 'ignore', detached: true });";
   const { root } = makeDirectory({ 'a.mjs': `${begets} for (;;);`, 'b.mjs': 'for (;;);' });
   const environment = cleanEnvironment({ PORT: '0', TOOLS_DIR: root, ...processes.environment });
-  const service = spawn('node', ['src/main.ts'], { cwd: ROOT, env: environment, stdio: 'ignore' });
+  const service = spawn('node', [...FROM_SOURCES, 'src/main.ts'], { cwd: ROOT, env: environment, stdio: 'ignore' });
   const exited = once(service, 'exit');
   // Two hosts, and what one of them has started.
   await expect.poll(() => processes.pids().length, { timeout: timeLimit(20_000), interval: 5 }).toBe(3);

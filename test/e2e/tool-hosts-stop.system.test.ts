@@ -1,6 +1,6 @@
+import { startHostedService } from '@recourse/test-support/hosted-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
-import { startHostedService } from '../support/hosted-service.ts';
-import { timeLimit } from '../support/time-limit.ts';
 
 const GRACE_MS = 2500;
 

@@ -1,9 +1,9 @@
+import { findClosedPort } from '@recourse/test-support/http-target.ts';
+import { onlySpan, startOtlpReceiver } from '@recourse/test-support/otlp-receiver.ts';
+import { type RunningProcess, startProcess } from '@recourse/test-support/start-process.ts';
+import { callService, startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
-import { findClosedPort } from '#test/support/http-target.ts';
-import { onlySpan, startOtlpReceiver } from '#test/support/otlp-receiver.ts';
-import { type RunningProcess, startProcess } from '#test/support/start-process.ts';
-import { callService, startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const ECHO = { id: 'a', name: 'echo', arguments: { text: 'hello' } };
 

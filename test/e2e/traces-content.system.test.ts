@@ -1,8 +1,8 @@
+import { onlySpan, startOtlpReceiver } from '@recourse/test-support/otlp-receiver.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
 import { expect, test } from 'vitest';
 import { defineTool, z } from '#src/recourse.ts';
 import type { Tool } from '#src/tools/tool.ts';
-import { onlySpan, startOtlpReceiver } from '#test/support/otlp-receiver.ts';
-import { startService } from '#test/support/start-service.ts';
 
 const SECRET = 'sk-abcdefghijklmnop0123456789';
 

@@ -1,11 +1,11 @@
+import { answering, startHttpTarget } from '@recourse/test-support/http-target.ts';
+import { onlySpan, startOtlpReceiver } from '@recourse/test-support/otlp-receiver.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { expect, test } from 'vitest';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
 import { defineTool } from '#src/recourse.ts';
 import type { Tool } from '#src/tools/tool.ts';
-import { answering, startHttpTarget } from '#test/support/http-target.ts';
-import { onlySpan, startOtlpReceiver } from '#test/support/otlp-receiver.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const CALLER = '00f067aa0ba902b7';

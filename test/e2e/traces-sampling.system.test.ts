@@ -1,6 +1,6 @@
+import { startOtlpReceiver } from '@recourse/test-support/otlp-receiver.ts';
+import { type RunningProcess, startProcess } from '@recourse/test-support/start-process.ts';
 import { expect, test } from 'vitest';
-import { startOtlpReceiver } from '#test/support/otlp-receiver.ts';
-import { type RunningProcess, startProcess } from '#test/support/start-process.ts';
 
 const start = async (sampling: Readonly<Record<string, string>>) => {
   const receiver = await startOtlpReceiver();

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
+import { onlySpan, startOtlpReceiver } from '@recourse/test-support/otlp-receiver.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import { defineTool, RetryableToolError, type ToolContext } from '#src/recourse.ts';
 import type { Tool } from '#src/tools/tool.ts';
-import { onlySpan, startOtlpReceiver } from '#test/support/otlp-receiver.ts';
-import { startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const OPEN = { type: 'object', additionalProperties: true } as const;
 const tool = (name: string, run: (input: unknown, context: ToolContext) => unknown): Tool =>

@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { startProcess } from '@recourse/test-support/start-process.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { startProcess } from '../support/start-process.ts';
 
 const SECRET = 'canary-3fQ9-inline-7c1d';
 

@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
+import { cleanEnvironment, ROOT } from '@recourse/test-support/start-process.ts';
+import { callService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { cleanEnvironment, ROOT } from '#test/support/start-process.ts';
-import { callService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const portOf = (address: AddressInfo | string | null): number =>
   address !== null && typeof address === 'object' ? address.port : 0;
@@ -27,7 +28,7 @@ const startUnread = async (): Promise<{
   const url = `http://127.0.0.1:${portOf(free.address())}`;
   free.close();
   await once(free, 'close');
-  const child = spawn('node', ['src/main.ts'], {
+  const child = spawn('node', [...FROM_SOURCES, 'src/main.ts'], {
     cwd: ROOT,
     env: cleanEnvironment({ PORT: new URL(url).port, SHUTDOWN_GRACE_MS: '100' }),
     stdio: ['ignore', log, 'ignore'],

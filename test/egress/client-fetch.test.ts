@@ -1,10 +1,4 @@
 import { gzipSync } from 'node:zlib';
-import { expect, onTestFinished, test } from 'vitest';
-import { isAnyAddress } from '../../src/egress/address-policy.ts';
-import { type ClientFetchOptions, createClientFetch } from '../../src/egress/client-fetch.ts';
-import { createHttpClient } from '../../src/egress/http-client.ts';
-import { lookupBySystem } from '../../src/egress/lookup.ts';
-import { findNoAnswer, NoAnswerError, toNoAnswerFailure } from '../../src/egress/no-answer-error.ts';
 import {
   type Answerer,
   answering,
@@ -12,8 +6,14 @@ import {
   failureOf,
   findClosedPort,
   startHttpTarget,
-} from '../support/http-target.ts';
-import { timeLimit } from '../support/time-limit.ts';
+} from '@recourse/test-support/http-target.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { isAnyAddress } from '../../src/egress/address-policy.ts';
+import { type ClientFetchOptions, createClientFetch } from '../../src/egress/client-fetch.ts';
+import { createHttpClient } from '../../src/egress/http-client.ts';
+import { lookupBySystem } from '../../src/egress/lookup.ts';
+import { findNoAnswer, NoAnswerError, toNoAnswerFailure } from '../../src/egress/no-answer-error.ts';
 
 const openFetch = (options: Partial<ClientFetchOptions> = {}) => {
   const clock = createInstantClock();

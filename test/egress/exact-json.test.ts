@@ -1,6 +1,6 @@
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import { parseExactJson } from '#src/egress/exact-json.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const MANY = `[${'"a\\"NaN",'.repeat(200_000)}NaN]`;
 

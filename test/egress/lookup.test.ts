@@ -1,7 +1,7 @@
 import { createSocket, type RemoteInfo } from 'node:dgram';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { createDnsLookup, lookupBySystem } from '../../src/egress/lookup.ts';
-import { timeLimit } from '../support/time-limit.ts';
 
 const A = 1;
 const AAAA = 28;

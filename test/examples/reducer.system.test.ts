@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { openLab, toOutcome } from '@recourse/test-support/isolation-lab.ts';
+import { toEntry, toFailedEntry } from '@recourse/test-support/journal-entries.ts';
 import { expect, test } from 'vitest';
-import { openLab, toOutcome } from '#test/isolation/isolation-lab.ts';
-import { toEntry, toFailedEntry } from '#test/tools/journal-entries.ts';
 
 const TEXT = readFileSync(join(import.meta.dirname, '../../examples/tools/open-failures.ts'), 'utf8');
 

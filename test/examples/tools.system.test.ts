@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createPendingClient } from '@recourse/test-support/pending-client.ts';
+import { startProcess } from '@recourse/test-support/start-process.ts';
+import { callService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { ToolCatalogue } from '#src/contract/tool-description.ts';
-import { createPendingClient } from '#test/support/pending-client.ts';
-import { startProcess } from '#test/support/start-process.ts';
-import { callService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const startExamples = async (environment: Readonly<Record<string, string>> = {}): Promise<string> => {
   const settings = { TOOLS_DIR: 'examples/tools', MAX_EVENT_LOOP_LAG_MS: '60000', ...environment };

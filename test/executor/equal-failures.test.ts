@@ -1,13 +1,13 @@
+import { createSubject, now, settings } from '@recourse/test-support/executor-lab.ts';
+import { createMemoryKeyedStore } from '@recourse/test-support/keyed-stores-under-test.ts';
+import { createMemorySessionStore } from '@recourse/test-support/memory-sessions.ts';
+import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { ToolResult } from '#src/contract/tool-result.ts';
 import type { Executor } from '#src/executor/run-batch.ts';
 import { createRedactor } from '#src/redaction/service-redactor.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { createMemoryKeyedStore } from '#test/support/keyed-stores-under-test.ts';
-import { createMemorySessionStore } from '#test/support/memory-sessions.ts';
-import { roomyMemory } from '#test/support/roomy-memory.ts';
-import { createSubject, now, settings } from './executor-lab.ts';
 
 const book = defineTool({
   name: 'book',

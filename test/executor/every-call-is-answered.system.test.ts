@@ -1,3 +1,8 @@
+import { createSubject, MAX_BATCH_CALLS, now, settings } from '@recourse/test-support/executor-lab.ts';
+import { createMemoryKeyedStore } from '@recourse/test-support/keyed-stores-under-test.ts';
+import { createMemorySessionStore } from '@recourse/test-support/memory-sessions.ts';
+import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ToolResult } from '#src/contract/tool-result.ts';
@@ -7,12 +12,7 @@ import type { Executor } from '#src/executor/run-batch.ts';
 import type { SessionStore } from '#src/executor/session-store.ts';
 import { createFallbackSessionStore, type StoreDownPolicy } from '#src/sessions/fallback-session-store.ts';
 import { OutageSessions } from '#src/sessions/outage-sessions.ts';
-import { createMemoryKeyedStore } from '#test/support/keyed-stores-under-test.ts';
-import { createMemorySessionStore } from '#test/support/memory-sessions.ts';
-import { roomyMemory } from '#test/support/roomy-memory.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { type AnyBatch, anyBatch, anyTools } from './any-batch.ts';
-import { createSubject, MAX_BATCH_CALLS, now, settings } from './executor-lab.ts';
 
 // PROPERTY_RUNS=20000 for a longer look, about ten minutes.
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 1000);

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { findClosedPort } from '@recourse/test-support/http-target.ts';
 import { expect, test } from 'vitest';
 import { classifyThrown } from '#src/executor/outcome.ts';
 import { RetryableToolError } from '#src/tools/tool-errors.ts';
-import { findClosedPort } from '#test/support/http-target.ts';
 
 const tell = (thrown: unknown): string => classifyThrown(thrown, { name: 'x', effects: 'read' }, 'on').message;
 

@@ -1,10 +1,10 @@
+import { startService } from '@recourse/test-support/start-service.ts';
 import { expect, test } from 'vitest';
 import { NoAnswerError, toNoAnswerFailure } from '#src/egress/no-answer-error.ts';
 import { toShortage } from '#src/executor/shortage.ts';
 import { defineTool, RetryableToolError, TerminalToolError } from '#src/recourse.ts';
 import { readShortage } from '#src/tools/resource-shortage.ts';
 import { tellFileErrors } from '#src/workspace/file-errors.ts';
-import { startService } from '#test/support/start-service.ts';
 
 const toolOf = (effects: 'read' | 'idempotent' | 'write') =>
   defineTool({ name: effects, description: 'x', effects, input: { type: 'object' }, run: () => null });

@@ -1,3 +1,7 @@
+import { createSubject, now, settings } from '@recourse/test-support/executor-lab.ts';
+import { createMemoryKeyedStore } from '@recourse/test-support/keyed-stores-under-test.ts';
+import { createMemorySessionStore } from '@recourse/test-support/memory-sessions.ts';
+import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import { expect, test } from 'vitest';
 import type { RenderedResult } from '#src/contract/tool-result.ts';
 import type { AcceptedCall, BatchAnswer, BatchRequest } from '#src/executor/batch-request.ts';
@@ -6,10 +10,6 @@ import type { Executor } from '#src/executor/run-batch.ts';
 import type { Budget, SessionStore } from '#src/executor/session-store.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
-import { createMemoryKeyedStore } from '#test/support/keyed-stores-under-test.ts';
-import { createMemorySessionStore } from '#test/support/memory-sessions.ts';
-import { roomyMemory } from '#test/support/roomy-memory.ts';
-import { createSubject, now, settings } from './executor-lab.ts';
 
 const waits = defineTool({
   name: 'waits',

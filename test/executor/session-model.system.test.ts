@@ -1,10 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import fc from 'fast-check';
-import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ToolResult } from '#src/contract/tool-result.ts';
-import { PlainBudgetModel } from '#test/sessions/model/plain-budget-model.ts';
-import type { PlainOutcome } from '#test/sessions/model/plain-tool-model.ts';
 import {
   createEndingsLab,
   type Ending,
@@ -13,10 +7,16 @@ import {
   MOST_RETRIES,
   SESSION_RETRIES,
   toolOf,
-} from '#test/support/endings-lab.ts';
-import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
-import { connectToRedis } from '#test/support/session-stores-under-test.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
+} from '@recourse/test-support/endings-lab.ts';
+import { type RedisForTests, redisForTests } from '@recourse/test-support/redis-server.ts';
+import { connectToRedis } from '@recourse/test-support/session-stores-under-test.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import fc from 'fast-check';
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { ToolResult } from '#src/contract/tool-result.ts';
+import { PlainBudgetModel } from '#test/sessions/model/plain-budget-model.ts';
+import type { PlainOutcome } from '#test/sessions/model/plain-tool-model.ts';
 
 let server: RedisForTests;
 let redis: Redis;

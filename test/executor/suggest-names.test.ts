@@ -1,7 +1,7 @@
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import { createNameSuggestions } from '#src/executor/suggest-names.ts';
 import { createNameIndex } from '#src/tools/name-index.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const TOOLS = Array.from({ length: 5000 }, (_, place) => `upstream_${String(place).padStart(4, '0')}_search_documents`);
 const WRONG = Array.from({ length: 64 }, (_, place) => `upstream_${place}_serach_documents`);

@@ -1,5 +1,3 @@
-import { expect, test } from 'vitest';
-import { DIALECTS } from '#src/formats/dialects.ts';
 import {
   AS_OBJECT,
   AS_TEXT,
@@ -10,7 +8,9 @@ import {
   type Row,
   TOOL_BLOCK,
   TOOL_USE,
-} from '#test/formats/provider-calls.ts';
+} from '@recourse/test-support/formats/provider-calls.ts';
+import { expect, test } from 'vitest';
+import { DIALECTS } from '#src/formats/dialects.ts';
 
 const BLANK_CHAT = { id: 'call_1', type: 'function', function: { name: 'echo', arguments: '' } };
 const LOST = { id: 'call_1', name: 'echo', arguments: '{' };

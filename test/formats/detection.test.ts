@@ -1,9 +1,9 @@
+import { ALL_FORMATS } from '@recourse/test-support/formats/all-formats.ts';
+import { toBodyArbitrary } from '@recourse/test-support/formats/body-arbitrary.ts';
+import { PUBLISHED, SCENARIOS, toPublishedTurn } from '@recourse/test-support/formats/scenarios.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { DIALECTS, detectDialect } from '#src/formats/dialects.ts';
-import { toBodyArbitrary } from '#test/formats/body-arbitrary.ts';
-import { PUBLISHED, SCENARIOS, toPublishedTurn } from '#test/formats/scenarios.ts';
-import { ALL_FORMATS } from './all-formats.ts';
 
 const CHAT_CALL = { id: 'call_1', type: 'function', function: { name: 'echo', arguments: '{}' } };
 const TOOL_USE = { type: 'tool_use', id: 'toolu_1', name: 'echo', input: {} };

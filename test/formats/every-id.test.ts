@@ -1,10 +1,10 @@
+import { ALL_FORMATS } from '@recourse/test-support/formats/all-formats.ts';
+import { toBodyArbitrary } from '@recourse/test-support/formats/body-arbitrary.ts';
+import { readAnswers, writeTurn } from '@recourse/test-support/formats/conversation.ts';
+import { failed, succeeded } from '@recourse/test-support/formats/results.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { DIALECTS } from '#src/formats/dialects.ts';
-import { toBodyArbitrary } from '#test/formats/body-arbitrary.ts';
-import { readAnswers, writeTurn } from '#test/formats/conversation.ts';
-import { failed, succeeded } from '#test/formats/results.ts';
-import { ALL_FORMATS } from './all-formats.ts';
 
 const parse = (format: Parameters<typeof DIALECTS.get>[0], body: unknown) => {
   const turn = DIALECTS.get(format)?.parse(body) ?? null;

@@ -1,9 +1,9 @@
+import { toBodyArbitrary } from '@recourse/test-support/formats/body-arbitrary.ts';
+import { PUBLISHED, SCENARIOS, toPublishedTurn } from '@recourse/test-support/formats/scenarios.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { spellingsIn } from '#src/formats/detect-format.ts';
 import { DIALECTS, detectDialect } from '#src/formats/dialects.ts';
-import { toBodyArbitrary } from '#test/formats/body-arbitrary.ts';
-import { PUBLISHED, SCENARIOS, toPublishedTurn } from '#test/formats/scenarios.ts';
 
 const FORMATS = [
   ...(['openai-chat', 'openai-responses', 'openai-realtime', 'anthropic', 'gemini', 'bedrock', 'mistral'] as const),

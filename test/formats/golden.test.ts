@@ -1,13 +1,13 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ALL_FORMATS } from '@recourse/test-support/formats/all-formats.ts';
+import { readAnswers } from '@recourse/test-support/formats/conversation.ts';
+import { PUBLISHED, SCENARIOS, toPublishedTurn } from '@recourse/test-support/formats/scenarios.ts';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { MESSAGE_FORMATS } from '#src/contract/message-format.ts';
 import { ToolResult } from '#src/contract/tool-result.ts';
 import { DIALECTS, detectDialect } from '#src/formats/dialects.ts';
-import { readAnswers } from '#test/formats/conversation.ts';
-import { PUBLISHED, SCENARIOS, toPublishedTurn } from '#test/formats/scenarios.ts';
-import { ALL_FORMATS } from './all-formats.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../openapi/examples/formats');
 

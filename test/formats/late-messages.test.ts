@@ -2,6 +2,8 @@ import type Anthropic from '@anthropic-ai/sdk';
 import type { Message } from '@aws-sdk/client-bedrock-runtime';
 import { type Content, FunctionResponseScheduling } from '@google/genai';
 import { coerceMessageLikeToMessage, HumanMessage } from '@langchain/core/messages';
+import { ALL_FORMATS } from '@recourse/test-support/formats/all-formats.ts';
+import { failed, succeeded } from '@recourse/test-support/formats/results.ts';
 import type { ModelMessage } from 'ai';
 import type { Cohere } from 'cohere-ai';
 import type OpenAI from 'openai';
@@ -9,8 +11,6 @@ import type { ConversationItemCreateEvent } from 'openai/resources/realtime/real
 import { expect, test } from 'vitest';
 import { toEndedResult } from '#src/executor/render-result.ts';
 import { type LateFormat, toLateMessages } from '#src/formats/late-messages.ts';
-import { failed, succeeded } from '#test/formats/results.ts';
-import { ALL_FORMATS } from './all-formats.ts';
 
 const BUILT = JSON.stringify(succeeded({ url: 'https://x' }, { id: 'call_2', name: 'deploy' }));
 const FAILED = JSON.stringify(failed('No disk.', { code: 'tool_exception' }, { index: 1, id: null, name: 'render' }));

@@ -1,9 +1,9 @@
+import { readAnswers, writeTurn } from '@recourse/test-support/formats/conversation.ts';
+import { failed, succeeded } from '@recourse/test-support/formats/results.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import { DIALECTS } from '#src/formats/dialects.ts';
 import { toObservation } from '#src/formats/observation.ts';
-import { readAnswers, writeTurn } from '#test/formats/conversation.ts';
-import { failed, succeeded } from '#test/formats/results.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 // The first bytes of each kind, and nothing behind them.
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAA';

@@ -1,7 +1,7 @@
+import { failed, retriesLeft, succeeded } from '@recourse/test-support/formats/results.ts';
 import { expect, test } from 'vitest';
 import type { ToolResult } from '#src/contract/tool-result.ts';
 import { toObservation } from '#src/formats/observation.ts';
-import { failed, retriesLeft, succeeded } from '#test/formats/results.ts';
 
 const NOT_FOUND = "FileNotFoundError: there is no file 'note.md' in the workspace.";
 const warning = (message: string) => ({ code: 'identical_call', message });

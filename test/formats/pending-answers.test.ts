@@ -1,9 +1,9 @@
+import { ALL_FORMATS } from '@recourse/test-support/formats/all-formats.ts';
+import { pending } from '@recourse/test-support/formats/results.ts';
+import { toPublishedTurn } from '@recourse/test-support/formats/scenarios.ts';
 import { expect, test } from 'vitest';
 import { DIALECTS } from '#src/formats/dialects.ts';
 import { toObservation } from '#src/formats/observation.ts';
-import { pending } from '#test/formats/results.ts';
-import { toPublishedTurn } from '#test/formats/scenarios.ts';
-import { ALL_FORMATS } from './all-formats.ts';
 
 const MESSAGE = "Tool 'echo' is still running (10 s so far). Do not call it again: continue with other work.";
 

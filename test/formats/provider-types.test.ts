@@ -3,6 +3,7 @@ import type { Message } from '@aws-sdk/client-bedrock-runtime';
 import type { Content } from '@google/genai';
 import { AIMessage, coerceMessageLikeToMessage, ToolMessage } from '@langchain/core/messages';
 import type { ToolMessage as ToolMessageOfMistral } from '@mistralai/mistralai/models/components';
+import { failed, succeeded } from '@recourse/test-support/formats/results.ts';
 import type { ModelMessage } from 'ai';
 import type { Cohere } from 'cohere-ai';
 import type { Message as OllamaMessage } from 'ollama';
@@ -21,7 +22,6 @@ import { DIALECTS } from '#src/formats/dialects.ts';
 import type { FunctionResponseContent } from '#src/formats/gemini.ts';
 import type { FunctionCallOutput, ItemCreateEvent } from '#src/formats/item-dialects.ts';
 import type { LangchainToolMessage } from '#src/formats/langchain.ts';
-import { failed, succeeded } from '#test/formats/results.ts';
 
 test('the messages are of the types of the providers’ clients', () => {
   expectTypeOf<ChatToolMessage>().toExtend<OpenAI.ChatCompletionMessageParam>();

@@ -1,12 +1,12 @@
+import { ALL_FORMATS } from '@recourse/test-support/formats/all-formats.ts';
+import { readAnswers, writeTurn } from '@recourse/test-support/formats/conversation.ts';
+import { failed, retriesLeft, succeeded } from '@recourse/test-support/formats/results.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { FAILURE_CODES } from '#src/contract/failure.ts';
 import type { ToolResult } from '#src/contract/tool-result.ts';
 import { DIALECTS } from '#src/formats/dialects.ts';
 import { toObservation } from '#src/formats/observation.ts';
-import { readAnswers, writeTurn } from '#test/formats/conversation.ts';
-import { failed, retriesLeft, succeeded } from '#test/formats/results.ts';
-import { ALL_FORMATS } from './all-formats.ts';
 
 const CALLS = fc.array(
   fc.record({

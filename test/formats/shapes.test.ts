@@ -1,5 +1,3 @@
-import { expect, test } from 'vitest';
-import { DIALECTS } from '#src/formats/dialects.ts';
 import {
   AS_OBJECT,
   AS_TEXT,
@@ -13,7 +11,9 @@ import {
   SDK_PART,
   TOOL_BLOCK,
   TOOL_USE,
-} from '#test/formats/provider-calls.ts';
+} from '@recourse/test-support/formats/provider-calls.ts';
+import { expect, test } from 'vitest';
+import { DIALECTS } from '#src/formats/dialects.ts';
 
 // Two candidates side by side, as streamGenerateContent gives them in a list.
 const STREAM = [

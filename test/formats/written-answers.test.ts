@@ -1,7 +1,7 @@
+import { CHAT_CALL, ITEM, PART } from '@recourse/test-support/formats/provider-calls.ts';
+import { succeeded } from '@recourse/test-support/formats/results.ts';
 import { expect, test } from 'vitest';
 import { DIALECTS } from '#src/formats/dialects.ts';
-import { CHAT_CALL, ITEM, PART } from '#test/formats/provider-calls.ts';
-import { succeeded } from '#test/formats/results.ts';
 
 test('a custom tool call of responses is answered with its own kind of output', () => {
   const body = [{ type: 'custom_tool_call', call_id: 'call_2', name: 'echo', input: '{"text":"a"}' }, ITEM];

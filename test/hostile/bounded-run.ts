@@ -1,5 +1,5 @@
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import * as fc from 'fast-check';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 // The same in every run of CI, so that a red run means a change; `random` looks for what this one does not find.
 const FIXED_SEED = 20_260_722;

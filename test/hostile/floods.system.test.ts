@@ -1,8 +1,8 @@
+import { type RunningProcess, startProcess } from '@recourse/test-support/start-process.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type RunningProcess, startProcess } from '#test/support/start-process.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 import { ATTACK_NAMES, FLOOD_FORMATS, type Flood } from '../../chaos/flood-attacks.ts';
 import { findBroken, floodFor, probeFor, toMostP99 } from '../../chaos/flood-round.ts';
 import { parkCalls, toFloodSettings } from '../../chaos/flood-service.ts';

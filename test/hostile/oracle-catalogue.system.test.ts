@@ -1,7 +1,7 @@
+import { startProcess } from '@recourse/test-support/start-process.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { startProcess } from '#test/support/start-process.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 import { TEST_MS } from './bounded-run.ts';
 import { anyPair, ENVIRONMENT, findDifference, SECRETS } from './oracle-lab.ts';
 

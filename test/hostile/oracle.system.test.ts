@@ -1,8 +1,8 @@
+import { startProcess } from '@recourse/test-support/start-process.ts';
+import type { LogLine } from '@recourse/test-support/start-service.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { startProcess } from '#test/support/start-process.ts';
-import type { LogLine } from '#test/support/start-service.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 import { runBounded, TEST_MS } from './bounded-run.ts';
 import { anyPair, ENVIRONMENT, findDifference, type Pair, SECRETS } from './oracle-lab.ts';
 

@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { toPostText } from '@recourse/test-support/raw-http.ts';
+import { startProcess } from '@recourse/test-support/start-process.ts';
 import * as fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
-import { toPostText } from '#test/support/raw-http.ts';
-import { startProcess } from '#test/support/start-process.ts';
 import { runBounded, TEST_MS } from './bounded-run.ts';
 
 const MIB = 1_048_576;

@@ -1,6 +1,6 @@
+import { startProcess } from '@recourse/test-support/start-process.ts';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { startProcess } from '#test/support/start-process.ts';
 import { runBounded, TEST_MS } from './bounded-run.ts';
 
 // What the loop may stand still is 100 ms. A CI machine runs other processes on the same cores: a probe is slow there, too, while

@@ -1,6 +1,6 @@
+import { type LabFile, openLab, toOutcome } from '@recourse/test-support/isolation-lab.ts';
 import { expect, test } from 'vitest';
 import type { RunOutcome } from '#src/executor/deadline.ts';
-import { type LabFile, openLab, toOutcome } from './isolation-lab.ts';
 
 // A file with writes that do no harm, and a tool that ends its process, or blocks it, by what it is called with.
 const FILE = `

@@ -1,7 +1,7 @@
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createFrameReader, encodeFrame, type Frame } from '#src/isolation/frames.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const open = (maxBodyBytes = 1000) => {
   const frames: Frame[] = [];

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
+import { type LabFile, openLab, toOutcome, toolFile } from '@recourse/test-support/isolation-lab.ts';
 import { expect, test } from 'vitest';
 import { HostedFile } from '#src/isolation/pool-records.ts';
 import { SourceSet } from '#src/isolation/tool-host.ts';
-import { type LabFile, openLab, toOutcome, toolFile } from './isolation-lab.ts';
 
 const FILE = toolFile({
   leave: 'process.exit(3);',

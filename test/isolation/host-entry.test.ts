@@ -1,11 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { openLab, toOutcome } from '@recourse/test-support/isolation-lab.ts';
+import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
+import { ROOT } from '@recourse/test-support/start-process.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { expect, test } from 'vitest';
 import { findFreshBundle, toBundleId, toInputLine } from '#src/isolation/host-entry.ts';
-import { openLab, toOutcome } from '#test/isolation/isolation-lab.ts';
-import { ROOT } from '#test/support/start-process.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 
 const CACHE = 'node_modules/.cache/recourse/host';
 
@@ -58,7 +59,7 @@ const REPORT = `
 `;
 
 test('a host of this checkout starts from its bundle, with no more than it needs', async () => {
-  const bundled = spawnSync('node', ['scripts/bundle-host.ts'], { cwd: ROOT, encoding: 'utf8' });
+  const bundled = spawnSync('node', [...FROM_SOURCES, 'scripts/bundle-host.ts'], { cwd: ROOT, encoding: 'utf8' });
   expect(bundled).toMatchObject({ status: 0, stdout: '', stderr: '' });
   const lab = openLab({ minHosts: 1 });
   const plain = join(lab.root, 'node_modules/plain');

@@ -1,6 +1,6 @@
+import { openLab, toOutcome, toolFile } from '@recourse/test-support/isolation-lab.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
-import { timeLimit } from '../support/time-limit.ts';
-import { openLab, toOutcome, toolFile } from './isolation-lab.ts';
 
 const FOREVER = { timeout: timeLimit(15_000) };
 

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
+import { openLab, toOutcome, toolFile } from '@recourse/test-support/isolation-lab.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
-import { timeLimit } from '../support/time-limit.ts';
-import { openLab, toOutcome, toolFile } from './isolation-lab.ts';
 
 const FILE = toolFile({ twice: 'return input.n * 2;' });
 

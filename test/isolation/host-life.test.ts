@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { getPriority } from 'node:os';
+import { openLab, toOutcome, toolFile } from '@recourse/test-support/isolation-lab.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
-import { timeLimit } from '../support/time-limit.ts';
-import { openLab, toOutcome, toolFile } from './isolation-lab.ts';
 
 const FILE = toolFile({
   pid: 'await wait(input.ms ?? 0); return process.pid;',

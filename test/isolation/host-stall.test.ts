@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { openLab, toOutcome, toolFile } from '@recourse/test-support/isolation-lab.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { expect, test, vi } from 'vitest';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
-import { openLab, toOutcome, toolFile } from './isolation-lab.ts';
 
 test('a service that is held up for longer than a host may take to begin does not end a call that has begun', async () => {
   const { root } = makeDirectory();

@@ -1,7 +1,7 @@
+import { type LabFile, openLab, toOutcome } from '@recourse/test-support/isolation-lab.ts';
+import { toEntry, toFailedEntry } from '@recourse/test-support/journal-entries.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { toEntry, toFailedEntry } from '#test/tools/journal-entries.ts';
-import { type LabFile, openLab, toOutcome } from './isolation-lab.ts';
 
 const REDUCERS = `
   import { defineReducer, defineTool, z } from 'recourse-server';

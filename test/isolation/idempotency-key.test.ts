@@ -1,9 +1,9 @@
+import { openLab, toOutcome, toolFile } from '@recourse/test-support/isolation-lab.ts';
 import { expect, test } from 'vitest';
 import { CallContext, type CallFacts } from '#src/executor/call-context.ts';
 import { createCancellation } from '#src/executor/deadline.ts';
 import { invokeTool } from '#src/executor/invoke-tool.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { openLab, toOutcome, toolFile } from './isolation-lab.ts';
 
 const ignore = (): void => undefined;
 

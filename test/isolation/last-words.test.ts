@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { openLab, toOutcome } from '@recourse/test-support/isolation-lab.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { expect, test } from 'vitest';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
-import { openLab, toOutcome } from './isolation-lab.ts';
 
 const FILE = `
   import { appendFileSync } from 'node:fs';

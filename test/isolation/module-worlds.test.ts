@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { type LabFile, openLab, toOutcome } from '@recourse/test-support/isolation-lab.ts';
 import { expect, test } from 'vitest';
-import { type LabFile, openLab, toOutcome } from './isolation-lab.ts';
 
 // Which modules files share that run in the same process, and where a file runs by its own word.
 

@@ -1,6 +1,6 @@
+import { type Lab, type LabFile, openLab, toOutcome, toolFile } from '@recourse/test-support/isolation-lab.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
-import { timeLimit } from '../support/time-limit.ts';
-import { type Lab, type LabFile, openLab, toOutcome, toolFile } from './isolation-lab.ts';
 
 // What code of one file does to its process, and what the next call of another file finds.
 

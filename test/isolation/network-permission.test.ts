@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { openLab, toOutcome } from '@recourse/test-support/isolation-lab.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '#src/config/settings/config.ts';
-import { openLab, toOutcome } from './isolation-lab.ts';
 
 const VISITOR = `
   import { defineTool } from 'recourse-server';

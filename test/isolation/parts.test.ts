@@ -1,6 +1,6 @@
+import { startStreams, streamBatch } from '@recourse/test-support/stream-lab.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { expect, test } from 'vitest';
-import { startStreams, streamBatch } from '#test/streams/stream-lab.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 
 // Its code writes to the line of its host as our own side does.
 const FORGING = `

@@ -2,10 +2,11 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { openLab, toOutcome, toolFile } from '@recourse/test-support/isolation-lab.ts';
+import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { createPsTable, parseList } from '#src/isolation/ps-table.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { openLab, toOutcome, toolFile } from './isolation-lab.ts';
 
 // Tool hosts as they are watched where there is no /proc.
 
@@ -100,7 +101,7 @@ const SERVICE = `
 
 test('a service that is killed takes what it told its watchdog last with it, and nothing else', async () => {
   const url = new URL('../../src/isolation/process-control.ts', import.meta.url).href;
-  const child = spawn(process.execPath, ['--input-type=module', '-e', SERVICE, url], {
+  const child = spawn(process.execPath, [...FROM_SOURCES, '--input-type=module', '-e', SERVICE, url], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const text = await new Promise<string>((resolve) =>

@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { openLab, toOutcome, toolFile } from '@recourse/test-support/isolation-lab.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { startService } from '#test/support/start-service.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
-import { openLab, toOutcome, toolFile } from './isolation-lab.ts';
 
 const FILE = toolFile({ pid: 'await wait(input.ms ?? 0); return process.pid;' });
 

@@ -1,6 +1,6 @@
 import http from 'node:http';
+import { type LabFile, openLab, toOutcome, toolFile } from '@recourse/test-support/isolation-lab.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { type LabFile, openLab, toOutcome, toolFile } from './isolation-lab.ts';
 
 // What code of one file changes of its process, and whether another file runs there afterwards.
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { type RedisCluster, startRedisCluster } from '@recourse/test-support/redis-cluster.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { JobQueue } from '#src/pending/job-queue.ts';
-import { type RedisCluster, startRedisCluster } from '#test/support/redis-cluster.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { describeJobQueue } from './describe-job-queue.ts';
 import { recordJobs } from './job-recorder.ts';
 import { openUntilReady } from './open-job-queue.ts';

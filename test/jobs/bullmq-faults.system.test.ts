@@ -4,13 +4,13 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
+import { type RedisServer, startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { watchOver } from '@recourse/test-support/watch-over.ts';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { createBullmqJobQueue } from '#src/jobs/bullmq-job-queue.ts';
 import type { Job, JobQueue } from '#src/pending/job-queue.ts';
 import { LONG_TIMEOUT_MS } from '#src/store/command-timeout.ts';
-import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { watchOver } from '#test/support/watch-over.ts';
 import { recordJobs, SOON } from './job-recorder.ts';
 import { openUntilReady } from './open-job-queue.ts';
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { type RedisForTests, redisForTests } from '@recourse/test-support/redis-server.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import type { BullmqJobQueueOptions } from '#src/jobs/bullmq-job-queue.ts';
 import type { Job, JobQueue } from '#src/pending/job-queue.ts';
-import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { describeJobQueue } from './describe-job-queue.ts';
 import { recordJobs, SOON } from './job-recorder.ts';
 import { openUntilReady } from './open-job-queue.ts';

@@ -1,8 +1,8 @@
+import { useRedis } from '@recourse/test-support/session-stores-under-test.ts';
+import { startTcpProxy } from '@recourse/test-support/tcp-proxy.ts';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openQueueConnection } from '#src/sessions/redis-client.ts';
-import { useRedis } from '#test/support/session-stores-under-test.ts';
-import { startTcpProxy } from '#test/support/tcp-proxy.ts';
 
 const redis = useRedis();
 

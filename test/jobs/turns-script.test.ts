@@ -1,8 +1,8 @@
+import { type RedisForTests, redisForTests } from '@recourse/test-support/redis-server.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRedisClient, createRedisScript, type RedisClient } from '#src/sessions/redis-client.ts';
-import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { createFairTurns } from './fair-turns-model.ts';
 
 const TURNS = new URL('../../src/jobs/lua/turns.lua', import.meta.url);

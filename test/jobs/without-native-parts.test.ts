@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
+import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
+import { ROOT } from '@recourse/test-support/start-process.ts';
 import { expect, test } from 'vitest';
-import { ROOT } from '#test/support/start-process.ts';
 
 // Where the package that only speeds msgpackr up is not installed: as after `npm ci --omit=optional`.
 const SCRIPT = `
@@ -21,6 +22,8 @@ const SCRIPT = `
 `;
 
 test('jobs need no native part', () => {
-  const answer = execFileSync(process.execPath, ['--input-type=module', '--eval', SCRIPT], { cwd: ROOT });
+  const answer = execFileSync(process.execPath, [...FROM_SOURCES, '--input-type=module', '--eval', SCRIPT], {
+    cwd: ROOT,
+  });
   expect(JSON.parse(String(answer))).toEqual({ asked: true, data: { call: 'c_1', tag: 7 } });
 });

@@ -1,6 +1,6 @@
+import { post, postModern } from '@recourse/test-support/mcp-clients.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { post, postModern } from './mcp-clients.ts';
 
 let service: RunningService;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
+import { startHostedService } from '@recourse/test-support/hosted-service.ts';
+import { post, postModern } from '@recourse/test-support/mcp-clients.ts';
 import { expect, test } from 'vitest';
-import { startHostedService } from '#test/support/hosted-service.ts';
-import { post, postModern } from './mcp-clients.ts';
 
 const CALL = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'until_told', arguments: {} } };
 

@@ -1,5 +1,5 @@
+import { startService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { startService } from '#test/support/start-service.ts';
 
 const post = async (url: string, body: unknown) => {
   const answer = await fetch(`${url}/mcp`, {

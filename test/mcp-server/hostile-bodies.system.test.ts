@@ -1,10 +1,10 @@
 import { queryObjects } from 'node:v8';
 import { Server } from '@modelcontextprotocol/server';
+import { MODERN_META, post, postModern } from '@recourse/test-support/mcp-clients.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { MODERN_META, post, postModern } from './mcp-clients.ts';
 
 let service: RunningService;
 let url: string;

@@ -1,7 +1,7 @@
+import { toKeyEntry } from '@recourse/test-support/access-client.ts';
+import { connect, detailOf, post, postModern } from '@recourse/test-support/mcp-clients.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { toKeyEntry } from '#test/auth/access-client.ts';
-import { startService } from '#test/support/start-service.ts';
-import { connect, detailOf, post, postModern } from './mcp-clients.ts';
 
 const API_KEYS = [
   toKeyEntry('acme', 'the-key-of-acme-0123456789'),

@@ -1,10 +1,10 @@
+import { connect, post, postModern } from '@recourse/test-support/mcp-clients.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { createProgressNotifier } from '#src/mcp-server/sdk-server.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { startService } from '#test/support/start-service.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
-import { connect, post, postModern } from './mcp-clients.ts';
 
 const COUNTING = defineTool({
   name: 'count',

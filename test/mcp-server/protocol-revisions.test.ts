@@ -1,6 +1,6 @@
+import { connect, connectEarlier, post, postModern } from '@recourse/test-support/mcp-clients.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { connect, connectEarlier, post, postModern } from './mcp-clients.ts';
 
 let service: RunningService;
 let url: string;

@@ -1,9 +1,10 @@
 // What a client reads when its message is refused, for each HTTP status that the door has: an error of JSON-RPC under the
 // id of the request, or without an id where none was read.
+
+import { toKeyEntry } from '@recourse/test-support/access-client.ts';
+import { MODERN_META } from '@recourse/test-support/mcp-clients.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { toKeyEntry } from '#test/auth/access-client.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { MODERN_META } from './mcp-clients.ts';
 
 const KEY = 'the-key-of-acme-0123456789';
 const READER = 'the-read-key-0123456789';

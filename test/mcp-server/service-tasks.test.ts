@@ -1,13 +1,13 @@
 // Tasks of a whole service: its executor, its records of pending calls, its worker.
 
 import { setTimeout as wait } from 'node:timers/promises';
+import { toKeyEntry } from '@recourse/test-support/access-client.ts';
+import { MODERN_META, postModern } from '@recourse/test-support/mcp-clients.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { toKeyEntry } from '#test/auth/access-client.ts';
-import { startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { MODERN_META, postModern } from './mcp-clients.ts';
 
 const WITH_TASKS = {
   ...MODERN_META,

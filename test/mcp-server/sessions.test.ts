@@ -1,11 +1,11 @@
+import { createActor } from '@recourse/test-support/keyed-client.ts';
+import { type ConnectedClient, connect, detailOf, post, postModern } from '@recourse/test-support/mcp-clients.ts';
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { startProcess } from '@recourse/test-support/start-process.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { SessionView } from '#src/contract/session.ts';
-import { createActor } from '#test/support/keyed-client.ts';
-import { startRedisServer } from '#test/support/redis-server.ts';
-import { startProcess } from '#test/support/start-process.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { type ConnectedClient, connect, detailOf, post, postModern } from './mcp-clients.ts';
 
 let misses = 0;
 /** A failing call, another one each time: the same again and again would be a loop. */

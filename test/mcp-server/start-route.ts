@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net';
+import { ANY_READINGS } from '@recourse/test-support/any-readings.ts';
 import fastify from 'fastify';
 import { onTestFinished } from 'vitest';
 import type { ToolDescription } from '#src/contract/tool-description.ts';
@@ -9,7 +10,6 @@ import { addJsonBodyParser } from '#src/routes/body-parsers.ts';
 import { addProblemHandler } from '#src/routes/problem-handler.ts';
 import { addRequestGate, callerOf, type RequestCaller } from '#src/routes/request-gate.ts';
 import { watchRequests } from '#src/routes/watch-requests.ts';
-import { ANY_READINGS } from '#test/support/any-readings.ts';
 
 /** Who may do everything. */
 export const ANYONE: RequestCaller = {

@@ -1,8 +1,8 @@
 // The extension's own client, which checks each answer by the extension's schemas.
 import { createTaskSessionFromClient, type TaskEnabledSession } from '@modelcontextprotocol/ext-tasks/client';
 import { isJsonValue } from '@modelcontextprotocol/ext-tasks/core';
+import { connect, post } from '@recourse/test-support/mcp-clients.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { connect, post } from './mcp-clients.ts';
 import { startRoute } from './start-route.ts';
 import { createTaskDesk } from './task-desk.ts';
 

@@ -1,6 +1,6 @@
+import { MODERN_META, post, postModern } from '@recourse/test-support/mcp-clients.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
-import { timeLimit } from '../support/time-limit.ts';
-import { MODERN_META, post, postModern } from './mcp-clients.ts';
 import { ANYONE, startRoute } from './start-route.ts';
 import { createTaskDesk } from './task-desk.ts';
 

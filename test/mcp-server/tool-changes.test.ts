@@ -1,14 +1,14 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Client, McpSubscription } from '@modelcontextprotocol/client';
+import { toKeyEntry } from '@recourse/test-support/access-client.ts';
+import { startHostedService } from '@recourse/test-support/hosted-service.ts';
+import { connect, MODERN_META, postModern } from '@recourse/test-support/mcp-clients.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createToolChanges } from '#src/mcp-server/tool-changes.ts';
-import { toKeyEntry } from '#test/auth/access-client.ts';
-import { startHostedService } from '#test/support/hosted-service.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
-import { connect, MODERN_META, postModern } from './mcp-clients.ts';
 
 const toFile = (name: string, description: string): string => `
   import { defineTool, z } from 'recourse-server';

@@ -1,6 +1,6 @@
+import { createManualClock } from '@recourse/test-support/session-stores-under-test.ts';
 import { expect, test } from 'vitest';
 import { BoundedStore, type EvictionReason } from '#src/memory/bounded-store.ts';
-import { createManualClock } from '#test/support/session-stores-under-test.ts';
 
 // A value of 1 000 bytes takes some 1 240 with its key.
 const create = (limitBytes: number, ttlMs?: number) => {

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { cleanEnvironment, ROOT } from '@recourse/test-support/start-process.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
-import { cleanEnvironment, ROOT } from '#test/support/start-process.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const Filled = z.object({ entries: z.number(), claimed: z.number(), taken: z.number() });
 const FILL_TIMEOUT_MS = timeLimit(120_000);

@@ -3,8 +3,8 @@ import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, wr
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
+import { cleanEnvironment, ROOT } from '@recourse/test-support/start-process.ts';
 import * as z from 'zod';
-import { cleanEnvironment, ROOT } from '../support/start-process.ts';
 
 /** The package as a user has it. */
 export type InstalledPackage = {

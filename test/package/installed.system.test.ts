@@ -10,11 +10,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { type EndedProcess, ROOT, runToEnd, startProcess } from '@recourse/test-support/start-process.ts';
+import { callService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as z from 'zod';
-import { type EndedProcess, ROOT, runToEnd, startProcess } from '../support/start-process.ts';
-import { callService } from '../support/start-service.ts';
-import { timeLimit } from '../support/time-limit.ts';
 import { type InstalledPackage, installPackage } from './install-package.ts';
 import { PROGRAM, TOOL, TYPED, VITEST } from './installed-files.ts';
 

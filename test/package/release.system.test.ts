@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { cleanEnvironment, ROOT } from '@recourse/test-support/start-process.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { cleanEnvironment, ROOT } from '../support/start-process.ts';
-import { timeLimit } from '../support/time-limit.ts';
 
 // The documents are generated twice, and git copies the files.
 const PATIENCE = { timeout: timeLimit(120_000) };

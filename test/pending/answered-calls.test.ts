@@ -1,10 +1,15 @@
+import {
+  createCallSpec,
+  createMemoryCallsUnderTest,
+  SURE,
+  take,
+} from '@recourse/test-support/call-records-under-test.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { readResult } from '#src/executor/kept-result.ts';
 import { createMemoryJobQueue } from '#src/jobs/memory-job-queue.ts';
 import { createAnsweredCalls } from '#src/pending/answered-calls.ts';
 import { handleOfSpec, PendingService } from '#src/pending/pending-service.ts';
-import { createCallSpec, createMemoryCallsUnderTest, SURE, take } from '#test/support/call-records-under-test.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const watchedByNobody = async (): Promise<void> => undefined;
 

@@ -1,6 +1,3 @@
-import { expect, onTestFinished, test } from 'vitest';
-import { CallWaiters } from '#src/pending/call-waiters.ts';
-import type { CallRecords } from '#src/sessions/calls/call-records.ts';
 import {
   accept,
   createCallSpec,
@@ -9,9 +6,12 @@ import {
   SURE,
   take,
   toCallRedisKey,
-} from '#test/support/call-records-under-test.ts';
-import { toRedisClient, useRedis } from '#test/support/session-stores-under-test.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
+} from '@recourse/test-support/call-records-under-test.ts';
+import { toRedisClient, useRedis } from '@recourse/test-support/session-stores-under-test.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { CallWaiters } from '#src/pending/call-waiters.ts';
+import type { CallRecords } from '#src/sessions/calls/call-records.ts';
 
 const redis = useRedis();
 

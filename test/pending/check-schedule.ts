@@ -1,9 +1,9 @@
+import { createPendingClient } from '@recourse/test-support/pending-client.ts';
+import { foldEvents, readEvents, type SeenEvent } from '@recourse/test-support/stream-lab.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect } from 'vitest';
 import * as z from 'zod';
 import { ToolCallsResponse, type ToolResult } from '#src/contract/tool-result.ts';
-import { foldEvents, readEvents, type SeenEvent } from '#test/streams/stream-lab.ts';
-import { createPendingClient } from '#test/support/pending-client.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import type { Answered, PlayedSchedule, SentBatch, SentRequest } from './run-schedule.ts';
 import type { ScheduleLab } from './schedule-lab.ts';
 

@@ -1,14 +1,14 @@
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { ALL_CALLS } from '@recourse/test-support/call-records-under-test.ts';
+import { createPendingClient, type PendingAnswer } from '@recourse/test-support/pending-client.ts';
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { connectToRedis } from '@recourse/test-support/session-stores-under-test.ts';
+import { type RunningProcess, startProcess } from '@recourse/test-support/start-process.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { onTestFinished } from 'vitest';
-import { ALL_CALLS } from '#test/support/call-records-under-test.ts';
-import { createPendingClient, type PendingAnswer } from '#test/support/pending-client.ts';
-import { startRedisServer } from '#test/support/redis-server.ts';
-import { connectToRedis } from '#test/support/session-stores-under-test.ts';
-import { type RunningProcess, startProcess } from '#test/support/start-process.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 
 // Each handler writes a line when it begins and one when it ends. The first that is asked to wait does so for a file.
 export const TOOLS = `

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { startProcess, startWorkerProcess } from '@recourse/test-support/start-process.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { startRedisServer } from '#test/support/redis-server.ts';
-import { startProcess, startWorkerProcess } from '#test/support/start-process.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 import { SLOTS, startBesideMany, TENANTS } from './fairness.ts';
 
 const toTool = (ledger: string, go: string): string => `

@@ -1,6 +1,6 @@
+import { createHeldTool } from '@recourse/test-support/pending-client.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { createHeldTool } from '#test/support/pending-client.ts';
-import { startService } from '#test/support/start-service.ts';
 import { SLOTS, startBesideMany, TENANTS } from './fairness.ts';
 
 test('a tenant has 1,000 calls queued in this process, and those that run do not end: the first call of another begins at once', async () => {

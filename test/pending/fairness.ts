@@ -1,7 +1,7 @@
+import { toKeyEntry } from '@recourse/test-support/access-client.ts';
+import { createPendingClient } from '@recourse/test-support/pending-client.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect } from 'vitest';
-import { toKeyEntry } from '#test/auth/access-client.ts';
-import { createPendingClient } from '#test/support/pending-client.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 export const QUEUED = 1000;
 export const SLOTS = 4;

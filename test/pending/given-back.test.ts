@@ -1,14 +1,14 @@
+import { accept, createMemoryCallsUnderTest, look, take } from '@recourse/test-support/call-records-under-test.ts';
+import { createSubject, now, settings } from '@recourse/test-support/executor-lab.ts';
+import { createMemoryKeyedStore } from '@recourse/test-support/keyed-stores-under-test.ts';
+import { createMemorySessionStore } from '@recourse/test-support/memory-sessions.ts';
+import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import { expect, test } from 'vitest';
 import { createByteBudget } from '#src/memory/byte-budget.ts';
 import { createWorker } from '#src/pending/worker.ts';
 import { handleOf } from '#src/sessions/calls/call-kind.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
-import { createSubject, now, settings } from '#test/executor/executor-lab.ts';
-import { accept, createMemoryCallsUnderTest, look, take } from '#test/support/call-records-under-test.ts';
-import { createMemoryKeyedStore } from '#test/support/keyed-stores-under-test.ts';
-import { createMemorySessionStore } from '#test/support/memory-sessions.ts';
-import { roomyMemory } from '#test/support/roomy-memory.ts';
 
 const tool = defineTool({
   name: 'x',

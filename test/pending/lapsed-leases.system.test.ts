@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { holdWrites, startRedisSentinels } from '@recourse/test-support/redis-sentinel.ts';
+import { type RunningProcess, startProcess, startWorkerProcess } from '@recourse/test-support/start-process.ts';
+import { startTcpProxy } from '@recourse/test-support/tcp-proxy.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
-import { holdWrites, startRedisSentinels } from '#test/support/redis-sentinel.ts';
-import { type RunningProcess, startProcess, startWorkerProcess } from '#test/support/start-process.ts';
-import { startTcpProxy } from '#test/support/tcp-proxy.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { beginCell, type Cell, describeAll, type Lab, startLab, untilTrue } from './deaths-lab.ts';
 
 // Leases lapse whose workers live: the store was away for all of them, or they were stopped. Who owns a call renews first.

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { createPendingClient } from '@recourse/test-support/pending-client.ts';
+import { type RunningProcess, startWorkerProcess } from '@recourse/test-support/start-process.ts';
+import { startTcpProxy } from '@recourse/test-support/tcp-proxy.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { createPendingClient } from '#test/support/pending-client.ts';
-import { type RunningProcess, startWorkerProcess } from '#test/support/start-process.ts';
-import { startTcpProxy } from '#test/support/tcp-proxy.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { beginCell, beginKept, type Cell, handleOf, type Lab, startLab, toBody, untilTrue } from './deaths-lab.ts';
 
 // A worker that dies, or whose Redis answers late for a moment: its calls are not left behind.

@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createKeyedClient, whenConnected } from '@recourse/test-support/keyed-client.ts';
+import { createPendingClient } from '@recourse/test-support/pending-client.ts';
+import { redisForTests } from '@recourse/test-support/redis-server.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { answerWith, NEW_SECRET, type Receiver, startReceiver } from '@recourse/test-support/webhook-lab.ts';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
 import { RetryableToolError } from '#src/tools/tool-errors.ts';
-import { createKeyedClient, whenConnected } from '#test/support/keyed-client.ts';
-import { createPendingClient } from '#test/support/pending-client.ts';
-import { redisForTests } from '#test/support/redis-server.ts';
-import { startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
-import { answerWith, NEW_SECRET, type Receiver, startReceiver } from '#test/webhooks/webhook-lab.ts';
 
 const CANARY = { argument: `a${randomBytes(12).toString('hex')}`, value: `v${randomBytes(12).toString('hex')}` };
 const findCanaries = (texts: readonly string[]): readonly string[] =>

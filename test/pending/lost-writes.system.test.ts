@@ -1,8 +1,8 @@
 import { join } from 'node:path';
+import { createPendingClient, type PendingAnswer } from '@recourse/test-support/pending-client.ts';
+import { type RunningProcess, startWorkerProcess } from '@recourse/test-support/start-process.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
-import { createPendingClient, type PendingAnswer } from '#test/support/pending-client.ts';
-import { type RunningProcess, startWorkerProcess } from '#test/support/start-process.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { beginCell, type Cell, EFFECTS, type Lab, startLab, toBody, untilTrue } from './deaths-lab.ts';
 
 /**

@@ -1,14 +1,14 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { freshName } from '@recourse/test-support/keyed-client.ts';
+import { createPendingClient, type PendingAnswer } from '@recourse/test-support/pending-client.ts';
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { startProcess, startWorkerProcess } from '@recourse/test-support/start-process.ts';
+import { readEvents } from '@recourse/test-support/stream-lab.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { readEvents } from '#test/streams/stream-lab.ts';
-import { freshName } from '#test/support/keyed-client.ts';
-import { createPendingClient, type PendingAnswer } from '#test/support/pending-client.ts';
-import { startRedisServer } from '#test/support/redis-server.ts';
-import { startProcess, startWorkerProcess } from '#test/support/start-process.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 
 // Processes and a Redis that keeps its data, some of which die: what was answered 202 is there, and streams end.
 

@@ -1,10 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { expect, onTestFinished, test } from 'vitest';
-import { createMemoryJobQueue } from '#src/jobs/memory-job-queue.ts';
-import { CallWaiters } from '#src/pending/call-waiters.ts';
-import type { Job, JobEnd, JobQueue } from '#src/pending/job-queue.ts';
-import { handleOfSpec, PendingService } from '#src/pending/pending-service.ts';
-import type { CallRecords } from '#src/sessions/calls/call-records.ts';
 import {
   createCallSpec,
   createMemoryCallsUnderTest,
@@ -13,10 +7,16 @@ import {
   look,
   SURE,
   take,
-} from '#test/support/call-records-under-test.ts';
-import { toResult } from '#test/support/keyed-stores-under-test.ts';
-import { useRedis } from '#test/support/session-stores-under-test.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
+} from '@recourse/test-support/call-records-under-test.ts';
+import { toResult } from '@recourse/test-support/keyed-stores-under-test.ts';
+import { useRedis } from '@recourse/test-support/session-stores-under-test.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { createMemoryJobQueue } from '#src/jobs/memory-job-queue.ts';
+import { CallWaiters } from '#src/pending/call-waiters.ts';
+import type { Job, JobEnd, JobQueue } from '#src/pending/job-queue.ts';
+import { handleOfSpec, PendingService } from '#src/pending/pending-service.ts';
+import type { CallRecords } from '#src/sessions/calls/call-records.ts';
 
 const watchedByNobody = async (): Promise<void> => undefined;
 

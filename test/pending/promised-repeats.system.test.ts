@@ -1,12 +1,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { type RunningProcess, startProcess } from '@recourse/test-support/start-process.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { ToolCallsResponse, ToolResult } from '#src/contract/tool-result.ts';
-import { startRedisServer } from '#test/support/redis-server.ts';
-import { type RunningProcess, startProcess } from '#test/support/start-process.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 import { HOLDING, makeHolds, TOOLS, untilTrue } from './deaths-lab.ts';
 
 // Batches with an Idempotency-Key whose first try preferred an asynchronous answer and never gave one, and that are sent

@@ -1,9 +1,9 @@
+import { createPendingClient } from '@recourse/test-support/pending-client.ts';
+import { type RunningProcess, startWorkerProcess } from '@recourse/test-support/start-process.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { Queue } from 'bullmq';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
-import { createPendingClient } from '#test/support/pending-client.ts';
-import { type RunningProcess, startWorkerProcess } from '#test/support/start-process.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { beginCell, type Cell, describeAll, HOLDING, type Lab, makeHolds, startLab, untilTrue } from './deaths-lab.ts';
 
 // Where a call is when each of its workers dies. begun: that is written, and its handler has not run. ended: its handler has.

@@ -2,12 +2,12 @@ import { hash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { askAs, toKeyEntry } from '@recourse/test-support/access-client.ts';
+import { createActor, startLab } from '@recourse/test-support/keyed-client.ts';
+import { createHeldTool, createPendingClient } from '@recourse/test-support/pending-client.ts';
+import { redisForTests } from '@recourse/test-support/redis-server.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { askAs, toKeyEntry } from '#test/auth/access-client.ts';
-import { createActor, startLab } from '#test/support/keyed-client.ts';
-import { createHeldTool, createPendingClient } from '#test/support/pending-client.ts';
-import { redisForTests } from '#test/support/redis-server.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const SOON = { timeout: timeLimit(15_000), interval: 20 };
 const OPERATOR = 'the-key-of-an-operator-01';

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { type RunningProcess, startProcess } from '@recourse/test-support/start-process.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { ALL_WRITTEN_ONCE, beginEach, createWriteLoad } from '@recourse/test-support/write-load.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { startRedisServer } from '#test/support/redis-server.ts';
-import { type RunningProcess, startProcess } from '#test/support/start-process.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { ALL_WRITTEN_ONCE, beginEach, createWriteLoad } from '#test/support/write-load.ts';
 
 // Replicas that are replaced one after the other while writes are sent to all of them. RUNS=14 RATE=30 for a longer look.
 

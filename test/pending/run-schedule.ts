@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { freshName } from '@recourse/test-support/keyed-client.ts';
+import { ACCEPT, type StreamFormat } from '@recourse/test-support/stream-lab.ts';
 import * as fc from 'fast-check';
-import { ACCEPT, type StreamFormat } from '#test/streams/stream-lab.ts';
-import { freshName } from '#test/support/keyed-client.ts';
 import { BACKGROUNDS, EFFECTS, freshRequestId, type ScheduleLab } from './schedule-lab.ts';
 
 export type Format = 'json' | StreamFormat;

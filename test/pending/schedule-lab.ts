@@ -1,13 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createKeyedClient, freshName, whenConnected } from '@recourse/test-support/keyed-client.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
+import { NEW_SECRET, type Receiver, startReceiver } from '@recourse/test-support/webhook-lab.ts';
 import { expect, onTestFinished } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
-import { createKeyedClient, freshName, whenConnected } from '#test/support/keyed-client.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
-import { NEW_SECRET, type Receiver, startReceiver } from '#test/webhooks/webhook-lab.ts';
 
 // One service, or one that accepts and one that works, with tools whose handlers wait until the schedule lets them end.
 

@@ -1,6 +1,6 @@
+import { redisForTests } from '@recourse/test-support/redis-server.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { onTestFinished, test } from 'vitest';
-import { redisForTests } from '#test/support/redis-server.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { checkSchedules } from './schedule-property.ts';
 
 test(

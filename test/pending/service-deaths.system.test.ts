@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
+import { createPendingClient, type PendingAnswer } from '@recourse/test-support/pending-client.ts';
+import { type RunningProcess, startWorkerProcess } from '@recourse/test-support/start-process.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
-import { createPendingClient, type PendingAnswer } from '#test/support/pending-client.ts';
-import { type RunningProcess, startWorkerProcess } from '#test/support/start-process.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { type Cell, describeAll, HOLDING, type Lab, makeHolds, startLab, toBody, untilTrue } from './deaths-lab.ts';
 
 // Where the acceptance of a batch is when its service dies. created: there is a record, which is not confirmed. confirmed: it

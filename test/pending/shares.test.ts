@@ -1,8 +1,8 @@
+import { toKeyEntry } from '@recourse/test-support/access-client.ts';
+import { startLab } from '@recourse/test-support/keyed-client.ts';
+import { createHeldTool, createPendingClient } from '@recourse/test-support/pending-client.ts';
+import { openConnection } from '@recourse/test-support/raw-http.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { toKeyEntry } from '#test/auth/access-client.ts';
-import { startLab } from '#test/support/keyed-client.ts';
-import { createHeldTool, createPendingClient } from '#test/support/pending-client.ts';
-import { openConnection } from '#test/support/raw-http.ts';
 
 // Half of 10 MiB at 8 KiB each: 640 answers may wait, 320 of a tenant that is alone, and 160 of one of its keys.
 const MEMORY = { MAX_ANSWER_BYTES: '1048576', MAX_BODY_BYTES: '524288', REQUEST_MEMORY_MB: '10' };

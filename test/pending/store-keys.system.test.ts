@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { toKeyEntry } from '@recourse/test-support/sealing.ts';
+import { connectToRedis } from '@recourse/test-support/session-stores-under-test.ts';
+import { type RunningProcess, startProcess } from '@recourse/test-support/start-process.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { ToolCallsResponse, type ToolResult } from '#src/contract/tool-result.ts';
-import { startRedisServer } from '#test/support/redis-server.ts';
-import { toKeyEntry } from '#test/support/sealing.ts';
-import { connectToRedis } from '#test/support/session-stores-under-test.ts';
-import { type RunningProcess, startProcess } from '#test/support/start-process.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 
 // Writes in each step, each sent to both replicas at once.
 const WRITES = Number(process.env['RUNS'] ?? 40);

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { type RunningWorker, startWorkerProcess } from '@recourse/test-support/start-process.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
-import { type RunningWorker, startWorkerProcess } from '#test/support/start-process.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { beginCell, type Lab, startLab, untilTrue } from './deaths-lab.ts';
 
 const startWorker = (lab: Lab, lane: string, environment: Readonly<Record<string, string>>): Promise<RunningWorker> =>

@@ -1,8 +1,8 @@
+import { askAs, toKeyEntry } from '@recourse/test-support/access-client.ts';
+import { freshName, startLab } from '@recourse/test-support/keyed-client.ts';
+import { createHeldTool, createPendingClient, type PendingAnswer } from '@recourse/test-support/pending-client.ts';
+import { redisForTests } from '@recourse/test-support/redis-server.ts';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { askAs, toKeyEntry } from '#test/auth/access-client.ts';
-import { freshName, startLab } from '#test/support/keyed-client.ts';
-import { createHeldTool, createPendingClient, type PendingAnswer } from '#test/support/pending-client.ts';
-import { redisForTests } from '#test/support/redis-server.ts';
 
 // Tasks of MCP: test/mcp-server/service-tasks.test.ts.
 

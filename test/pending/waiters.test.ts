@@ -1,10 +1,10 @@
+import { type Actor, freshName, startLab } from '@recourse/test-support/keyed-client.ts';
+import { createHeldTool, createPendingClient, type PendingAnswer } from '@recourse/test-support/pending-client.ts';
+import { type RedisForTests, redisForTests } from '@recourse/test-support/redis-server.ts';
+import { connectToRedis } from '@recourse/test-support/session-stores-under-test.ts';
+import { readEvents } from '@recourse/test-support/stream-lab.ts';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { readEvents } from '#test/streams/stream-lab.ts';
-import { type Actor, freshName, startLab } from '#test/support/keyed-client.ts';
-import { createHeldTool, createPendingClient, type PendingAnswer } from '#test/support/pending-client.ts';
-import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
-import { connectToRedis } from '#test/support/session-stores-under-test.ts';
 
 // Whatever happens to a call: who waits for it is answered, and a stream of it ends with `done`.
 

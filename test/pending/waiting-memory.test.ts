@@ -1,7 +1,7 @@
+import { createActor, startLab } from '@recourse/test-support/keyed-client.ts';
+import { createHeldTool, createPendingClient } from '@recourse/test-support/pending-client.ts';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
-import { createActor, startLab } from '#test/support/keyed-client.ts';
-import { createHeldTool, createPendingClient } from '#test/support/pending-client.ts';
 
 // Half of it is for one caller: eighty requests as they come in at the door.
 const MEMORY = { MAX_ANSWER_BYTES: '1048576', MAX_BODY_BYTES: '524288', REQUEST_MEMORY_MB: '10' };

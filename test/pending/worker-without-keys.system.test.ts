@@ -1,10 +1,10 @@
+import { toKeyEntry } from '@recourse/test-support/access-client.ts';
+import { createPendingClient } from '@recourse/test-support/pending-client.ts';
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { runToEnd, startProcess, startWorkerProcess } from '@recourse/test-support/start-process.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { toKeyEntry } from '#test/auth/access-client.ts';
-import { createPendingClient } from '#test/support/pending-client.ts';
-import { startRedisServer } from '#test/support/redis-server.ts';
-import { runToEnd, startProcess, startWorkerProcess } from '#test/support/start-process.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 
 const KEY = 'the-key-of-tenant-a-012345';
 const TOOL = `import { defineTool } from 'recourse';

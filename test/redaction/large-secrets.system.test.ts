@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import { createRedactor } from '#src/redaction/service-redactor.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const letters = (length: number): string => randomBytes(length).toString('hex').slice(0, length);
 

@@ -1,7 +1,7 @@
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import { findShapes, replaceFound } from '#src/redaction/find-shapes.ts';
 import { createRedactor } from '#src/redaction/service-redactor.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 // Put together here, so that whoever scans this file for keys finds none.
 const A = 'abcdefghijklmnopqrstuvwxyz0123456789'.repeat(2);

@@ -1,8 +1,8 @@
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { RedactedIn } from '#src/executor/redactor.ts';
 import { createRedactor } from '#src/redaction/service-redactor.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 // As a password is that was meant to be hard: everything that any spelling would write in another way.
 const HARD = 'p"a\\ss wö/rd+%=&?\t😀~*(\'!)>';

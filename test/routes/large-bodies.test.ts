@@ -1,9 +1,9 @@
+import { openConnection, toPostText } from '@recourse/test-support/raw-http.ts';
 import fastify from 'fastify';
 import { expect, onTestFinished, test } from 'vitest';
 import { createByteBudget } from '#src/memory/byte-budget.ts';
 import { addJsonBodyParser } from '#src/routes/body-parsers.ts';
 import { watchRequests } from '#src/routes/watch-requests.ts';
-import { openConnection, toPostText } from '#test/support/raw-http.ts';
 
 const LARGE = JSON.stringify({ kind: 'large', text: 'x'.repeat(20_000) });
 const HELD = 1_000_000;

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { openConnection, type RawConnection, toRequestText } from '@recourse/test-support/raw-http.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { handleInTurns } from '#src/routes/pipelining.ts';
 import { addServerProblems, createClientErrorHandler } from '#src/routes/problem-handler.ts';
-import { openConnection, type RawConnection, toRequestText } from '#test/support/raw-http.ts';
 
 /** A server that hands its requests to `handle` in turns, and `open` for connections that it has accepted. */
 const start = async (handle: (request: IncomingMessage, response: ServerResponse) => void) => {

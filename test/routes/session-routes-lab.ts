@@ -1,5 +1,6 @@
 import { request } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { ANY_READINGS } from '@recourse/test-support/any-readings.ts';
 import fastify from 'fastify';
 import { onTestFinished } from 'vitest';
 import type { SessionView } from '#src/contract/session.ts';
@@ -11,7 +12,6 @@ import { addProblemHandler, refuseOtherMethods, sendHttpProblem } from '#src/rou
 import { addRequestGate, callerOf, type GateOptions, type RequestCaller } from '#src/routes/request-gate.ts';
 import { addSessionsRoutes } from '#src/routes/sessions.ts';
 import { watchRequests } from '#src/routes/watch-requests.ts';
-import { ANY_READINGS } from '#test/support/any-readings.ts';
 
 export const EMPTY_VIEW: SessionView = {
   session: {

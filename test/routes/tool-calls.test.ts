@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net';
+import { ANY_READINGS } from '@recourse/test-support/any-readings.ts';
 import fastify from 'fastify';
 import { expect, onTestFinished, test } from 'vitest';
 import type { BatchAnswer } from '#src/executor/batch-request.ts';
@@ -11,7 +12,6 @@ import { addProblemHandler } from '#src/routes/problem-handler.ts';
 import { addRequestGate, callerOf, type RequestCaller } from '#src/routes/request-gate.ts';
 import { addToolCallsRoute } from '#src/routes/tool-calls.ts';
 import { watchRequests } from '#src/routes/watch-requests.ts';
-import { ANY_READINGS } from '#test/support/any-readings.ts';
 
 const ANYONE: RequestCaller = {
   tenant: 'a',

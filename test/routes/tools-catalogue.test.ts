@@ -1,11 +1,11 @@
+import { toKeyEntry } from '@recourse/test-support/access-client.ts';
+import { expectProblem } from '@recourse/test-support/check-answer.ts';
+import { toolThat } from '@recourse/test-support/misbehaving-tools.ts';
+import { startProcess } from '@recourse/test-support/start-process.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as z from 'zod';
-import { toKeyEntry } from '#test/auth/access-client.ts';
-import { expectProblem } from '#test/support/check-answer.ts';
-import { toolThat } from '#test/support/misbehaving-tools.ts';
-import { startProcess } from '#test/support/start-process.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 
 let service: RunningService;
 

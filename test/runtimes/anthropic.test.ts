@@ -1,4 +1,4 @@
-import { createAnthropic } from '#test/support/providers/anthropic.ts';
+import { createAnthropic } from '@recourse/test-support/providers/anthropic.ts';
 import { runAgent as runMessagesAgent } from '../../examples/anthropic/agent.ts';
 import { runAgent as runToolRunnerAgent } from '../../examples/anthropic/tool-runner.ts';
 import { describeRuntime } from './describe-runtime.ts';

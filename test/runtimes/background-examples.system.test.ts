@@ -2,14 +2,14 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
+import { openaiChat } from '@recourse/test-support/providers/openai-chat.ts';
+import { createOpenaiResponses } from '@recourse/test-support/providers/openai-responses.ts';
+import type { Provider, Script } from '@recourse/test-support/providers/provider.ts';
+import { startProviderEndpoint } from '@recourse/test-support/providers/provider-endpoint.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { openaiChat } from '#test/support/providers/openai-chat.ts';
-import { createOpenaiResponses } from '#test/support/providers/openai-responses.ts';
-import type { Provider, Script } from '#test/support/providers/provider.ts';
-import { startProviderEndpoint } from '#test/support/providers/provider-endpoint.ts';
-import { startService } from '#test/support/start-service.ts';
 
 const EXAMPLES = ['waits.py', 'parks.ts', 'told-later.ts'].map((name) => `examples/background/${name}`);
 

@@ -1,6 +1,6 @@
+import { openaiChat } from '@recourse/test-support/providers/openai-chat.ts';
+import { cohere, createBedrock, mistral, ollama } from '@recourse/test-support/providers/other-apis.ts';
 import { vi } from 'vitest';
-import { openaiChat } from '#test/support/providers/openai-chat.ts';
-import { cohere, createBedrock, mistral, ollama } from '#test/support/providers/other-apis.ts';
 import { runAiSdk, runBedrock, runCohere, runLlamaIndex, runMistral, runOllama } from './client-agents.ts';
 import { describeRuntime } from './describe-runtime.ts';
 import { SCENARIOS_IN_WORDS, TWO_SCENARIOS } from './scenarios.ts';

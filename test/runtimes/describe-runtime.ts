@@ -1,7 +1,7 @@
+import type { Conversation, ModelTurn, PlannedCall, Provider } from '@recourse/test-support/providers/provider.ts';
+import { startProviderEndpoint } from '@recourse/test-support/providers/provider-endpoint.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { Conversation, ModelTurn, PlannedCall, Provider } from '#test/support/providers/provider.ts';
-import { startProviderEndpoint } from '#test/support/providers/provider-endpoint.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 import { createRuntimeTools } from './runtime-tools.ts';
 import { SCENARIOS, type Scenario } from './scenarios.ts';
 import { watchConnections } from './watch-connections.ts';

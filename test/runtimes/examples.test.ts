@@ -2,14 +2,14 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { globSync, readFileSync } from 'node:fs';
+import { createAnthropic } from '@recourse/test-support/providers/anthropic.ts';
+import { createGemini } from '@recourse/test-support/providers/gemini.ts';
+import { openaiChat } from '@recourse/test-support/providers/openai-chat.ts';
+import { createOpenaiResponses } from '@recourse/test-support/providers/openai-responses.ts';
+import type { Provider } from '@recourse/test-support/providers/provider.ts';
+import { startProviderEndpoint } from '@recourse/test-support/providers/provider-endpoint.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
 import { afterEach, expect, test } from 'vitest';
-import { createAnthropic } from '#test/support/providers/anthropic.ts';
-import { createGemini } from '#test/support/providers/gemini.ts';
-import { openaiChat } from '#test/support/providers/openai-chat.ts';
-import { createOpenaiResponses } from '#test/support/providers/openai-responses.ts';
-import type { Provider } from '#test/support/providers/provider.ts';
-import { startProviderEndpoint } from '#test/support/providers/provider-endpoint.ts';
-import { startService } from '#test/support/start-service.ts';
 
 const EXAMPLES: readonly (readonly [string, () => Provider])[] = [
   ['examples/openai/agent.ts', () => openaiChat],

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type GenerateContentResponse, GoogleGenAI } from '@google/genai';
+import { startService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { startService } from '#test/support/start-service.ts';
 
 const CHUNKS = [
   {

@@ -1,4 +1,4 @@
-import { createGemini } from '#test/support/providers/gemini.ts';
+import { createGemini } from '@recourse/test-support/providers/gemini.ts';
 import { runAgent } from '../../examples/gemini/agent.ts';
 import { describeRuntime } from './describe-runtime.ts';
 import { createUnknownName } from './mistaken-calls.ts';

@@ -2,10 +2,10 @@ import { AIMessage, type BaseMessage, HumanMessage } from '@langchain/core/messa
 import { ToolNode } from '@langchain/langgraph/prebuilt';
 import { MultiServerMCPClient } from '@langchain/mcp-adapters';
 import { ChatOpenAICompletions } from '@langchain/openai';
+import { openaiChat } from '@recourse/test-support/providers/openai-chat.ts';
+import { startProviderEndpoint } from '@recourse/test-support/providers/provider-endpoint.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { openaiChat } from '#test/support/providers/openai-chat.ts';
-import { startProviderEndpoint } from '#test/support/providers/provider-endpoint.ts';
-import { startService } from '#test/support/start-service.ts';
 import { createRuntimeTools } from './runtime-tools.ts';
 
 const CALLS = [

@@ -1,5 +1,5 @@
-import { compatibleChat, openaiChat } from '#test/support/providers/openai-chat.ts';
-import { createOpenaiResponses } from '#test/support/providers/openai-responses.ts';
+import { compatibleChat, openaiChat } from '@recourse/test-support/providers/openai-chat.ts';
+import { createOpenaiResponses } from '@recourse/test-support/providers/openai-responses.ts';
 import { runAgent } from '../../examples/langgraph/agent.ts';
 import { describeRuntime } from './describe-runtime.ts';
 import { createBrokenArguments, createUnknownName } from './mistaken-calls.ts';

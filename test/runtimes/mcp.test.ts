@@ -1,4 +1,4 @@
-import { openaiChat } from '#test/support/providers/openai-chat.ts';
+import { openaiChat } from '@recourse/test-support/providers/openai-chat.ts';
 import { describeRuntime } from './describe-runtime.ts';
 import { runMcpAgent } from './mcp-agent.ts';
 import { createUnknownName } from './mistaken-calls.ts';

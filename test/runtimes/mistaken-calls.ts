@@ -1,4 +1,4 @@
-import type { PlannedCall } from '#test/support/providers/provider.ts';
+import type { PlannedCall } from '@recourse/test-support/providers/provider.ts';
 import type { Scenario } from './scenarios.ts';
 
 /** What the model reads of a call that is made wrong, and who says it: a runtime's own answer never reaches the service. */

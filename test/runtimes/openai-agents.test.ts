@@ -1,4 +1,4 @@
-import { createOpenaiResponses } from '#test/support/providers/openai-responses.ts';
+import { createOpenaiResponses } from '@recourse/test-support/providers/openai-responses.ts';
 import { runAgent } from '../../examples/openai-agents/agent.ts';
 import { describeRuntime } from './describe-runtime.ts';
 import { createBrokenArguments, createUnknownName } from './mistaken-calls.ts';

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
+import { createCertificate } from '@recourse/test-support/http-target.ts';
+import { startRealtimeEndpoint } from '@recourse/test-support/providers/realtime-endpoint.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
 import OpenAI from 'openai';
 import { OpenAIRealtimeWS } from 'openai/realtime/ws';
 import type { ConversationItemCreateEvent, ResponseDoneEvent } from 'openai/resources/realtime/realtime';
 import { expect, onTestFinished, test } from 'vitest';
-import { createCertificate } from '#test/support/http-target.ts';
-import { startRealtimeEndpoint } from '#test/support/providers/realtime-endpoint.ts';
-import { startService } from '#test/support/start-service.ts';
 
 const CALLS = [
   { id: 'call_1', name: 'echo', arguments: '{"text":"hello"}' },

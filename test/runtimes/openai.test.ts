@@ -1,5 +1,5 @@
-import { compatibleChat, openaiChat } from '#test/support/providers/openai-chat.ts';
-import { createOpenaiResponses } from '#test/support/providers/openai-responses.ts';
+import { compatibleChat, openaiChat } from '@recourse/test-support/providers/openai-chat.ts';
+import { createOpenaiResponses } from '@recourse/test-support/providers/openai-responses.ts';
 import { runAgent as runChatAgent } from '../../examples/openai/agent.ts';
 import { runAgent as runResponsesAgent } from '../../examples/openai/responses.ts';
 import { runAgent as runToolsAgent } from '../../examples/openai/run-tools.ts';

@@ -1,4 +1,4 @@
-import type { Conversation, ModelTurn, PlannedCall } from '#test/support/providers/provider.ts';
+import type { Conversation, ModelTurn, PlannedCall } from '@recourse/test-support/providers/provider.ts';
 
 export type Scenario = {
   readonly title: string;

@@ -1,10 +1,10 @@
+import { createAnthropic } from '@recourse/test-support/providers/anthropic.ts';
+import { createGemini } from '@recourse/test-support/providers/gemini.ts';
+import { openaiChat } from '@recourse/test-support/providers/openai-chat.ts';
+import { createOpenaiResponses } from '@recourse/test-support/providers/openai-responses.ts';
+import { postToProvider } from '@recourse/test-support/providers/post-to-provider.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createAnthropic } from '#test/support/providers/anthropic.ts';
-import { createGemini } from '#test/support/providers/gemini.ts';
-import { openaiChat } from '#test/support/providers/openai-chat.ts';
-import { createOpenaiResponses } from '#test/support/providers/openai-responses.ts';
-import { postToProvider } from '#test/support/providers/post-to-provider.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 import { createRuntimeTools } from './runtime-tools.ts';
 
 let service: RunningService;

@@ -1,5 +1,5 @@
+import { createOpenaiResponses } from '@recourse/test-support/providers/openai-responses.ts';
 import { vi } from 'vitest';
-import { createOpenaiResponses } from '#test/support/providers/openai-responses.ts';
 import { runAgent } from '../../examples/vercel-ai/agent.ts';
 import { describeRuntime } from './describe-runtime.ts';
 import { createBrokenArguments, createUnknownName } from './mistaken-calls.ts';

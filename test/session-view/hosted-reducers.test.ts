@@ -1,9 +1,9 @@
+import { openLab } from '@recourse/test-support/isolation-lab.ts';
+import { toEntry, toFailedEntry } from '@recourse/test-support/journal-entries.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import { createRedactor } from '#src/redaction/service-redactor.ts';
 import { createRunReducer } from '#src/session-view/create-run-reducer.ts';
-import { openLab } from '#test/isolation/isolation-lab.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { toEntry, toFailedEntry } from '#test/tools/journal-entries.ts';
 
 const REDUCERS = `
   import { defineReducer } from 'recourse-server';

@@ -1,6 +1,6 @@
+import { toEntry, toFailedEntry } from '@recourse/test-support/journal-entries.ts';
 import { expect, test } from 'vitest';
 import { defineReducer } from '#src/tools/define-reducer.ts';
-import { toEntry, toFailedEntry } from '#test/tools/journal-entries.ts';
 import { read, SETTINGS } from './session-reader-lab.ts';
 
 const JOURNAL = [toEntry(), toFailedEntry({ step: 2 })].map((entry) => JSON.stringify(entry));

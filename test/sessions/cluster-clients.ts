@@ -1,7 +1,7 @@
+import { type RedisCluster, type RedisClusterNode, startRedisCluster } from '@recourse/test-support/redis-cluster.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
-import { type RedisCluster, type RedisClusterNode, startRedisCluster } from '#test/support/redis-cluster.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 /** Counts at its first key. */
 export const COUNT = "return redis.call('INCR', KEYS[1])";

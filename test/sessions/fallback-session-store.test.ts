@@ -1,9 +1,9 @@
+import { createBudgetSession, ROOMY } from '@recourse/test-support/budget-session.ts';
+import { createRedisUnderTest } from '@recourse/test-support/session-stores-under-test.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { StoreUnavailableError } from '#src/executor/session-store.ts';
 import { becomeReady, createOutageLab, PATIENCE_MS, RECOVERY } from '#test/sessions/outage-lab.ts';
-import { createBudgetSession, ROOMY } from '#test/support/budget-session.ts';
-import { createRedisUnderTest } from '#test/support/session-stores-under-test.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 let lab: Awaited<ReturnType<typeof createOutageLab>>;
 

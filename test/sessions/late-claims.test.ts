@@ -1,6 +1,10 @@
+import {
+  createMemoryUnderTest,
+  createRedisUnderTest,
+  useRedis,
+} from '@recourse/test-support/session-stores-under-test.ts';
 import { describe, expect, test } from 'vitest';
 import type { Admission, LateRound } from '#src/executor/session-store.ts';
-import { createMemoryUnderTest, createRedisUnderTest, useRedis } from '#test/support/session-stores-under-test.ts';
 
 const redis = useRedis();
 const settings = {

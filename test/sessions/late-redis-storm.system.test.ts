@@ -1,8 +1,8 @@
+import { RECOVERY, startCountingService } from '@recourse/test-support/counting-service.ts';
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { startTcpProxy } from '@recourse/test-support/tcp-proxy.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { RECOVERY, startCountingService } from '#test/support/counting-service.ts';
-import { startRedisServer } from '#test/support/redis-server.ts';
-import { startTcpProxy } from '#test/support/tcp-proxy.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 // Storms of failing calls at three replicas whose Redis answers late while each lasts. RUNS=200 for as many sessions.
 

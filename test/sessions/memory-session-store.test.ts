@@ -1,14 +1,14 @@
+import { createBudgetSession, ROOMY } from '@recourse/test-support/budget-session.ts';
+import { toRoundJournal } from '@recourse/test-support/marks.ts';
+import { createMemorySessionStore } from '@recourse/test-support/memory-sessions.ts';
+import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
+import { createManualClock } from '@recourse/test-support/session-stores-under-test.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { SessionStore } from '#src/executor/session-store.ts';
 import type { StoreUse } from '#src/memory/bounded-store.ts';
 import { createStoreMemory } from '#src/memory/store-memory.ts';
 import { createRequestSessionStore } from '#src/sessions/request-session-store.ts';
-import { createBudgetSession, ROOMY } from '#test/support/budget-session.ts';
-import { toRoundJournal } from '#test/support/marks.ts';
-import { createMemorySessionStore } from '#test/support/memory-sessions.ts';
-import { roomyMemory } from '#test/support/roomy-memory.ts';
-import { createManualClock } from '#test/support/session-stores-under-test.ts';
 
 const none = async (): Promise<void> => undefined;
 const create = (memory = roomyMemory()) => {

@@ -1,14 +1,14 @@
+import { createBudgetSession, ROOMY } from '@recourse/test-support/budget-session.ts';
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { connectToRedis, createFallback, createManualClock } from '@recourse/test-support/session-stores-under-test.ts';
+import { startTcpProxy } from '@recourse/test-support/tcp-proxy.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import type { Redis } from 'ioredis';
 import { expect } from 'vitest';
 import type { StoreDownPolicy } from '#src/sessions/fallback-session-store.ts';
 import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
 import { LONG_TIMEOUT_MS } from '#src/store/command-timeout.ts';
 import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
-import { createBudgetSession, ROOMY } from '#test/support/budget-session.ts';
-import { startRedisServer } from '#test/support/redis-server.ts';
-import { connectToRedis, createFallback, createManualClock } from '#test/support/session-stores-under-test.ts';
-import { startTcpProxy } from '#test/support/tcp-proxy.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const none = async (): Promise<void> => undefined;
 

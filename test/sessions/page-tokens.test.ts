@@ -1,3 +1,10 @@
+import { createMemoryPageTokens } from '@recourse/test-support/memory-page-tokens.ts';
+import {
+  openMemoryRecords,
+  openRedisRecords,
+  openSqliteRecords,
+} from '@recourse/test-support/record-stores-under-test.ts';
+import { createGuarded, useRedis } from '@recourse/test-support/session-stores-under-test.ts';
 import { expect, test } from 'vitest';
 import { createStoreMemory } from '#src/memory/store-memory.ts';
 import { createRecordPageTokens } from '#src/sessions/record-page-tokens.ts';
@@ -8,9 +15,6 @@ import {
   PAGE_TTL_MS,
   type PageTokensUnderTest,
 } from '#test/sessions/promises/describe-page-tokens.ts';
-import { createMemoryPageTokens } from '#test/support/memory-page-tokens.ts';
-import { openMemoryRecords, openRedisRecords, openSqliteRecords } from '#test/support/record-stores-under-test.ts';
-import { createGuarded, useRedis } from '#test/support/session-stores-under-test.ts';
 
 const redis = useRedis();
 

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
+import { type RedisServer, startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { connectToRedis } from '@recourse/test-support/session-stores-under-test.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
-import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
-import { connectToRedis } from '#test/support/session-stores-under-test.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 let server: RedisServer;
 let client: RedisClient;

@@ -2,9 +2,10 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { COUNT, useClusterClients } from '#test/sessions/cluster-clients.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const COUNT_SHA = createHash('sha1').update(COUNT).digest('hex');
 
@@ -99,7 +100,7 @@ const exitOf = async (act: string): Promise<unknown> => {
     client.onError(() => undefined);
     ${act}
     client.disconnect();`;
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
+  const child = spawn(process.execPath, [...FROM_SOURCES, '--input-type=module', '--eval', script], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));

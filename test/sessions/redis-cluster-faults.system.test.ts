@@ -1,8 +1,8 @@
+import type { RedisClusterNode } from '@recourse/test-support/redis-cluster.ts';
+import { startTcpProxy, type TcpProxy } from '@recourse/test-support/tcp-proxy.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { COUNT, RECOVERY, useClusterClients } from '#test/sessions/cluster-clients.ts';
-import type { RedisClusterNode } from '#test/support/redis-cluster.ts';
-import { startTcpProxy, type TcpProxy } from '#test/support/tcp-proxy.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const { cluster, connect, errors, keyAt, nodeAt } = useClusterClients();
 

@@ -1,7 +1,12 @@
+import {
+  type CountingService,
+  measureOutage,
+  RECOVERY,
+  startCountingService,
+} from '@recourse/test-support/counting-service.ts';
+import { type RedisCluster, type RedisClusterNode, startRedisCluster } from '@recourse/test-support/redis-cluster.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { type CountingService, measureOutage, RECOVERY, startCountingService } from '#test/support/counting-service.ts';
-import { type RedisCluster, type RedisClusterNode, startRedisCluster } from '#test/support/redis-cluster.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 let cluster: RedisCluster;
 

@@ -1,7 +1,12 @@
+import { ROOMY } from '@recourse/test-support/budget-session.ts';
+import { createCallSession } from '@recourse/test-support/call-session.ts';
+import {
+  createRedisUnderTest,
+  toJournalKey,
+  toRedisKey,
+  useRedis,
+} from '@recourse/test-support/session-stores-under-test.ts';
 import { expect, test } from 'vitest';
-import { ROOMY } from '#test/support/budget-session.ts';
-import { createCallSession } from '#test/support/call-session.ts';
-import { createRedisUnderTest, toJournalKey, toRedisKey, useRedis } from '#test/support/session-stores-under-test.ts';
 
 const redis = useRedis();
 

@@ -5,21 +5,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
-import { Redis } from 'ioredis';
-import { expect, onTestFinished, test } from 'vitest';
-import type { ToolResult } from '#src/contract/tool-result.ts';
-import { RECOVERY, startCountingService } from '#test/support/counting-service.ts';
-import { createActor, createKeyedClient, freshName, startLab } from '#test/support/keyed-client.ts';
-import { createPendingClient } from '#test/support/pending-client.ts';
+import { RECOVERY, startCountingService } from '@recourse/test-support/counting-service.ts';
+import { createActor, createKeyedClient, freshName, startLab } from '@recourse/test-support/keyed-client.ts';
+import { createPendingClient } from '@recourse/test-support/pending-client.ts';
 import {
   holdWrites,
   MASTER_NAME,
   type SentinelSettings,
   type SentinelSetup,
   startRedisSentinels,
-} from '#test/support/redis-sentinel.ts';
-import { findFreePort } from '#test/support/redis-server.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
+} from '@recourse/test-support/redis-sentinel.ts';
+import { findFreePort } from '@recourse/test-support/redis-server.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { Redis } from 'ioredis';
+import { expect, onTestFinished, test } from 'vitest';
+import type { ToolResult } from '#src/contract/tool-result.ts';
 
 const PATIENCE = timeLimit(120_000);
 

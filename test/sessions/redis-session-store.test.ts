@@ -1,18 +1,18 @@
-import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { Admission, SessionStore } from '#src/executor/session-store.ts';
-import { runSessionModel } from '#test/sessions/model/run-session-model.ts';
-import { type BudgetSession, createBudgetSession, ROOMY } from '#test/support/budget-session.ts';
-import { createCallSession } from '#test/support/call-session.ts';
-import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
+import { type BudgetSession, createBudgetSession, ROOMY } from '@recourse/test-support/budget-session.ts';
+import { createCallSession } from '@recourse/test-support/call-session.ts';
+import { type RedisServer, startRedisServer } from '@recourse/test-support/redis-server.ts';
 import {
   connectToRedis,
   createRedisUnderTest,
   type StoreUnderTest,
   toJournalKey,
   toRedisKey,
-} from '#test/support/session-stores-under-test.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
+} from '@recourse/test-support/session-stores-under-test.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { Admission, SessionStore } from '#src/executor/session-store.ts';
+import { runSessionModel } from '#test/sessions/model/run-session-model.ts';
 
 let server: RedisServer;
 let redis: Redis;

@@ -1,10 +1,10 @@
+import { fillRedis } from '@recourse/test-support/fill-redis.ts';
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
 import { createRedisClient } from '#src/sessions/redis-client.ts';
 import { createRedisLook } from '#src/sessions/redis-space.ts';
-import { fillRedis } from '#test/support/fill-redis.ts';
-import { startRedisServer } from '#test/support/redis-server.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const WAIT = { timeout: timeLimit(20_000), interval: 20 };
 const MIB = 1024 * 1024;

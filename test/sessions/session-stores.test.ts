@@ -1,11 +1,11 @@
-import { describeSessionStore } from '#test/sessions/promises/describe-session-store.ts';
-import { createSqliteRecordsUnderTest } from '#test/support/record-stores-under-test.ts';
+import { createSqliteRecordsUnderTest } from '@recourse/test-support/record-stores-under-test.ts';
 import {
   createFallback,
   createMemoryUnderTest,
   createRedisUnderTest,
   useRedis,
-} from '#test/support/session-stores-under-test.ts';
+} from '@recourse/test-support/session-stores-under-test.ts';
+import { describeSessionStore } from '#test/sessions/promises/describe-session-store.ts';
 
 const redis = useRedis();
 

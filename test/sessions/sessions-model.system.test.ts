@@ -1,16 +1,19 @@
-import { expect, test } from 'vitest';
-import type { SessionSettings } from '#src/executor/session-store.ts';
-import { runRetryRaces } from '#test/sessions/model/retry-races.ts';
-import { runSessionModel } from '#test/sessions/model/run-session-model.ts';
-import { runSessionBursts } from '#test/sessions/model/session-bursts.ts';
-import { createRedisRecordsUnderTest, createSqliteRecordsUnderTest } from '#test/support/record-stores-under-test.ts';
+import {
+  createRedisRecordsUnderTest,
+  createSqliteRecordsUnderTest,
+} from '@recourse/test-support/record-stores-under-test.ts';
 import {
   createFallback,
   createMemoryUnderTest,
   createRedisUnderTest,
   useConnections,
-} from '#test/support/session-stores-under-test.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
+} from '@recourse/test-support/session-stores-under-test.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { expect, test } from 'vitest';
+import type { SessionSettings } from '#src/executor/session-store.ts';
+import { runRetryRaces } from '#test/sessions/model/retry-races.ts';
+import { runSessionModel } from '#test/sessions/model/run-session-model.ts';
+import { runSessionBursts } from '#test/sessions/model/session-bursts.ts';
 
 const connections = useConnections(3);
 

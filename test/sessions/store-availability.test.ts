@@ -1,3 +1,5 @@
+import { createManualClock, createStoreLog } from '@recourse/test-support/session-stores-under-test.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { beforeEach, expect, test } from 'vitest';
 import { LateAnswerError } from '#src/store/command-timeout.ts';
 import {
@@ -6,8 +8,6 @@ import {
   type StoreWatcher,
   type Urgency,
 } from '#src/store/store-availability.ts';
-import { createManualClock, createStoreLog } from '#test/support/session-stores-under-test.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const PATIENCE = { timeout: timeLimit(15_000), interval: 20 };
 

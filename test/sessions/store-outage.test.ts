@@ -1,6 +1,6 @@
+import { RECOVERY } from '@recourse/test-support/counting-service.ts';
+import { type OutageService, startOutageService } from '@recourse/test-support/outage-service.ts';
 import { expect, test } from 'vitest';
-import { RECOVERY } from '#test/support/counting-service.ts';
-import { type OutageService, startOutageService } from '#test/support/outage-service.ts';
 
 // What the whole service says and does while its store is away. How a store goes away is the matter of
 // test/contract/hostile-redis-*.test.ts.

@@ -1,11 +1,11 @@
+import { openRedisRecords, openSqliteRecords } from '@recourse/test-support/record-stores-under-test.ts';
+import { connectToRedis, useRedis } from '@recourse/test-support/session-stores-under-test.ts';
+import { MB, openSpace } from '@recourse/test-support/space-lab.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import { shareKind } from '#src/sessions/share-kind.ts';
 import type { RecordStore } from '#src/store/record-store.ts';
 import { StoreAwayError } from '#src/store/store-availability.ts';
-import { openRedisRecords, openSqliteRecords } from '#test/support/record-stores-under-test.ts';
-import { connectToRedis, useRedis } from '#test/support/session-stores-under-test.ts';
-import { MB, openSpace } from '#test/support/space-lab.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 // A store of 10 MB, of which calls and messages may fill 8.5 MB and results 7.5 MB. Half a megabyte is in use from the start.
 

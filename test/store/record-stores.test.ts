@@ -1,9 +1,9 @@
+import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
+import { createManualClock, toRedisClient, useRedis } from '@recourse/test-support/session-stores-under-test.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
 import { createSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
-import { roomyMemory } from '#test/support/roomy-memory.ts';
-import { createManualClock, toRedisClient, useRedis } from '#test/support/session-stores-under-test.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { describeRecordStore } from './describe-record-store.ts';
 
 const redis = useRedis();

@@ -1,12 +1,12 @@
 import { setImmediate as turn } from 'node:timers/promises';
+import { useRedis } from '@recourse/test-support/session-stores-under-test.ts';
+import { startTcpProxy } from '@recourse/test-support/tcp-proxy.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
 import { LateAnswerError } from '#src/store/command-timeout.ts';
 import type { Records } from '#src/store/record-store.ts';
 import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
-import { useRedis } from '#test/support/session-stores-under-test.ts';
-import { startTcpProxy } from '#test/support/tcp-proxy.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { type Counter, counterKind, countUp, olderCounterKind, readCounts, toElement } from './counter-kind.ts';
 
 const redis = useRedis();

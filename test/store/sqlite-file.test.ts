@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
+import { createManualClock } from '@recourse/test-support/session-stores-under-test.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { createSqliteRecordStore, waitForSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
-import { createManualClock } from '#test/support/session-stores-under-test.ts';
 import { counterKind, countUp, olderCounterKind, readCounts } from './counter-kind.ts';
 
 const makeFolder = async (): Promise<string> => {

@@ -1,11 +1,11 @@
+import { ALL_FORMATS } from '@recourse/test-support/formats/all-formats.ts';
+import { type RedisForTests, redisForTests } from '@recourse/test-support/redis-server.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startPythonClient } from '#test/clients/contract/python-client.ts';
 import { startTypescriptClient } from '#test/clients/contract/typescript-client.ts';
-import { ALL_FORMATS } from '#test/formats/all-formats.ts';
-import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import {
   AnyCalls,
   askInEveryWay,

@@ -1,8 +1,8 @@
+import { ALL_FORMATS } from '@recourse/test-support/formats/all-formats.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ALL_FORMATS } from '#test/formats/all-formats.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { AnyCalls, askInEveryWay, askMcp, askPlainly, GIVE, saysTheSameInFormat, toMcp } from './lookalikes.ts';
 
 let service: RunningService;

@@ -1,16 +1,16 @@
 // Values that look like what the service writes around values, and every way that an answer can take.
 
+import type { ALL_FORMATS } from '@recourse/test-support/formats/all-formats.ts';
+import { writeTurn } from '@recourse/test-support/formats/conversation.ts';
+import { MODERN_META, postModern } from '@recourse/test-support/mcp-clients.ts';
+import { FORMATS, readEvents, type SeenEvent, streamBatch } from '@recourse/test-support/stream-lab.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import * as z from 'zod';
 import { ToolResult } from '#src/contract/tool-result.ts';
 import { toObservation } from '#src/formats/observation.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
-import type { ALL_FORMATS } from '#test/formats/all-formats.ts';
-import { writeTurn } from '#test/formats/conversation.ts';
-import { MODERN_META, postModern } from '#test/mcp-server/mcp-clients.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { FORMATS, readEvents, type SeenEvent, streamBatch } from './stream-lab.ts';
 
 type Format = (typeof ALL_FORMATS)[number];
 

@@ -1,11 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { type SeenEvent, startStreams, streamBatch } from '@recourse/test-support/stream-lab.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
-import { type SeenEvent, startStreams, streamBatch } from './stream-lab.ts';
 
 const ended: string[] = [];
 const any = { type: 'object', additionalProperties: true } as const;

@@ -1,9 +1,9 @@
+import { toKeyEntry } from '@recourse/test-support/access-client.ts';
+import { type RedisForTests, redisForTests } from '@recourse/test-support/redis-server.ts';
+import { startProcess, startWorkerProcess } from '@recourse/test-support/start-process.ts';
+import { foldEvents, followEvents, readEvents, type SeenEvent, sendFor } from '@recourse/test-support/stream-lab.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { toKeyEntry } from '#test/auth/access-client.ts';
-import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
-import { startProcess, startWorkerProcess } from '#test/support/start-process.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
-import { foldEvents, followEvents, readEvents, type SeenEvent, sendFor } from './stream-lab.ts';
 
 const SECRET = 'kx3vQ81nUzT5wEr7';
 

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
+import { FORMATS, followEvents, readEvents, sendFor, startStreams } from '@recourse/test-support/stream-lab.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { openUnread } from './raw-stream.ts';
-import { FORMATS, followEvents, readEvents, sendFor, startStreams } from './stream-lab.ts';
 
 const heard: string[] = [];
 

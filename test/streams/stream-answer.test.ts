@@ -1,11 +1,11 @@
+import { loadOpenapiDocument } from '@recourse/test-support/openapi-document.ts';
+import { ACCEPT, FORMATS, foldEvents, sendFor, startStreams, streamBatch } from '@recourse/test-support/stream-lab.ts';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { expect, test } from 'vitest';
 import { toStreamFormat } from '#src/routes/event-stream.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { loadOpenapiDocument } from '#test/support/openapi-document.ts';
 import { readLines } from './raw-stream.ts';
-import { ACCEPT, FORMATS, foldEvents, sendFor, startStreams, streamBatch } from './stream-lab.ts';
 
 test.each<[string | undefined, 'sse' | 'ndjson' | null]>([
   [undefined, null],

@@ -1,7 +1,7 @@
+import { foldEvents, type SeenEvent, startStreams, streamBatch } from '@recourse/test-support/stream-lab.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { timeLimit } from '../support/time-limit.ts';
-import { foldEvents, type SeenEvent, startStreams, streamBatch } from './stream-lab.ts';
 
 const LIMITS = { MAX_RESULT_BYTES: '20000', MAX_ANSWER_BYTES: '60000', REQUEST_MEMORY_MB: '64' };
 

@@ -1,6 +1,6 @@
+import type { RawAnswer } from '@recourse/test-support/raw-http.ts';
 import { expect } from 'vitest';
 import { ToolCallsResponse, type ToolResult } from '#src/contract/tool-result.ts';
-import type { RawAnswer } from '#test/support/raw-http.ts';
 
 /** What a test expects of a problem, as literals. */
 export type ExpectedProblem = {

@@ -1,6 +1,7 @@
 // Started with --expose-gc by test/memory/store-weights.system.test.ts: fills one store of this process, and prints as JSON what
 // it says it takes and by how much the heap has grown.
 import { randomBytes, randomUUID } from 'node:crypto';
+import { createTool, ENDS } from '@recourse/test-support/circuit-lab.ts';
 import { pino } from 'pino';
 import * as z from 'zod';
 import { createRateLimits } from '#src/auth/rate-limits.ts';
@@ -9,7 +10,6 @@ import { createCircuitBreakers } from '#src/executor/circuit-breakers.ts';
 import type { StoreUse } from '#src/memory/bounded-store.ts';
 import { createStoreMemory, type StoreName } from '#src/memory/store-memory.ts';
 import { wire } from '#src/wiring/wire.ts';
-import { createTool, ENDS } from '#test/executor/circuit/circuit-lab.ts';
 import { createMemoryPageTokens } from './memory-page-tokens.ts';
 
 type Subject = {

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { expect } from 'vitest';
 import type { ToolResult } from '#src/contract/tool-result.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 import { type HostProcesses, watchHostProcesses } from './host-processes.ts';
 import { type Launch, type RunningProcess, startProcess } from './start-process.ts';
 import { callService } from './start-service.ts';

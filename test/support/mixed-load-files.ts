@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import { makeDirectory, type TemporaryDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { expect } from 'vitest';
-import { makeDirectory, type TemporaryDirectory } from '#test/tools/directory/temporary-directory.ts';
 import type { MixedLoadKeys } from './mixed-load-keys.ts';
 import { timeLimit } from './time-limit.ts';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import { makeDirectory, type TemporaryDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { expect, onTestFinished } from 'vitest';
-import { makeDirectory, type TemporaryDirectory } from '#test/tools/directory/temporary-directory.ts';
 import { breakToolFile, changeKeys, makeToolFiles } from './mixed-load-files.ts';
 import { createMixedLoadKeys, type MixedLoadKeys } from './mixed-load-keys.ts';
 import { type Client, createClient } from './mixed-load-requests.ts';

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { onTestFinished, type TestContext } from 'vitest';
+import { FROM_SOURCES } from './node-flags.ts';
 import type { LogLine } from './start-service.ts';
 import { timeLimit } from './time-limit.ts';
 
@@ -58,7 +59,7 @@ const toCommand = ({ by, user, proc, words = [] }: Launch): readonly [string, ..
   if (user !== undefined) return ['setpriv', ...toUserWords(user), ...toCommand({ by, words })];
   if (by === 'npm') return ['npm', 'start', '--', ...words];
   if (by === 'npx') return ['npx', '--no', 'recourse-server', ...words];
-  return ['node', join(ROOT, by === 'node' ? 'src/main.ts' : by), ...words];
+  return ['node', ...FROM_SOURCES, join(ROOT, by === 'node' ? 'src/main.ts' : by), ...words];
 };
 
 const HIDE_PROC = 'mount --make-rprivate / && mount -t tmpfs none /proc && exec "$0" "$@"';

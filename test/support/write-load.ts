@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import * as z from 'zod';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 import { freshName } from './keyed-client.ts';
 import { timeLimit } from './time-limit.ts';
 

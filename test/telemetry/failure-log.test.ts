@@ -1,9 +1,9 @@
+import { toEvent } from '@recourse/test-support/traced-calls.ts';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { toFailure } from '#src/executor/call-outcome.ts';
 import { createFailureLog } from '#src/telemetry/log-lines.ts';
-import { toEvent } from '#test/support/traced-calls.ts';
 
 const Line = z.object({
   tenant: z.string(),

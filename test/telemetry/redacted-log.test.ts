@@ -1,11 +1,11 @@
 import { Writable } from 'node:stream';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { pino } from 'pino';
 import { build } from 'pino-pretty';
 import { expect, test } from 'vitest';
 import { createRedactor } from '#src/redaction/service-redactor.ts';
 import { createCallLog } from '#src/telemetry/log-lines.ts';
 import { createLogHooks } from '#src/telemetry/logger.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const SECRET = 'kx3vQ81n"UzT5';
 const redactor = createRedactor({ secrets: [SECRET] });

@@ -1,5 +1,5 @@
+import { startService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { startService } from '#test/support/start-service.ts';
 
 test('an X-Request-Id that cannot be used is in the log beside the one that its request has; at most one line in ten seconds', async () => {
   const service = await startService();

@@ -3,15 +3,16 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
+import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
+import { cleanEnvironment, ROOT } from '@recourse/test-support/start-process.ts';
+import { callService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { toEvent } from '@recourse/test-support/traced-calls.ts';
 import { pino } from 'pino';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { toFailure } from '#src/executor/call-outcome.ts';
 import { createFailureLog, createLogBatch } from '#src/telemetry/log-lines.ts';
 import { createBatchLineForPeople, logFailureForPeople } from '#src/telemetry/terminal-lines.ts';
-import { cleanEnvironment, ROOT } from '#test/support/start-process.ts';
-import { callService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { toEvent } from '#test/support/traced-calls.ts';
 
 const createLab = (level: 'info' | 'debug') => {
   const lines: string[] = [];
@@ -74,7 +75,7 @@ test('on a terminal a failed call is one line that says where its tool threw', {
   const directory = mkdtempSync(join(tmpdir(), 'recourse-terminal-'));
   writeFileSync(join(directory, 'boom.ts'), THROWING);
   // `script` is a terminal around a command.
-  const command = `node ${join(ROOT, 'src/main.ts')} --port 0 --tools ${directory}`;
+  const command = `node ${FROM_SOURCES.join(' ')} ${join(ROOT, 'src/main.ts')} --port 0 --tools ${directory}`;
   const terminal = spawn('script', ['-qefc', command, '/dev/null'], {
     env: cleanEnvironment({}),
     stdio: ['pipe', 'pipe', 'inherit'],

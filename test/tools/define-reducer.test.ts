@@ -1,6 +1,6 @@
+import { toEntry } from '@recourse/test-support/journal-entries.ts';
 import { expect, test } from 'vitest';
 import { defineReducer } from '#src/recourse.ts';
-import { toEntry } from './journal-entries.ts';
 import { toSlice } from './reducer-lab.ts';
 
 const steps = defineReducer<number[]>({

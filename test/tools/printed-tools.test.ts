@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
+import { openLab, toOutcome } from '@recourse/test-support/isolation-lab.ts';
+import { toEntry } from '@recourse/test-support/journal-entries.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { openLab, toOutcome } from '#test/isolation/isolation-lab.ts';
-import { toEntry } from './journal-entries.ts';
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../docs/writing-tools.md'), 'utf8');
 const BLOCKS = [...PAGE.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = '']) => code);

@@ -1,6 +1,6 @@
+import { toEntry, toFailedEntry } from '@recourse/test-support/journal-entries.ts';
 import { expect, test } from 'vitest';
 import { createBuiltinReducers } from '#src/tools/builtin-reducers.ts';
-import { toEntry, toFailedEntry } from './journal-entries.ts';
 import { toSlice } from './reducer-lab.ts';
 
 const sliceOf = (name: string, entries: Parameters<typeof toSlice>[1]): Promise<unknown> => {

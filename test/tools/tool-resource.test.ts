@@ -1,7 +1,7 @@
+import { runTool } from '@recourse/test-support/run-tool.ts';
 import { defineTool } from 'recourse-server';
 import { expect, test } from 'vitest';
 import { isAsyncGenerator } from '#src/tools/async-generator.ts';
-import { runTool } from '#test/support/run-tool.ts';
 
 const createCounting = (teardown: (resource: { readonly number: number }) => void = () => undefined) => {
   let made = 0;

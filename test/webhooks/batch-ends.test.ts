@@ -1,13 +1,13 @@
+import { createCallSpec } from '@recourse/test-support/call-records-under-test.ts';
+import { freshName, startLab } from '@recourse/test-support/keyed-client.ts';
+import { createHeldTool, createPendingClient } from '@recourse/test-support/pending-client.ts';
+import { type RedisForTests, redisForTests } from '@recourse/test-support/redis-server.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
+import { DEADLINE, NEW_SECRET, type Received, startReceiver } from '@recourse/test-support/webhook-lab.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import type { WebhookEvent } from '#src/webhooks/webhooks.ts';
 import { createNotifications } from '#src/wiring/pending-notifications.ts';
-import { createCallSpec } from '#test/support/call-records-under-test.ts';
-import { freshName, startLab } from '#test/support/keyed-client.ts';
-import { createHeldTool, createPendingClient } from '#test/support/pending-client.ts';
-import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
-import { DEADLINE, NEW_SECRET, type Received, startReceiver } from './webhook-lab.ts';
 
 let redis: RedisForTests;
 beforeAll(async () => {

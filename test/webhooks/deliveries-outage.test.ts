@@ -1,14 +1,14 @@
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
+import { createGuarded } from '@recourse/test-support/session-stores-under-test.ts';
+import { startTcpProxy } from '@recourse/test-support/tcp-proxy.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createFallbackDeliveries } from '#src/sessions/deliveries/fallback-deliveries.ts';
 import { createRecordDeliveries } from '#src/sessions/deliveries/record-deliveries.ts';
 import { createRedisClient } from '#src/sessions/redis-client.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
-import { startRedisServer } from '#test/support/redis-server.ts';
-import { roomyMemory } from '#test/support/roomy-memory.ts';
-import { createGuarded } from '#test/support/session-stores-under-test.ts';
-import { startTcpProxy } from '#test/support/tcp-proxy.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { createDelivery, LEASE_MS, toClaimed, toOnly } from './deliveries-lab.ts';
 
 /** The fall-back over a Redis of the test's own, by the client that the service has, through a network that can break. */

@@ -1,6 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import {
+  openMemoryRecords,
+  openRedisRecords,
+  openSqliteRecords,
+} from '@recourse/test-support/record-stores-under-test.ts';
+import { createManualClock, useRedis } from '@recourse/test-support/session-stores-under-test.ts';
+import { createPlainSpace } from '@recourse/test-support/space-lab.ts';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createStoreMemory } from '#src/memory/store-memory.ts';
 import { createFallbackDeliveries } from '#src/sessions/deliveries/fallback-deliveries.ts';
@@ -9,9 +16,6 @@ import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 import type { RecordStore } from '#src/store/record-store.ts';
 import { createSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
 import type { Delivery, DeliveryStore } from '#src/webhooks/delivery-store.ts';
-import { openMemoryRecords, openRedisRecords, openSqliteRecords } from '#test/support/record-stores-under-test.ts';
-import { createManualClock, useRedis } from '#test/support/session-stores-under-test.ts';
-import { createPlainSpace } from '#test/support/space-lab.ts';
 import { createDelivery, LEASE_MS, toClaimed, toOnly } from './deliveries-lab.ts';
 
 const redis = useRedis();

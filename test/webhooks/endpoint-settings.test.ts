@@ -1,9 +1,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of the file are written so.
 import { randomBytes } from 'node:crypto';
+import { NEW_SECRET, OLD_SECRET } from '@recourse/test-support/webhook-lab.ts';
 import { expect, test } from 'vitest';
 import { loadConfigFile } from '#src/config/file/load-config-file.ts';
 import { findFileSecrets } from '#src/config/secrets.ts';
-import { NEW_SECRET, OLD_SECRET } from './webhook-lab.ts';
 
 const load = (webhooks: unknown, environment: Readonly<Record<string, string>> = {}) =>
   loadConfigFile({ file: 'c', text: JSON.stringify({ webhooks }), environment });

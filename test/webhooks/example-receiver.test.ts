@@ -1,10 +1,17 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { cleanEnvironment, ROOT } from '@recourse/test-support/start-process.ts';
+import { watchOver } from '@recourse/test-support/watch-over.ts';
+import {
+  completed,
+  createLab,
+  DEADLINE,
+  endpointAt,
+  NEW_SECRET,
+  OLD_SECRET,
+} from '@recourse/test-support/webhook-lab.ts';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { cleanEnvironment, ROOT } from '#test/support/start-process.ts';
-import { watchOver } from '#test/support/watch-over.ts';
-import { completed, createLab, DEADLINE, endpointAt, NEW_SECRET, OLD_SECRET } from './webhook-lab.ts';
 
 /** The example in a process of its own, as its reader starts it. */
 const startExample = async () => {

@@ -1,10 +1,10 @@
+import { openRedisRecords, openSqliteRecords } from '@recourse/test-support/record-stores-under-test.ts';
+import { createSealing, ROTATION } from '@recourse/test-support/sealing.ts';
+import { useRedis } from '@recourse/test-support/session-stores-under-test.ts';
 import { expect, test } from 'vitest';
 import { createRecordDeliveries } from '#src/sessions/deliveries/record-deliveries.ts';
 import type { Sealing } from '#src/store/seals.ts';
 import type { Delivery } from '#src/webhooks/delivery-store.ts';
-import { openRedisRecords, openSqliteRecords } from '#test/support/record-stores-under-test.ts';
-import { createSealing, ROTATION } from '#test/support/sealing.ts';
-import { useRedis } from '#test/support/session-stores-under-test.ts';
 import { createDelivery, LEASE_MS, toClaimed, toOnly } from './deliveries-lab.ts';
 
 const redis = useRedis();

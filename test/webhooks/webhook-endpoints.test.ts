@@ -1,5 +1,4 @@
 import { createServer } from 'node:net';
-import { expect, onTestFinished, test, vi } from 'vitest';
 import {
   answerWith,
   completed,
@@ -9,7 +8,8 @@ import {
   endpointAt,
   startReceiver,
   whenReceived,
-} from './webhook-lab.ts';
+} from '@recourse/test-support/webhook-lab.ts';
+import { expect, onTestFinished, test, vi } from 'vitest';
 
 test('a slow endpoint gets at most four messages at once, and harms no other', async () => {
   const slow = await startReceiver(() => undefined);

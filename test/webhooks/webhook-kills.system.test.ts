@@ -1,12 +1,12 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { startProcess } from '@recourse/test-support/start-process.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { answerWith, endpointAt, NEW_SECRET, startReceiver } from '@recourse/test-support/webhook-lab.ts';
 import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { startRedisServer } from '#test/support/redis-server.ts';
-import { startProcess } from '#test/support/start-process.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { answerWith, endpointAt, NEW_SECRET, startReceiver } from './webhook-lab.ts';
 
 const MESSAGES = 20;
 // The lease of a message whose process was killed is over after 30 s.

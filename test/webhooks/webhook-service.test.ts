@@ -1,6 +1,15 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import {
+  answerWith,
+  completed,
+  DEADLINE,
+  NEW_SECRET,
+  OLD_SECRET,
+  startReceiver,
+} from '@recourse/test-support/webhook-lab.ts';
 import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test, vi } from 'vitest';
@@ -8,8 +17,6 @@ import { loadConfig } from '#src/config/settings/config.ts';
 import { createLogHooks } from '#src/telemetry/logger.ts';
 import { wire } from '#src/wiring/wire.ts';
 import { wireRedaction } from '#src/wiring/wire-redaction.ts';
-import { startRedisServer } from '#test/support/redis-server.ts';
-import { answerWith, completed, DEADLINE, NEW_SECRET, OLD_SECRET, startReceiver } from './webhook-lab.ts';
 
 const endpoint = (url: string, more: Readonly<Record<string, unknown>> = {}) => ({
   url,

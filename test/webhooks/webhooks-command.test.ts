@@ -1,6 +1,6 @@
+import { runInProcess } from '@recourse/test-support/run-in-process.ts';
 import { expect, test } from 'vitest';
 import { loadConfigFile } from '#src/config/file/load-config-file.ts';
-import { runInProcess } from '#test/cli/run-in-process.ts';
 
 test('a fresh secret stands alone on stdout, is another one each time, and is one that the configuration file takes', async () => {
   const [one, other] = [await runInProcess(['webhooks', 'secret']), await runInProcess(['webhooks', 'secret'])];

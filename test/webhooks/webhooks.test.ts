@@ -1,8 +1,4 @@
 import { createHmac } from 'node:crypto';
-import OpenAI from 'openai';
-import { Webhook } from 'standardwebhooks';
-import { expect, test, vi } from 'vitest';
-import type { ClaimedDelivery } from '#src/webhooks/delivery-store.ts';
 import {
   answerWith,
   completed,
@@ -15,7 +11,11 @@ import {
   type Receiver,
   startReceiver,
   whenReceived,
-} from './webhook-lab.ts';
+} from '@recourse/test-support/webhook-lab.ts';
+import OpenAI from 'openai';
+import { Webhook } from 'standardwebhooks';
+import { expect, test, vi } from 'vitest';
+import type { ClaimedDelivery } from '#src/webhooks/delivery-store.ts';
 
 const first = async (receiver: Receiver) => {
   const [message] = await whenReceived(receiver, 1);

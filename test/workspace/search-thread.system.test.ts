@@ -4,10 +4,11 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
+import { LONG_QUERY, LONG_TEXT, startSearchLab } from '@recourse/test-support/search-lab.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
+import { createTemporaryWorkspace } from '@recourse/test-support/temporary-workspace.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { LONG_QUERY, LONG_TEXT, startSearchLab } from '../support/search-lab.ts';
-import { startService } from '../support/start-service.ts';
-import { createTemporaryWorkspace } from '../support/temporary-workspace.ts';
 
 const PROJECT = join(import.meta.dirname, '../..');
 const TWO_DIGITS = Array.from({ length: 30 }, (_, place) => String(place).padStart(2, '0'));
@@ -159,7 +160,7 @@ const LIFE = `
 test.each(['close', 'nothing'])('a process ends by itself after %s, the thread holds nobody up', async (last) => {
   await using held = await createTemporaryWorkspace({ 'a.md': 'gate' });
   const source = pathToFileURL(join(PROJECT, 'src/workspace/')).href;
-  const child = spawn(process.execPath, ['--input-type=module', '-e', LIFE, source, held.root, last]);
+  const child = spawn(process.execPath, [...FROM_SOURCES, '--input-type=module', '-e', LIFE, source, held.root, last]);
   const said: Buffer[] = [];
   child.stdout.on('data', (chunk: Buffer) => said.push(chunk));
   const [code] = await once(child, 'close');

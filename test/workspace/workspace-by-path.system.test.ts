@@ -1,12 +1,12 @@
 import { readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileAccess, useFileAccess } from '@recourse/test-support/file-access.ts';
+import { createTemporaryWorkspace } from '@recourse/test-support/temporary-workspace.ts';
 import { expect, test } from 'vitest';
 import { pin, readBeginning } from '../../src/workspace/pin.ts';
 import type { Place } from '../../src/workspace/place.ts';
 import { withPlace } from '../../src/workspace/place.ts';
 import { createWorkspace } from '../../src/workspace/workspace.ts';
-import { fileAccess, useFileAccess } from '../support/file-access.ts';
-import { createTemporaryWorkspace } from '../support/temporary-workspace.ts';
 
 // What the portable implementation sees of changes at the worst moment: between two of its own steps.
 useFileAccess('paths');

@@ -1,13 +1,13 @@
 import { mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { runTool } from '@recourse/test-support/run-tool.ts';
+import { createTemporaryWorkspace } from '@recourse/test-support/temporary-workspace.ts';
 import { expect, test } from 'vitest';
 import { createReadFile } from '../../src/toolkits/files/read-file.ts';
 import { tellFileErrors } from '../../src/workspace/file-errors.ts';
 import { createWorkspace } from '../../src/workspace/workspace.ts';
 import { quotePath, toWorkspacePath } from '../../src/workspace/workspace-path.ts';
-import { runTool } from '../support/run-tool.ts';
-import { createTemporaryWorkspace } from '../support/temporary-workspace.ts';
 
 test('a root that does not exist is refused with one sentence', async () => {
   await expect(createWorkspace({ root: '/no/such/place' })).rejects.toThrow(

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { flushCompileCache } from 'node:module';
+import { PUBLIC_API } from '../../files/own-package.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import type { InlineTool } from '../../tools/tool.ts';
 import type { Frame } from '../frames.ts';
@@ -14,7 +15,6 @@ const soon = setImmediate;
 const later = setTimeout;
 const write = process.stderr.write.bind(process.stderr);
 
-const API = new URL(`../../recourse${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url).href;
 // What goes on after a call has mostly ended within a few turns; what stays is looked at no more often than this.
 const LOOK_AGAIN_MS = [2, 5, 10, 20, 50] as const;
 const LOOK_AT_MOST_EVERY_MS = 100;
@@ -93,8 +93,8 @@ export class FileRunner {
     this.#nonce = nonce;
     this.#maxResultBytes = maxResultBytes;
     // Here once, for all files, and before anything is remembered of how this process was.
-    await import(API);
-    this.#shared = createSharedState(API, () => {
+    await import(PUBLIC_API);
+    this.#shared = createSharedState(PUBLIC_API, () => {
       const caller = this.#caller.getStore();
       if (caller !== undefined) this.#channel.send({ type: 'leaving', nonce: caller });
     });
@@ -113,7 +113,7 @@ export class FileRunner {
     this.#isLoading = true;
     this.#channel.send({ type: 'loading', nonce });
     const request = { version, path, root, sources: this.#sources.get(order.sources) ?? new Map() };
-    const end = await this.#caller.run(nonce, () => loadFile(shared.worlds, request, API));
+    const end = await this.#caller.run(nonce, () => loadFile(shared.worlds, request, PUBLIC_API));
     const trace = await shared.findTraceOfLoad();
     this.#isLoading = false;
     this.#versions.set(version, end.ok ? end.tools : []);

@@ -1,6 +1,7 @@
 import { createRequire, type ModuleSource, stripTypeScriptTypes } from 'node:module';
 import { sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { OWN_CODE } from '../../files/own-package.ts';
 import { readDefinitionError, watchDeclarations } from '../../tools/define-tool.ts';
 import { findPlaceOfSyntax, findPlaces, type SourcePlace } from '../../tools/directory/load-problem.ts';
 import {
@@ -45,10 +46,6 @@ type World = Pick<LoadRequest, 'root' | 'sources'> & {
   modules: NodeJS.Dict<NodeModule>;
 };
 
-// What the service itself is made of is there once: it is the same for every file.
-const PACKAGE = fileURLToPath(new URL('../../..', import.meta.url));
-const SERVICE = ['src', 'dist', 'node_modules'].map((folder) => PACKAGE + folder + sep);
-
 /** What code of tools is about to have: a module of Node; what asks something of the web, such as `fetch`. */
 type Uses = { readonly onBuiltin: (url: string) => void; readonly onWeb: () => void };
 
@@ -65,7 +62,8 @@ export const createModuleWorlds = (api: string, { onBuiltin, onWeb }: Uses): Mod
     versionOf: (url) => (url !== undefined && isModuleOf(cache, ofService, url) ? current : ''),
     isOwn: (path, version) => {
       const root = worlds.get(version)?.root ?? '';
-      return path.startsWith(root + sep) || !SERVICE.some((folder) => path.startsWith(folder));
+      // What the service itself is made of is there once: it is the same for every file.
+      return path.startsWith(root + sep) || !OWN_CODE.some((folder) => path.startsWith(folder));
     },
     sourceOf: (path, version) => worlds.get(version === '' ? current : version)?.sources.get(path),
     onCode: (source) => {

@@ -1,5 +1,5 @@
-import { Worker } from 'node:worker_threads';
 import type * as z from 'zod';
+import { startThread } from '../../files/own-thread.ts';
 import { RetryableToolError, UpstreamToolError } from '../../recourse.ts';
 import { type FileAccess, probeFileAccess } from '../../toolkit-api/directories.ts';
 import type { ToolContext, ToolkitLog } from '../../toolkit-api/toolkit.ts';
@@ -36,12 +36,9 @@ const INDEX_WORKER = new URL(
 
 /** Starts the thread that searches notes: SQLite is synchronous, and the service's own event loop must never wait. */
 const startIndexThread = ({ file, setup, onMessage, onEnd }: IndexThreadOptions): IndexThread => {
-  const worker = new Worker(file, {
+  const worker = startThread(file, {
     name: 'notes-index',
-    // Its own code alone: nothing of the service's environment is needed there.
-    env: {},
     workerData: setup,
-    execArgv: [],
     // Little is young here for long: 16 MB, the default, would only fill with what nobody needs any more. No limit of the
     // heap as a whole: passing it ends the process now and then, not the thread (nodejs/node#65019).
     resourceLimits: { maxYoungGenerationSizeMb: 4 },

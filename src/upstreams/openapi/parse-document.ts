@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
 import { isRecord, type JsonRecord, textAt } from '../../contract/json-record.ts';
+import { startThread } from '../../files/own-thread.ts';
 import { joinLinkedFiles, type LinkedFiles, type ParsedFile } from './linked-files.ts';
 import { DocumentProblem } from './read-document.ts';
 
@@ -119,7 +119,7 @@ const MOST_THREAD_MS = 30_000;
 const runInThread = async (file: string, data: unknown, late: string): Promise<unknown> => {
   const url = new URL(`./${file}${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
   // No limit of its heap: passing one ends the process now and then, not the thread (nodejs/node#65019).
-  const worker = new Worker(url, { name: `openapi-${file}`, env: {}, execArgv: [], workerData: data });
+  const worker = startThread(url, { name: `openapi-${file}`, workerData: data });
   const ending = new AbortController();
   const limit = setTimeout(() => ending.abort(), MOST_THREAD_MS).unref();
   try {

@@ -1,4 +1,11 @@
-import { CHAT_CALL, CUSTOM_CALL, ITEM, LANGCHAIN_CALL, PART, SDK_PART } from '#test/formats/provider-calls.ts';
+import {
+  CHAT_CALL,
+  CUSTOM_CALL,
+  ITEM,
+  LANGCHAIN_CALL,
+  PART,
+  SDK_PART,
+} from '@recourse/test-support/formats/provider-calls.ts';
 import {
   aiSdkMessage,
   anthropicMessage,
@@ -11,7 +18,7 @@ import {
   ollamaResponse,
   openaiResponse,
   realtimeEvent,
-} from '#test/formats/published-turns.ts';
+} from '@recourse/test-support/formats/published-turns.ts';
 import type { ConversationFormat } from '../../../clients/typescript/src/write-answers.ts';
 
 const CALLS = [

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ROOT } from '@recourse/test-support/start-process.ts';
 import * as z from 'zod';
-import { ROOT } from '#test/support/start-process.ts';
 
 /** One request that a client is asked to make, and what has to come of it. */
 const Operation = z.strictObject({

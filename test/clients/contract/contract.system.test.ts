@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
+import { findClosedPort } from '@recourse/test-support/http-target.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
 import { RetryableToolError } from '#src/tools/tool-errors.ts';
-import { findClosedPort } from '#test/support/http-target.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import {
   type ClientUnderTest,
   type ContractCase,

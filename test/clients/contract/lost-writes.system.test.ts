@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
+import { startProcess } from '@recourse/test-support/start-process.ts';
+import { startTcpProxy } from '@recourse/test-support/tcp-proxy.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { startProcess } from '#test/support/start-process.ts';
-import { startTcpProxy } from '#test/support/tcp-proxy.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { createNoteTool } from '../typescript/lossy-lab.ts';
 import type { CaseToRun, ClientUnderTest, Outcome } from './contract-case.ts';
 import { startPythonClient } from './python-client.ts';

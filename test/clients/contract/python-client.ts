@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { cleanEnvironment, ROOT } from '@recourse/test-support/start-process.ts';
 import * as z from 'zod';
-import { cleanEnvironment, ROOT } from '#test/support/start-process.ts';
 import { type ClientUnderTest, Outcome } from './contract-case.ts';
 
 const Said = z.strictObject({

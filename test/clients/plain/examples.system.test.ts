@@ -5,11 +5,11 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { promisify } from 'node:util';
+import { startLosingProxy } from '@recourse/test-support/losing-proxy.ts';
+import { cleanEnvironment, ROOT } from '@recourse/test-support/start-process.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
-import { startLosingProxy } from '#test/support/losing-proxy.ts';
-import { cleanEnvironment, ROOT } from '#test/support/start-process.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 const EXAMPLES = join(ROOT, 'examples/plain');
 // It is needed for nothing else: where it is missing, its example goes untested and the report says so.

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { answering, createCertificate, startHttpsTarget, startHttpTarget } from '@recourse/test-support/http-target.ts';
+import { cleanEnvironment, ROOT } from '@recourse/test-support/start-process.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { answering, createCertificate, startHttpsTarget, startHttpTarget } from '#test/support/http-target.ts';
-import { cleanEnvironment, ROOT } from '#test/support/start-process.ts';
 
 const RESULT = {
   ...{ index: 0, id: null, name: 'echo', success: true, outcome: 'success', executed: 'yes', value: 'x' },

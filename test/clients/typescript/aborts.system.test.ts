@@ -1,7 +1,13 @@
+import {
+  type Answerer,
+  answering,
+  failureOf,
+  type HttpTarget,
+  startHttpTarget,
+} from '@recourse/test-support/http-target.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import { createRecourse } from '../../../clients/typescript/src/client.ts';
-import { type Answerer, answering, failureOf, type HttpTarget, startHttpTarget } from '../../support/http-target.ts';
-import { timeLimit } from '../../support/time-limit.ts';
 
 const RESULT = {
   ...{ index: 0, id: 'a', name: 'echo', success: true, outcome: 'success', executed: 'yes', value: 'x' },

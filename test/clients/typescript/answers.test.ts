@@ -1,9 +1,9 @@
+import { failureOf, findClosedPort } from '@recourse/test-support/http-target.ts';
+import { type LosingProxy, startLosingProxy } from '@recourse/test-support/losing-proxy.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { failureOf, findClosedPort } from '#test/support/http-target.ts';
-import { type LosingProxy, startLosingProxy } from '#test/support/losing-proxy.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 import { createRecourse, RecourseError, type RecourseSession } from '../../../clients/typescript/src/client.ts';
 import { createWatchedFetch } from './lossy-lab.ts';
 

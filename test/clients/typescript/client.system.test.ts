@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
+import { failureOf } from '@recourse/test-support/http-target.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
 import { RetryableToolError } from '#src/tools/tool-errors.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 import { createRecourse, RecourseError } from '../../../clients/typescript/src/client.ts';
-import { failureOf } from '../../support/http-target.ts';
 
 const KEY = 'a-key-of-thirty-two-characters-x';
 

@@ -1,9 +1,9 @@
 import type { MessageParam, ToolUnion } from '@anthropic-ai/sdk/resources/messages';
 import type { Content, Tool as GeminiTool } from '@google/genai';
+import { startService } from '@recourse/test-support/start-service.ts';
 import type { ChatCompletionMessageParam, ChatCompletionTool } from 'openai/resources/chat/completions';
 import type { ResponseInput, Tool as ResponsesTool } from 'openai/resources/responses/responses';
 import { expect, onTestFinished, test } from 'vitest';
-import { startService } from '#test/support/start-service.ts';
 import { createRecourse, isRetryable, type Recourse } from '../../../clients/typescript/src/client.ts';
 import { createWatchedFetch } from './lossy-lab.ts';
 

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
+import { answering, failureOf, startHttpTarget, startTcpTarget } from '@recourse/test-support/http-target.ts';
 import { expect, test } from 'vitest';
 import { createRecourse, RecourseError } from '../../../clients/typescript/src/client.ts';
-import { answering, failureOf, startHttpTarget, startTcpTarget } from '../../support/http-target.ts';
 
 const KEY = 'a-secret-key-of-32-characters-xx';
 const CALLS = [{ name: 'echo' }];

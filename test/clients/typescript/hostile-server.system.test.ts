@@ -1,8 +1,6 @@
 import { getEventListeners } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
-import { expect, test } from 'vitest';
-import { createRecourse, RecourseError, type RecourseOptions } from '../../../clients/typescript/src/client.ts';
 import {
   type Answerer,
   answering,
@@ -10,8 +8,10 @@ import {
   type HttpTarget,
   startHttpTarget,
   startTcpTarget,
-} from '../../support/http-target.ts';
-import { timeLimit } from '../../support/time-limit.ts';
+} from '@recourse/test-support/http-target.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { expect, test } from 'vitest';
+import { createRecourse, RecourseError, type RecourseOptions } from '../../../clients/typescript/src/client.ts';
 
 const MIB = 1024 * 1024;
 const RESULT = {

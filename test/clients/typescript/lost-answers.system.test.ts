@@ -1,9 +1,9 @@
+import { failureOf } from '@recourse/test-support/http-target.ts';
+import { startProcess } from '@recourse/test-support/start-process.ts';
+import { startTcpProxy, type TcpProxy } from '@recourse/test-support/tcp-proxy.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { startProcess } from '#test/support/start-process.ts';
-import { startTcpProxy, type TcpProxy } from '#test/support/tcp-proxy.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { createRecourse, RecourseError } from '../../../clients/typescript/src/client.ts';
-import { failureOf } from '../../support/http-target.ts';
 import { createNoteTool, createWatchedFetch, type NoteTool } from './lossy-lab.ts';
 
 const PATIENCE = { timeout: timeLimit(90_000) };

@@ -14,11 +14,11 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { cleanEnvironment, ROOT } from '@recourse/test-support/start-process.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
-import { cleanEnvironment, ROOT } from '#test/support/start-process.ts';
-import { startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const PACKAGE = join(ROOT, 'clients/typescript');
 const COMPILER = join(PACKAGE, 'node_modules/typescript/bin/tsc');

@@ -1,12 +1,12 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Death } from '@recourse/test-support/dying-service.ts';
+import { createKeyedClient, whenConnected } from '@recourse/test-support/keyed-client.ts';
+import { type RedisForTests, redisForTests } from '@recourse/test-support/redis-server.ts';
+import { type RunningProcess, startProcess } from '@recourse/test-support/start-process.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import type { Death } from '#test/support/dying-service.ts';
-import { createKeyedClient, whenConnected } from '#test/support/keyed-client.ts';
-import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
-import { type RunningProcess, startProcess } from '#test/support/start-process.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { createRecourse, isRetryable, mayHaveRun } from '../../../clients/typescript/src/client.ts';
 import { createWatchedFetch } from './lossy-lab.ts';
 

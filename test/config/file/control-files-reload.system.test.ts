@@ -1,9 +1,15 @@
 import { createHash } from 'node:crypto';
 import { mkdir, realpath, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import {
+  CHANGED_WRONGLY,
+  createFolder,
+  DEADLINE,
+  serverOf,
+  startConfigLab,
+} from '@recourse/test-support/config-lab.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { CHANGED_WRONGLY, createFolder, DEADLINE, serverOf, startConfigLab } from './config-lab.ts';
 
 const createWorkspace = async () => {
   const base = await realpath(await createFolder());

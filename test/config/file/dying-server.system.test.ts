@@ -1,8 +1,8 @@
 import { rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createFolder, DEADLINE, Said, serverOf, startConfigLab } from '@recourse/test-support/config-lab.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test, vi } from 'vitest';
-import { timeLimit } from '../../support/time-limit.ts';
-import { createFolder, DEADLINE, Said, serverOf, startConfigLab } from './config-lab.ts';
 
 const TOKEN = 'kx3vQ81nUzT5mWp2';
 const LAST_WORDS = `process.stderr.write('the token ' + process.env['SERVER_TOKEN'] + ' has expired\\n');process.exit(3);`;

@@ -1,9 +1,9 @@
 import { rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createFolder, DEADLINE, Said, startConfigLab } from '@recourse/test-support/config-lab.ts';
+import { postModern } from '@recourse/test-support/mcp-clients.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test, vi } from 'vitest';
-import { postModern } from '#test/mcp-server/mcp-clients.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { createFolder, DEADLINE, Said, startConfigLab } from './config-lab.ts';
 
 const FORMATS = ['openai-chat', 'openai-responses', 'anthropic', 'gemini', 'mcp'] as const;
 

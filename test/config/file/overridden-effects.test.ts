@@ -1,10 +1,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createFolder, startConfigLab } from '@recourse/test-support/config-lab.ts';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
 import { RetryableToolError } from '#src/tools/tool-errors.ts';
-import { createFolder, startConfigLab } from './config-lab.ts';
 
 const guide = (effects: 'read' | 'write') =>
   defineTool({

@@ -1,9 +1,9 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createFolder, DEADLINE, serverOf, startConfigLab } from '@recourse/test-support/config-lab.ts';
 import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { createFolder, DEADLINE, serverOf, startConfigLab } from './config-lab.ts';
 
 const slow = defineTool({
   name: 'slow',

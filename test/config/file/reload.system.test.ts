@@ -1,8 +1,16 @@
 import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import {
+  CHANGED_WRONGLY,
+  createFolder,
+  DEADLINE,
+  READ_AGAIN,
+  Said,
+  serverOf,
+  startConfigLab,
+} from '@recourse/test-support/config-lab.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
 import { expect, test, vi } from 'vitest';
-import { startService } from '#test/support/start-service.ts';
-import { CHANGED_WRONGLY, createFolder, DEADLINE, READ_AGAIN, Said, serverOf, startConfigLab } from './config-lab.ts';
 
 const isAlive = (pid: number): boolean => {
   try {

@@ -1,5 +1,5 @@
+import { CHANGED_WRONGLY, DEADLINE, serverOf, startConfigLab } from '@recourse/test-support/config-lab.ts';
 import { expect, test, vi } from 'vitest';
-import { CHANGED_WRONGLY, DEADLINE, serverOf, startConfigLab } from './config-lab.ts';
 
 test('a required tool of a server that is added later makes the replica ready, and the same key then runs the call', async () => {
   const { service, change } = await startConfigLab({}, { TOOLS_REQUIRED: 'far_say' });

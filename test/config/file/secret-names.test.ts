@@ -1,5 +1,5 @@
+import { serverOf, startConfigLab } from '@recourse/test-support/config-lab.ts';
 import { expect, test } from 'vitest';
-import { serverOf, startConfigLab } from './config-lab.ts';
 
 const TOKEN = 'kx3vQ81nUzT5_mWp2';
 

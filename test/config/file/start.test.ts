@@ -2,10 +2,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createFolder, serverOf } from '@recourse/test-support/config-lab.ts';
+import { runToEnd, startProcess } from '@recourse/test-support/start-process.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { findConfigFile, readConfigFile } from '#src/config/file/read-config-file.ts';
-import { runToEnd, startProcess } from '#test/support/start-process.ts';
-import { createFolder, serverOf } from './config-lab.ts';
 
 const linesOf = (stderr: string): readonly string[] =>
   stderr.split('\n').filter((line) => line.startsWith('recourse: '));

@@ -1,9 +1,9 @@
+import { postAs, toKeyEntry } from '@recourse/test-support/access-client.ts';
+import { DEADLINE, serverOf, startConfigLab } from '@recourse/test-support/config-lab.ts';
+import { toolThat } from '@recourse/test-support/misbehaving-tools.ts';
+import type { RunningService } from '@recourse/test-support/start-service.ts';
 import { expect, test, vi } from 'vitest';
 import { ToolCallsResponse, type ToolResult } from '#src/contract/tool-result.ts';
-import { postAs, toKeyEntry } from '#test/auth/access-client.ts';
-import { toolThat } from '#test/support/misbehaving-tools.ts';
-import type { RunningService } from '#test/support/start-service.ts';
-import { DEADLINE, serverOf, startConfigLab } from './config-lab.ts';
 
 const call = async (service: RunningService, name: string): Promise<ToolResult | undefined> =>
   (await service.call([{ id: '1', name, arguments: {} }]))[0];

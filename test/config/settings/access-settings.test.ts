@@ -1,5 +1,5 @@
+import { configOf, mistakesOf, rulesBrokenBy } from '@recourse/test-support/read-settings.ts';
 import { expect, test } from 'vitest';
-import { configOf, mistakesOf, rulesBrokenBy } from '#test/support/read-settings.ts';
 
 const DIGEST = 'a'.repeat(64);
 

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
+import { configOf, mistakesOf, rulesBrokenBy } from '@recourse/test-support/read-settings.ts';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { loadConfig } from '#src/config/settings/config.ts';
 import { SETTINGS } from '#src/config/settings/settings.ts';
 import { toStoreChoice } from '#src/config/settings/store-choice.ts';
 import { TOOL_GROUPS, TOOLKIT_SETTINGS } from '#src/toolkits/toolkits.ts';
-import { configOf, mistakesOf, rulesBrokenBy } from '#test/support/read-settings.ts';
 
 const DIGEST = 'a'.repeat(64);
 

@@ -1,6 +1,6 @@
+import { createCircuitLab, createTool, ENDS, endOf, settled } from '@recourse/test-support/circuit-lab.ts';
+import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import { expect, test } from 'vitest';
-import { roomyMemory } from '#test/support/roomy-memory.ts';
-import { createCircuitLab, createTool, ENDS, endOf, settled } from './circuit-lab.ts';
 
 const tool = createTool('search');
 

@@ -1,7 +1,7 @@
+import { createHostedTool, createTool } from '@recourse/test-support/circuit-lab.ts';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { circuitKeyOf } from '#src/executor/circuit-breakers.ts';
-import { createHostedTool, createTool } from './circuit-lab.ts';
 
 test('a tool that names no upstream has one circuit for all its calls', () => {
   expect(circuitKeyOf(createTool('plain'), { host: 'one' })).toBeNull();

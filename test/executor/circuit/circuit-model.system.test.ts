@@ -1,7 +1,7 @@
+import { createCircuitLab, createTool, ENDS, settled } from '@recourse/test-support/circuit-lab.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { CircuitPass } from '#src/executor/circuit-breakers.ts';
-import { createCircuitLab, createTool, ENDS, settled } from './circuit-lab.ts';
 
 const RUNS = 500;
 const OPEN_MS = 100;

@@ -1,5 +1,5 @@
+import { createCircuitLab, createTool, ENDS, endOf, settled } from '@recourse/test-support/circuit-lab.ts';
 import { expect, test } from 'vitest';
-import { createCircuitLab, createTool, ENDS, endOf, settled } from './circuit-lab.ts';
 
 const tool = createTool('search', { timeoutMs: 5000 });
 

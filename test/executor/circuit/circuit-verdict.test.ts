@@ -1,7 +1,7 @@
+import { endOf, SUCCESS } from '@recourse/test-support/circuit-lab.ts';
 import { expect, test } from 'vitest';
 import { FAILURE_CODES } from '#src/contract/failure.ts';
 import { toCircuitVerdict } from '#src/executor/circuit-breakers.ts';
-import { endOf, SUCCESS } from './circuit-lab.ts';
 
 test('a circuit counts faults of the tool and its upstream, and nothing that the model, a rule or the service did', () => {
   const verdicts = Map.groupBy(FAILURE_CODES, (code) => toCircuitVerdict(endOf(code), 'own'));

@@ -1,5 +1,5 @@
+import { createCircuitLab, createTool, ENDS, settled } from '@recourse/test-support/circuit-lab.ts';
 import { expect, test } from 'vitest';
-import { createCircuitLab, createTool, ENDS, settled } from './circuit-lab.ts';
 
 const upstream = { name: 'mcp:files', concurrency: 8 };
 const read = createTool('files_read', { upstream });

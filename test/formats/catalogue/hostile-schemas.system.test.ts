@@ -1,3 +1,5 @@
+import { HOSTILE_SCHEMAS, toLevels } from '@recourse/test-support/schema-graphs.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import { acceptsNull } from '#src/contract/accepts-null.ts';
 import { dropOptionalNulls } from '#src/executor/provider-calls.ts';
@@ -5,8 +7,6 @@ import { toGeminiSchema } from '#src/formats/catalogue/gemini-schema.ts';
 import { toObjectRoot } from '#src/formats/catalogue/object-root.ts';
 import { ANTHROPIC_RULES, measureSchema, OPENAI_RULES, toStrictSchema } from '#src/formats/catalogue/strict-schema.ts';
 import { findAnthropicRefusal } from '#src/formats/catalogue/to-catalogue.ts';
-import { HOSTILE_SCHEMAS, toLevels } from '#test/support/schema-graphs.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { describe } from './describe.ts';
 
 // It takes a tenth of it; followed way by way, none of these would ever end.

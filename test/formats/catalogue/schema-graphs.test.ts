@@ -1,9 +1,9 @@
+import { SCHEMA_GRAPHS } from '@recourse/test-support/schema-graphs.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { acceptsNull, resolveReference } from '#src/contract/accepts-null.ts';
 import type { JsonSchema } from '#src/contract/tool-description.ts';
 import { findCircles } from '#src/formats/catalogue/schema-parts.ts';
-import { SCHEMA_GRAPHS } from '#test/support/schema-graphs.ts';
 
 const isRecord = (value: unknown): value is JsonSchema =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -4,8 +4,8 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import * as z from 'zod';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 export type ClientDesk = AsyncDisposable & {
   /** For `--command` of the suite's client mode. */

@@ -1,12 +1,12 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ROOT } from '@recourse/test-support/start-process.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import * as z from 'zod';
-import { ROOT } from '#test/support/start-process.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { type ClientDesk, openClientDesk } from './client-desk.ts';
 import { renderConformancePage } from './conformance-page.ts';
 import { EXPECTED_FAILURES } from './expected-failures.ts';

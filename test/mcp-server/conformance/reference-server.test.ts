@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { servers } from '@recourse/test-support/mcp-servers/mcp-lab.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { servers } from '#test/support/mcp-servers/mcp-lab.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 let folder: string;
 let service: RunningService;

@@ -4,8 +4,8 @@ import { glob, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { ROOT } from '@recourse/test-support/start-process.ts';
 import * as z from 'zod';
-import { ROOT } from '#test/support/start-process.ts';
 
 /** A version of the suite, by the name under which package.json has it. */
 export type SuiteVersion = 'mcp-conformance-stable' | 'mcp-conformance-next';

@@ -1,9 +1,9 @@
+import { accept, createRedisRecords, take } from '@recourse/test-support/call-records-under-test.ts';
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { connectToRedis, toRedisClient } from '@recourse/test-support/session-stores-under-test.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { createRedisSubscription } from '#src/sessions/redis-client.ts';
-import { accept, createRedisRecords, take } from '#test/support/call-records-under-test.ts';
-import { startRedisServer } from '#test/support/redis-server.ts';
-import { connectToRedis, toRedisClient } from '#test/support/session-stores-under-test.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const WAIT = { timeout: timeLimit(10_000), interval: 10 };
 

@@ -1,7 +1,4 @@
 import { once } from 'node:events';
-import { Cluster } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createRedisClient, createRedisSubscription } from '#src/sessions/redis-client.ts';
 import {
   accept,
   createRedisCallsUnderTest,
@@ -10,9 +7,12 @@ import {
   SURE,
   subscribeTo,
   take,
-} from '#test/support/call-records-under-test.ts';
-import { type RedisCluster, startRedisCluster } from '#test/support/redis-cluster.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
+} from '@recourse/test-support/call-records-under-test.ts';
+import { type RedisCluster, startRedisCluster } from '@recourse/test-support/redis-cluster.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { Cluster } from 'ioredis';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createRedisClient, createRedisSubscription } from '#src/sessions/redis-client.ts';
 import { describeCallRecords } from './describe-call-records.ts';
 
 const WAIT = { timeout: timeLimit(20_000), interval: 20 };

@@ -1,6 +1,3 @@
-import fc from 'fast-check';
-import { expect, test } from 'vitest';
-import type { CallLease } from '#src/sessions/calls/call-kind.ts';
 import {
   accept,
   type CallRecordsUnderTest,
@@ -11,8 +8,11 @@ import {
   DEAF,
   LATE,
   look,
-} from '#test/support/call-records-under-test.ts';
-import { useRedis } from '#test/support/session-stores-under-test.ts';
+} from '@recourse/test-support/call-records-under-test.ts';
+import { useRedis } from '@recourse/test-support/session-stores-under-test.ts';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { CallLease } from '#src/sessions/calls/call-kind.ts';
 
 const redis = useRedis();
 

@@ -1,12 +1,19 @@
+import {
+  accept,
+  createCallSpec,
+  createRedisRecords,
+  look,
+  SURE,
+  take,
+} from '@recourse/test-support/call-records-under-test.ts';
+import { type RedisServer, startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { createGuarded } from '@recourse/test-support/session-stores-under-test.ts';
+import { startTcpProxy, type TcpProxy } from '@recourse/test-support/tcp-proxy.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { CallRecords } from '#src/sessions/calls/call-records.ts';
 import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
 import { LONG_TIMEOUT_MS } from '#src/store/command-timeout.ts';
-import { accept, createCallSpec, createRedisRecords, look, SURE, take } from '#test/support/call-records-under-test.ts';
-import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
-import { createGuarded } from '#test/support/session-stores-under-test.ts';
-import { startTcpProxy, type TcpProxy } from '#test/support/tcp-proxy.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 // Ten times the service's own: a machine that is busy for 50 ms is not what these tests are about.
 const PATIENCE_MS = 500;

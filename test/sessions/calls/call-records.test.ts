@@ -1,13 +1,13 @@
-import type { Redis } from 'ioredis';
-import { afterAll, beforeAll } from 'vitest';
-import type { RedisSubscription } from '#src/sessions/redis-client.ts';
 import {
   createMemoryCallsUnderTest,
   createRedisCallsUnderTest,
   createSqliteCallsUnderTest,
   subscribeTo,
-} from '#test/support/call-records-under-test.ts';
-import { connectToRedis, createGuarded, useRedis } from '#test/support/session-stores-under-test.ts';
+} from '@recourse/test-support/call-records-under-test.ts';
+import { connectToRedis, createGuarded, useRedis } from '@recourse/test-support/session-stores-under-test.ts';
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll } from 'vitest';
+import type { RedisSubscription } from '#src/sessions/redis-client.ts';
 import { describeCallRecords } from './describe-call-records.ts';
 
 const redis = useRedis();

@@ -1,10 +1,10 @@
+import { accept, openEmbeddedCalls, SURE, take } from '@recourse/test-support/call-records-under-test.ts';
+import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
+import { createManualClock } from '@recourse/test-support/session-stores-under-test.ts';
 import { expect, test } from 'vitest';
 import { createStoreMemory } from '#src/memory/store-memory.ts';
 import type { CallLease } from '#src/sessions/calls/call-kind.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
-import { accept, openEmbeddedCalls, SURE, take } from '#test/support/call-records-under-test.ts';
-import { roomyMemory } from '#test/support/roomy-memory.ts';
-import { createManualClock } from '#test/support/session-stores-under-test.ts';
 
 test('calls that have not ended stay in a memory that is full; of those that have ended the oldest give way', async () => {
   // Room for two or three results.

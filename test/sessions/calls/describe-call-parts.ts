@@ -1,6 +1,12 @@
+import {
+  accept,
+  type CreateCallRecordsUnderTest,
+  look,
+  SURE,
+  take,
+} from '@recourse/test-support/call-records-under-test.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
-import { accept, type CreateCallRecordsUnderTest, look, SURE, take } from '#test/support/call-records-under-test.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const WAIT = { timeout: timeLimit(10_000), interval: 10 };
 

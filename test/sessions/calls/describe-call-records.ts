@@ -1,5 +1,3 @@
-import { describe, expect, test } from 'vitest';
-import type { CallRecords } from '#src/sessions/calls/call-records.ts';
 import {
   accept,
   type CallRecordsUnderTest,
@@ -10,7 +8,9 @@ import {
   SURE,
   take,
   UNKNOWN,
-} from '#test/support/call-records-under-test.ts';
+} from '@recourse/test-support/call-records-under-test.ts';
+import { describe, expect, test } from 'vitest';
+import type { CallRecords } from '#src/sessions/calls/call-records.ts';
 import { describeCallParts } from './describe-call-parts.ts';
 import { describeSameCalls } from './describe-same-calls.ts';
 

@@ -1,11 +1,11 @@
-import { expect, test } from 'vitest';
 import {
   accept,
   type CreateCallRecordsUnderTest,
   createCallSpec,
   SURE,
   take,
-} from '#test/support/call-records-under-test.ts';
+} from '@recourse/test-support/call-records-under-test.ts';
+import { expect, test } from 'vitest';
 
 /** What all records promise of the same call, made again in its session. */
 export const describeSameCalls = (createRecords: CreateCallRecordsUnderTest): void => {

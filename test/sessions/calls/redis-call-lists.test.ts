@@ -1,7 +1,3 @@
-import { expect, onTestFinished, test } from 'vitest';
-import { createRedisLiveCalls } from '#src/jobs/redis-live-calls.ts';
-import type { CallRecords } from '#src/sessions/calls/call-records.ts';
-import { createRedisClient, createRedisSubscription } from '#src/sessions/redis-client.ts';
 import {
   ALL_CALLERS,
   ALL_CALLS,
@@ -14,10 +10,14 @@ import {
   take,
   toCallRedisKey,
   toSessionCallsKey,
-} from '#test/support/call-records-under-test.ts';
-import { startRedisServer } from '#test/support/redis-server.ts';
-import { connectToRedis, toRedisClient, useRedis } from '#test/support/session-stores-under-test.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
+} from '@recourse/test-support/call-records-under-test.ts';
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { connectToRedis, toRedisClient, useRedis } from '@recourse/test-support/session-stores-under-test.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { createRedisLiveCalls } from '#src/jobs/redis-live-calls.ts';
+import type { CallRecords } from '#src/sessions/calls/call-records.ts';
+import { createRedisClient, createRedisSubscription } from '#src/sessions/redis-client.ts';
 
 const WAIT = { timeout: timeLimit(20_000), interval: 20 };
 

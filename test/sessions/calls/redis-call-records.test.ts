@@ -1,6 +1,3 @@
-import { expect, onTestFinished, test } from 'vitest';
-import type { CallRecords } from '#src/sessions/calls/call-records.ts';
-import { createRedisClient, createRedisSubscription } from '#src/sessions/redis-client.ts';
 import {
   ALL_CALLERS,
   ALL_CALLS,
@@ -15,11 +12,14 @@ import {
   toCallRedisKey,
   toSessionCallsKey,
   UNKNOWN,
-} from '#test/support/call-records-under-test.ts';
-import { startRedisServer } from '#test/support/redis-server.ts';
-import { toRedisClient, useRedis } from '#test/support/session-stores-under-test.ts';
-import { createPlainSpace } from '#test/support/space-lab.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
+} from '@recourse/test-support/call-records-under-test.ts';
+import { startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { toRedisClient, useRedis } from '@recourse/test-support/session-stores-under-test.ts';
+import { createPlainSpace } from '@recourse/test-support/space-lab.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import type { CallRecords } from '#src/sessions/calls/call-records.ts';
+import { createRedisClient, createRedisSubscription } from '#src/sessions/redis-client.ts';
 
 const WAIT = { timeout: timeLimit(20_000), interval: 20 };
 

@@ -1,12 +1,19 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import {
+  accept,
+  createCallSpec,
+  look,
+  openEmbeddedCalls,
+  SURE,
+  take,
+} from '@recourse/test-support/call-records-under-test.ts';
+import { createManualClock } from '@recourse/test-support/session-stores-under-test.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { createByteBudget } from '#src/memory/byte-budget.ts';
 import { callKind } from '#src/sessions/calls/call-kind.ts';
 import { createSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
-import { accept, createCallSpec, look, openEmbeddedCalls, SURE, take } from '#test/support/call-records-under-test.ts';
-import { createManualClock } from '#test/support/session-stores-under-test.ts';
 
 /** A file, and processes one after the other that have it: none is told when it ends. */
 const makeFile = async () => {

@@ -1,12 +1,6 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
-import { renderUnbelieved } from '#src/executor/pending-result.ts';
-import { callKind } from '#src/sessions/calls/call-kind.ts';
-import type { CallRecords } from '#src/sessions/calls/call-records.ts';
-import { NO_SEALING, type Sealing } from '#src/store/seals.ts';
-import { createSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
 import {
   accept,
   createCallSpec,
@@ -17,9 +11,15 @@ import {
   SURE,
   take,
   toCallRedisKey,
-} from '#test/support/call-records-under-test.ts';
-import { createSealing, ROTATION } from '#test/support/sealing.ts';
-import { toRedisClient, useRedis } from '#test/support/session-stores-under-test.ts';
+} from '@recourse/test-support/call-records-under-test.ts';
+import { createSealing, ROTATION } from '@recourse/test-support/sealing.ts';
+import { toRedisClient, useRedis } from '@recourse/test-support/session-stores-under-test.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { renderUnbelieved } from '#src/executor/pending-result.ts';
+import { callKind } from '#src/sessions/calls/call-kind.ts';
+import type { CallRecords } from '#src/sessions/calls/call-records.ts';
+import { NO_SEALING, type Sealing } from '#src/store/seals.ts';
+import { createSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
 
 const redis = useRedis();
 

@@ -1,10 +1,10 @@
+import { startHttpTarget } from '@recourse/test-support/http-target.ts';
+import { redisForTests } from '@recourse/test-support/redis-server.ts';
+import { startProcess } from '@recourse/test-support/start-process.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
-import { startHttpTarget } from '#test/support/http-target.ts';
-import { redisForTests } from '#test/support/redis-server.ts';
-import { startProcess } from '#test/support/start-process.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 
 const Answer = z.object({
   results: z.array(z.object({ id: z.int(), outcome: z.literal('pending'), pending: z.object({ call: z.string() }) })),

@@ -1,4 +1,3 @@
-import { describe, expect, test } from 'vitest';
 import {
   accept,
   createCallSpec,
@@ -11,8 +10,9 @@ import {
   SURE,
   take,
   toSessionCallsKey,
-} from '#test/support/call-records-under-test.ts';
-import { useRedis } from '#test/support/session-stores-under-test.ts';
+} from '@recourse/test-support/call-records-under-test.ts';
+import { useRedis } from '@recourse/test-support/session-stores-under-test.ts';
+import { describe, expect, test } from 'vitest';
 
 const redis = useRedis();
 

@@ -1,6 +1,3 @@
-import fc from 'fast-check';
-import { expect, test } from 'vitest';
-import type { HeldRecord, KeyedBatch, Opening } from '#src/executor/keyed-store.ts';
 import {
   createKeyedBatch,
   createMemoryKeyedUnderTest,
@@ -11,8 +8,11 @@ import {
   toFinal,
   toRepeatable,
   toResult,
-} from '#test/support/keyed-stores-under-test.ts';
-import { createManualClock, toRedisClient, useRedis } from '#test/support/session-stores-under-test.ts';
+} from '@recourse/test-support/keyed-stores-under-test.ts';
+import { createManualClock, toRedisClient, useRedis } from '@recourse/test-support/session-stores-under-test.ts';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { HeldRecord, KeyedBatch, Opening } from '#src/executor/keyed-store.ts';
 
 const redis = useRedis();
 

@@ -1,11 +1,18 @@
+import {
+  createKeyedBatch,
+  hold,
+  repeat,
+  replay,
+  runWhole,
+  toResult,
+} from '@recourse/test-support/keyed-stores-under-test.ts';
+import { openRedisRecords } from '@recourse/test-support/record-stores-under-test.ts';
+import { createSealing, ROTATION } from '@recourse/test-support/sealing.ts';
+import { useRedis } from '@recourse/test-support/session-stores-under-test.ts';
 import { expect, test } from 'vitest';
 import type { KeyedBatch, KeyedStore } from '#src/executor/keyed-store.ts';
 import { createRecordKeyedStore } from '#src/sessions/keyed/record-keyed-store.ts';
 import { NO_SEALING, type Sealing } from '#src/store/seals.ts';
-import { createKeyedBatch, hold, repeat, replay, runWhole, toResult } from '#test/support/keyed-stores-under-test.ts';
-import { openRedisRecords } from '#test/support/record-stores-under-test.ts';
-import { createSealing, ROTATION } from '#test/support/sealing.ts';
-import { useRedis } from '#test/support/session-stores-under-test.ts';
 
 const redis = useRedis();
 

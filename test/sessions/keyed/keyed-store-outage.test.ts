@@ -1,8 +1,3 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { HeldRecord } from '#src/executor/keyed-store.ts';
-import { createRecordKeyedStore } from '#src/sessions/keyed/record-keyed-store.ts';
-import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
-import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
 import {
   createKeyedBatch,
   findWhole,
@@ -12,11 +7,16 @@ import {
   runWhole,
   toFinal,
   toResult,
-} from '#test/support/keyed-stores-under-test.ts';
-import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
-import { connectToRedis, createGuarded, createManualClock } from '#test/support/session-stores-under-test.ts';
-import { startTcpProxy, type TcpProxy } from '#test/support/tcp-proxy.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
+} from '@recourse/test-support/keyed-stores-under-test.ts';
+import { type RedisServer, startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { connectToRedis, createGuarded, createManualClock } from '@recourse/test-support/session-stores-under-test.ts';
+import { startTcpProxy, type TcpProxy } from '@recourse/test-support/tcp-proxy.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { HeldRecord } from '#src/executor/keyed-store.ts';
+import { createRecordKeyedStore } from '#src/sessions/keyed/record-keyed-store.ts';
+import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
+import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
 
 // Ten times the service's own: a machine that is busy for 50 ms is not what these tests are about.
 const PATIENCE_MS = 500;

@@ -1,10 +1,10 @@
-import { describeKeyedStore } from '#test/sessions/promises/describe-keyed-store.ts';
 import {
   createMemoryKeyedUnderTest,
   createRedisKeyedUnderTest,
   createSqliteKeyedUnderTest,
-} from '#test/support/keyed-stores-under-test.ts';
-import { createGuarded, toRedisClient, useRedis } from '#test/support/session-stores-under-test.ts';
+} from '@recourse/test-support/keyed-stores-under-test.ts';
+import { createGuarded, toRedisClient, useRedis } from '@recourse/test-support/session-stores-under-test.ts';
+import { describeKeyedStore } from '#test/sessions/promises/describe-keyed-store.ts';
 
 const redis = useRedis();
 

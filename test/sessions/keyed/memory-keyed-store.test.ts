@@ -1,6 +1,3 @@
-import { expect, test } from 'vitest';
-import type { KeyedBatch } from '#src/executor/keyed-store.ts';
-import { createStoreMemory } from '#src/memory/store-memory.ts';
 import {
   createKeyedBatch,
   createMemoryKeyedStore,
@@ -10,8 +7,11 @@ import {
   replay,
   runWhole,
   toFinal,
-} from '#test/support/keyed-stores-under-test.ts';
-import { createManualClock } from '#test/support/session-stores-under-test.ts';
+} from '@recourse/test-support/keyed-stores-under-test.ts';
+import { createManualClock } from '@recourse/test-support/session-stores-under-test.ts';
+import { expect, test } from 'vitest';
+import type { KeyedBatch } from '#src/executor/keyed-store.ts';
+import { createStoreMemory } from '#src/memory/store-memory.ts';
 
 const DAY_MS = 86_400_000;
 

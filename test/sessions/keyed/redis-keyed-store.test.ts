@@ -1,8 +1,3 @@
-import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { KeyedBatch } from '#src/executor/keyed-store.ts';
-import { createRecordKeyedStore } from '#src/sessions/keyed/record-keyed-store.ts';
-import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 import {
   createKeyedBatch,
   createRedisKeyedUnderTest,
@@ -15,11 +10,16 @@ import {
   toKeyedKey,
   toRepeatable,
   toResult,
-} from '#test/support/keyed-stores-under-test.ts';
-import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
-import { roomyMemory } from '#test/support/roomy-memory.ts';
-import { connectToRedis, createManualClock, toRedisClient } from '#test/support/session-stores-under-test.ts';
-import { createPlainSpace } from '#test/support/space-lab.ts';
+} from '@recourse/test-support/keyed-stores-under-test.ts';
+import { type RedisServer, startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
+import { connectToRedis, createManualClock, toRedisClient } from '@recourse/test-support/session-stores-under-test.ts';
+import { createPlainSpace } from '@recourse/test-support/space-lab.ts';
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { KeyedBatch } from '#src/executor/keyed-store.ts';
+import { createRecordKeyedStore } from '#src/sessions/keyed/record-keyed-store.ts';
+import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 
 const DAY_MS = 86_400_000;
 

@@ -1,3 +1,4 @@
+import { toMark, toRoundJournal } from '@recourse/test-support/marks.ts';
 import type {
   Admission,
   AskedCall,
@@ -9,7 +10,6 @@ import type {
   SettledCall,
   ToolOutcome,
 } from '#src/executor/session-store.ts';
-import { toMark, toRoundJournal } from '#test/support/marks.ts';
 import type { PlainPermit } from './plain-budget-model.ts';
 import type { PlainSessionAdmission } from './plain-session-model.ts';
 

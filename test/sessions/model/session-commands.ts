@@ -1,7 +1,7 @@
+import type { StoreUnderTest } from '@recourse/test-support/session-stores-under-test.ts';
 import type fc from 'fast-check';
 import { expect } from 'vitest';
 import type { Admission, CallVerdict, Round, SessionSettings, SessionStore } from '#src/executor/session-store.ts';
-import type { StoreUnderTest } from '#test/support/session-stores-under-test.ts';
 import {
   ALL_TOOLS,
   type ModelCall,

@@ -1,8 +1,8 @@
+import { ROOMY } from '@recourse/test-support/budget-session.ts';
+import { createCallSession } from '@recourse/test-support/call-session.ts';
+import type { CreateStoreUnderTest } from '@recourse/test-support/session-stores-under-test.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { describe, expect, test } from 'vitest';
-import { ROOMY } from '#test/support/budget-session.ts';
-import { createCallSession } from '#test/support/call-session.ts';
-import type { CreateStoreUnderTest } from '#test/support/session-stores-under-test.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 /** Calls and rounds of a session, and calls of one tool in it. */
 export const describeCallLimits = (createStore: CreateStoreUnderTest): void => {

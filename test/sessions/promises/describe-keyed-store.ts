@@ -1,5 +1,5 @@
+import type { CreateKeyedStoreUnderTest } from '@recourse/test-support/keyed-stores-under-test.ts';
 import { describe } from 'vitest';
-import type { CreateKeyedStoreUnderTest } from '#test/support/keyed-stores-under-test.ts';
 import { describeKeyedAnswers } from './keyed-answers.ts';
 import { describeKeyedLeases } from './keyed-leases.ts';
 import { describeKeyedRepeats } from './keyed-repeats.ts';

@@ -1,7 +1,7 @@
+import { ROOMY } from '@recourse/test-support/budget-session.ts';
+import { createCallSession, repeat } from '@recourse/test-support/call-session.ts';
+import type { CreateStoreUnderTest } from '@recourse/test-support/session-stores-under-test.ts';
 import { describe, expect, test } from 'vitest';
-import { ROOMY } from '#test/support/budget-session.ts';
-import { createCallSession, repeat } from '#test/support/call-session.ts';
-import type { CreateStoreUnderTest } from '#test/support/session-stores-under-test.ts';
 
 const TOOLS = {
   edit: { effects: 'write' },

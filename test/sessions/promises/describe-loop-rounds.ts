@@ -1,7 +1,13 @@
+import { ROOMY } from '@recourse/test-support/budget-session.ts';
+import {
+  type CallSession,
+  type CallText,
+  createCallSession,
+  type End,
+  repeat,
+} from '@recourse/test-support/call-session.ts';
+import type { CreateStoreUnderTest } from '@recourse/test-support/session-stores-under-test.ts';
 import { describe, expect, test } from 'vitest';
-import { ROOMY } from '#test/support/budget-session.ts';
-import { type CallSession, type CallText, createCallSession, type End, repeat } from '#test/support/call-session.ts';
-import type { CreateStoreUnderTest } from '#test/support/session-stores-under-test.ts';
 
 const TOOLS = {
   edit: { effects: 'write' },

@@ -1,6 +1,6 @@
+import { type BudgetSession, createBudgetSession, type Mark, ROOMY } from '@recourse/test-support/budget-session.ts';
+import type { CreateStoreUnderTest } from '@recourse/test-support/session-stores-under-test.ts';
 import { describe, expect, test } from 'vitest';
-import { type BudgetSession, createBudgetSession, type Mark, ROOMY } from '#test/support/budget-session.ts';
-import type { CreateStoreUnderTest } from '#test/support/session-stores-under-test.ts';
 
 const inRound = (session: BudgetSession, round: string, mark: Mark) => session.run({ x: mark }, { round });
 

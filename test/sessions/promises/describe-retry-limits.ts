@@ -1,6 +1,6 @@
+import { createBudgetSession, ROOMY } from '@recourse/test-support/budget-session.ts';
+import type { CreateStoreUnderTest } from '@recourse/test-support/session-stores-under-test.ts';
 import { describe, expect, test } from 'vitest';
-import { createBudgetSession, ROOMY } from '#test/support/budget-session.ts';
-import type { CreateStoreUnderTest } from '#test/support/session-stores-under-test.ts';
 
 /** Rule 1: who is let in. */
 export const describeRetryLimits = (createStore: CreateStoreUnderTest): void => {

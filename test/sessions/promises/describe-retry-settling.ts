@@ -1,6 +1,6 @@
+import { createBudgetSession, type Mark, ROOMY } from '@recourse/test-support/budget-session.ts';
+import type { CreateStoreUnderTest } from '@recourse/test-support/session-stores-under-test.ts';
 import { describe, expect, test } from 'vitest';
-import { createBudgetSession, type Mark, ROOMY } from '#test/support/budget-session.ts';
-import type { CreateStoreUnderTest } from '#test/support/session-stores-under-test.ts';
 
 /** Rule 2: what a round's outcome does, and the two traces of the rules. */
 export const describeRetrySettling = (createStore: CreateStoreUnderTest): void => {

@@ -1,7 +1,7 @@
+import { createBudgetSession, type Mark, ROOMY } from '@recourse/test-support/budget-session.ts';
+import type { CreateStoreUnderTest } from '@recourse/test-support/session-stores-under-test.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { describe, expect, test } from 'vitest';
-import { createBudgetSession, type Mark, ROOMY } from '#test/support/budget-session.ts';
-import type { CreateStoreUnderTest } from '#test/support/session-stores-under-test.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 /** Rules 3 and 5: lives of a session, cooling down; and sizes. */
 export const describeSessionLife = (createStore: CreateStoreUnderTest): void => {

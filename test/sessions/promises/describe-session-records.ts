@@ -1,7 +1,7 @@
+import { ROOMY } from '@recourse/test-support/budget-session.ts';
+import { type CallSession, createCallSession } from '@recourse/test-support/call-session.ts';
+import type { CreateStoreUnderTest } from '@recourse/test-support/session-stores-under-test.ts';
 import { describe, expect, test } from 'vitest';
-import { ROOMY } from '#test/support/budget-session.ts';
-import { type CallSession, createCallSession } from '#test/support/call-session.ts';
-import type { CreateStoreUnderTest } from '#test/support/session-stores-under-test.ts';
 
 const SETTINGS = { ...ROOMY, sessionRetries: 4, journal: 10 };
 const TOOLS = { x: { retries: 2 }, y: { retries: 2, effects: 'write', maxCalls: 9 } } as const;

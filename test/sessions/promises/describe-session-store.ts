@@ -1,5 +1,5 @@
+import type { CreateStoreUnderTest } from '@recourse/test-support/session-stores-under-test.ts';
 import { describe } from 'vitest';
-import type { CreateStoreUnderTest } from '#test/support/session-stores-under-test.ts';
 import { describeCallLimits } from './describe-call-limits.ts';
 import { describeLoopGuard } from './describe-loop-guard.ts';
 import { describeLoopRounds } from './describe-loop-rounds.ts';

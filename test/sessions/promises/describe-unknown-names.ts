@@ -1,6 +1,6 @@
+import { createBudgetSession, type Decision, ROOMY } from '@recourse/test-support/budget-session.ts';
+import type { CreateStoreUnderTest } from '@recourse/test-support/session-stores-under-test.ts';
 import { describe, expect, test } from 'vitest';
-import { createBudgetSession, type Decision, ROOMY } from '#test/support/budget-session.ts';
-import type { CreateStoreUnderTest } from '#test/support/session-stores-under-test.ts';
 
 /** Rule 4: the bucket that all unknown names share. */
 export const describeUnknownNames = (createStore: CreateStoreUnderTest): void => {

@@ -1,5 +1,3 @@
-import { expect, test } from 'vitest';
-import type { HeldRecord } from '#src/executor/keyed-store.ts';
 import {
   type CreateKeyedStoreUnderTest,
   createKeyedBatch,
@@ -11,7 +9,9 @@ import {
   toFinal,
   toRepeatable,
   toResult,
-} from '#test/support/keyed-stores-under-test.ts';
+} from '@recourse/test-support/keyed-stores-under-test.ts';
+import { expect, test } from 'vitest';
+import type { HeldRecord } from '#src/executor/keyed-store.ts';
 
 const expectLost = async (record: HeldRecord): Promise<void> => {
   expect(await record.start(1)).toBe('lost');

@@ -1,4 +1,3 @@
-import { expect, test } from 'vitest';
 import {
   type CreateKeyedStoreUnderTest,
   createKeyedBatch,
@@ -10,7 +9,8 @@ import {
   toFinal,
   toRepeatable,
   toResult,
-} from '#test/support/keyed-stores-under-test.ts';
+} from '@recourse/test-support/keyed-stores-under-test.ts';
+import { expect, test } from 'vitest';
 
 /** What the same key gets again: the table of idempotency, row by row. */
 export const describeKeyedRepeats = (createStore: CreateKeyedStoreUnderTest): void => {

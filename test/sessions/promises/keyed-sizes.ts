@@ -1,4 +1,3 @@
-import { expect, test } from 'vitest';
 import {
   type CreateKeyedStoreUnderTest,
   createKeyedBatch,
@@ -8,7 +7,8 @@ import {
   replay,
   toFinal,
   toResult,
-} from '#test/support/keyed-stores-under-test.ts';
+} from '@recourse/test-support/keyed-stores-under-test.ts';
+import { expect, test } from 'vitest';
 
 const KEPT_WITHOUT = (bytes: number) =>
   ({

@@ -1,10 +1,10 @@
 import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { expectResults, post } from '@recourse/test-support/check-answer.ts';
+import { type LogLine, type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { expect } from 'vitest';
 import type { ToolResult } from '#src/contract/tool-result.ts';
-import { expectResults, post } from '#test/support/check-answer.ts';
-import { type LogLine, type RunningService, startService } from '#test/support/start-service.ts';
 
 export type HostileFile =
   | 'answers'

@@ -1,10 +1,10 @@
+import { failureOf } from '@recourse/test-support/http-target.ts';
+import { createMemoryPageTokens } from '@recourse/test-support/memory-page-tokens.ts';
+import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import { expect, test } from 'vitest';
 import { answerPage } from '#src/toolkit-api/page-answers.ts';
 import { openPageChain, type PageChain } from '#src/toolkit-api/paging/page-chain.ts';
 import { RetryableToolError } from '#src/tools/tool-errors.ts';
-import { failureOf } from '#test/support/http-target.ts';
-import { createMemoryPageTokens } from '#test/support/memory-page-tokens.ts';
-import { roomyMemory } from '#test/support/roomy-memory.ts';
 
 const createTokens = () => createMemoryPageTokens({ memory: roomyMemory(), ttlMs: 60_000, now: () => 1 });
 

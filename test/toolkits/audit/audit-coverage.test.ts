@@ -1,9 +1,9 @@
+import { createAuditLab } from '@recourse/test-support/audit-lab.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as z from 'zod';
 import { ToolCatalogue, type ToolDescription } from '#src/contract/tool-description.ts';
 import { SITUATIONS, type Situation } from '../../../scripts/tools-audit/audit-row.ts';
 import { type AuditedGroup, readAuditedGroups } from '../../../scripts/tools-audit/audited-groups.ts';
-import { createAuditLab } from './audit-lab.ts';
 
 const lab = createAuditLab();
 let tools: readonly ToolDescription[] = [];

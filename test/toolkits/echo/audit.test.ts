@@ -1,4 +1,4 @@
-import { type Arrangements, callOnce, describeAudit } from '../audit/audit-lab.ts';
+import { type Arrangements, callOnce, describeAudit } from '@recourse/test-support/audit-lab.ts';
 import { AUDIT } from './audit-rows.ts';
 
 const ARRANGEMENTS: Arrangements = {

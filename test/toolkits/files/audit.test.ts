@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Arrangement, type Arrangements, callOnce, describeAudit } from '../audit/audit-lab.ts';
+import { type Arrangement, type Arrangements, callOnce, describeAudit } from '@recourse/test-support/audit-lab.ts';
 import { AUDIT } from './audit-rows.ts';
 
 const FILES = { 'notes.md': 'Buy milk.\n', 'blank.md': '', 'logo.bin': Uint8Array.of(1, 0, 2) };

@@ -2,12 +2,12 @@ import { execFileSync } from 'node:child_process';
 import { linkSync } from 'node:fs';
 import { link, mkdir, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { runTool } from '@recourse/test-support/run-tool.ts';
+import { createTemporaryWorkspace } from '@recourse/test-support/temporary-workspace.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { createListFiles } from '../../../src/toolkits/files/list-files.ts';
-import { runTool } from '../../support/run-tool.ts';
-import { createTemporaryWorkspace } from '../../support/temporary-workspace.ts';
-import { timeLimit } from '../../support/time-limit.ts';
 
 const Listing = z.object({ entries: z.array(z.object({ name: z.string() })), next_after: z.string().optional() });
 

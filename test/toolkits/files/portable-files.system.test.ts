@@ -1,4 +1,4 @@
-import { useFileAccess } from '../../support/file-access.ts';
+import { useFileAccess } from '@recourse/test-support/file-access.ts';
 
 // The hostile cases once more, with the file tools as they are where there is no /proc/self/fd.
 useFileAccess('paths');

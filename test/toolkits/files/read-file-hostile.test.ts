@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { link, readdir, symlink, truncate } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { toRaceMs } from '@recourse/test-support/file-access.ts';
+import { startLinkSwapper } from '@recourse/test-support/link-swapper.ts';
+import { runTool } from '@recourse/test-support/run-tool.ts';
+import { createTemporaryWorkspace } from '@recourse/test-support/temporary-workspace.ts';
 import { expect, test } from 'vitest';
 import { createReadFile } from '../../../src/toolkits/files/read-file.ts';
-import { toRaceMs } from '../../support/file-access.ts';
-import { startLinkSwapper } from '../../support/link-swapper.ts';
-import { runTool } from '../../support/run-tool.ts';
-import { createTemporaryWorkspace } from '../../support/temporary-workspace.ts';
 
 const refused = (message: string) => expect.objectContaining({ name: 'RetryableToolError', message });
 

@@ -1,8 +1,8 @@
+import { runTool } from '@recourse/test-support/run-tool.ts';
+import { createTemporaryWorkspace } from '@recourse/test-support/temporary-workspace.ts';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { createReadFile } from '../../../src/toolkits/files/read-file.ts';
-import { runTool } from '../../support/run-tool.ts';
-import { createTemporaryWorkspace } from '../../support/temporary-workspace.ts';
 
 const Part = z.object({ content: z.string(), next_offset: z.number().optional() });
 

@@ -1,13 +1,13 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { runTool } from '@recourse/test-support/run-tool.ts';
+import { createTemporaryWorkspace } from '@recourse/test-support/temporary-workspace.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { createListFiles } from '../../../src/toolkits/files/list-files.ts';
 import { createReadFile } from '../../../src/toolkits/files/read-file.ts';
 import { createSearchFiles } from '../../../src/toolkits/files/search-files.ts';
 import { createWriteFile } from '../../../src/toolkits/files/write-file.ts';
 import { createFileSearch } from '../../../src/workspace/search-thread.ts';
-import { runTool } from '../../support/run-tool.ts';
-import { createTemporaryWorkspace } from '../../support/temporary-workspace.ts';
 
 const SCREENSHOT = 'Screenshot 9.41.07\u202fAM.txt';
 

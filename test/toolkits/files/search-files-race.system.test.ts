@@ -1,9 +1,9 @@
 import { join } from 'node:path';
+import { toRaceMs } from '@recourse/test-support/file-access.ts';
+import { startLinkSwapper, startPlaceSwapper } from '@recourse/test-support/link-swapper.ts';
+import { startSearchLab } from '@recourse/test-support/search-lab.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
-import { toRaceMs } from '../../support/file-access.ts';
-import { startLinkSwapper, startPlaceSwapper } from '../../support/link-swapper.ts';
-import { startSearchLab } from '../../support/search-lab.ts';
-import { timeLimit } from '../../support/time-limit.ts';
 
 const SECRET = '"text":"the secret"';
 

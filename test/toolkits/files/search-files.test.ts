@@ -2,14 +2,14 @@ import { execFileSync } from 'node:child_process';
 import { linkSync } from 'node:fs';
 import { link, symlink, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
+import { runTool } from '@recourse/test-support/run-tool.ts';
+import { createTemporaryWorkspace } from '@recourse/test-support/temporary-workspace.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, expect, test } from 'vitest';
 import { createSearchFiles as createTool } from '../../../src/toolkits/files/search-files.ts';
 import type { SearchLimits } from '../../../src/workspace/search-thread.ts';
 import { createFileSearch } from '../../../src/workspace/search-thread.ts';
 import type { Workspace } from '../../../src/workspace/workspace.ts';
-import { runTool } from '../../support/run-tool.ts';
-import { createTemporaryWorkspace } from '../../support/temporary-workspace.ts';
-import { timeLimit } from '../../support/time-limit.ts';
 
 const files = createFileSearch();
 afterAll(files.close);

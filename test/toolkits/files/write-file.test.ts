@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { chmod, link, readdir, readFile, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { toRaceMs } from '@recourse/test-support/file-access.ts';
+import { startLinkSwapper } from '@recourse/test-support/link-swapper.ts';
+import { runTool } from '@recourse/test-support/run-tool.ts';
+import { createTemporaryWorkspace } from '@recourse/test-support/temporary-workspace.ts';
 import { expect, test } from 'vitest';
 import { createWriteFile } from '../../../src/toolkits/files/write-file.ts';
-import { toRaceMs } from '../../support/file-access.ts';
-import { startLinkSwapper } from '../../support/link-swapper.ts';
-import { runTool } from '../../support/run-tool.ts';
-import { createTemporaryWorkspace } from '../../support/temporary-workspace.ts';
 
 const refused = (message: string) => expect.objectContaining({ name: 'RetryableToolError', message });
 

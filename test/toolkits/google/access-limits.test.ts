@@ -1,10 +1,10 @@
+import { createDriveRoutes } from '@recourse/test-support/google/drive-routes.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { beginGoogleCall, DRIVE, type GoogleRequest } from '#src/toolkits/google/google-access.ts';
 import { createMailTools } from '#src/toolkits/google/mail-tools.ts';
 import { createSearchDrive } from '#src/toolkits/google/search-drive.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { createDriveRoutes } from '#test/toolkits/google/support/drive-routes.ts';
 import { createGmailRoutes, createMessages } from '#test/toolkits/google/support/gmail-routes.ts';
 import { callTool, type GoogleLab, startGoogleLab } from '#test/toolkits/google/support/google-lab.ts';
 

@@ -1,9 +1,9 @@
+import { findLeaks } from '@recourse/test-support/google/google-credentials.ts';
+import type { StandInRequest } from '@recourse/test-support/google/google-stand-in.ts';
 import { expect, test } from 'vitest';
 import { createCalendarTools } from '#src/toolkits/google/calendar-tools.ts';
 import { createMailTools } from '#src/toolkits/google/mail-tools.ts';
-import { findLeaks } from '#test/toolkits/google/support/google-credentials.ts';
 import { callTool, startGoogleLab } from '#test/toolkits/google/support/google-lab.ts';
-import type { StandInRequest } from '#test/toolkits/google/support/google-stand-in.ts';
 
 const tokenOf = ({ headers }: StandInRequest): string => (headers.authorization ?? '').replace('Bearer ', '');
 

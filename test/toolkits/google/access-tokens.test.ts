@@ -1,19 +1,19 @@
+import { createDriveRoutes } from '@recourse/test-support/google/drive-routes.ts';
+import {
+  CREDENTIALS_KINDS,
+  findLeaks,
+  TEST_CLIENT_SECRET,
+  writeCredentials,
+} from '@recourse/test-support/google/google-credentials.ts';
+import type { StandInRequest } from '@recourse/test-support/google/google-stand-in.ts';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { beginGoogleCall, DRIVE } from '#src/toolkits/google/google-access.ts';
 import { createMailTools } from '#src/toolkits/google/mail-tools.ts';
 import { createReadDriveFile } from '#src/toolkits/google/read-drive-file.ts';
 import { createSearchDrive } from '#src/toolkits/google/search-drive.ts';
-import { createDriveRoutes } from '#test/toolkits/google/support/drive-routes.ts';
 import { createGmailRoutes } from '#test/toolkits/google/support/gmail-routes.ts';
-import {
-  CREDENTIALS_KINDS,
-  findLeaks,
-  TEST_CLIENT_SECRET,
-  writeCredentials,
-} from '#test/toolkits/google/support/google-credentials.ts';
 import { callTool, type GoogleLab, startGoogleLab } from '#test/toolkits/google/support/google-lab.ts';
-import type { StandInRequest } from '#test/toolkits/google/support/google-stand-in.ts';
 
 const ROUTES = createDriveRoutes([{ id: 'f1', name: 'Plan', mimeType: 'text/plain', content: 'one' }]);
 const search = (lab: GoogleLab) => callTool(createSearchDrive(lab), { query: 'plan' });

@@ -2,12 +2,13 @@ import { execFile } from 'node:child_process';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Socket } from 'node:net';
 import { promisify } from 'node:util';
+import { createDriveRoutes } from '@recourse/test-support/google/drive-routes.ts';
+import { CREDENTIALS_KINDS, findLeaks, writeCredentials } from '@recourse/test-support/google/google-credentials.ts';
+import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createReadDriveFile } from '#src/toolkits/google/read-drive-file.ts';
 import { createSearchDrive } from '#src/toolkits/google/search-drive.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { createDriveRoutes } from '#test/toolkits/google/support/drive-routes.ts';
-import { CREDENTIALS_KINDS, findLeaks, writeCredentials } from '#test/toolkits/google/support/google-credentials.ts';
 import { callTool, type GoogleLab, startGoogleLab } from '#test/toolkits/google/support/google-lab.ts';
 
 const ACCESS = new URL('../../../src/toolkits/google/create-google-access.ts', import.meta.url).href;
@@ -188,7 +189,7 @@ test('the library writes no request to stderr, whatever the environment asks it 
   const options = JSON.stringify({ credentialsPath: writeCredentials(), apiUrl: lab.standIn.url });
   const { stdout, stderr } = await promisify(execFile)(
     process.execPath,
-    ['--input-type=module', '--eval', script, options],
+    [...FROM_SOURCES, '--input-type=module', '--eval', script, options],
     { env: { ...process.env, GOOGLE_SDK_NODE_LOGGING: '*' } },
   );
   expect(stdout.trim()).toBe('1');

@@ -1,10 +1,10 @@
-import { writeCredentials } from '#test/toolkits/google/support/google-credentials.ts';
+import { type Arrangement, type Arrangements, callOnce } from '@recourse/test-support/audit-lab.ts';
+import { writeCredentials } from '@recourse/test-support/google/google-credentials.ts';
 import {
   type GoogleStandIn,
   type StandInRoute,
   startGoogleStandIn,
-} from '#test/toolkits/google/support/google-stand-in.ts';
-import { type Arrangement, type Arrangements, callOnce } from '../audit/audit-lab.ts';
+} from '@recourse/test-support/google/google-stand-in.ts';
 
 type Arguments = Readonly<Record<string, unknown>>;
 

@@ -1,14 +1,14 @@
+import { type Arrangement, type Arrangements, describeAudit } from '@recourse/test-support/audit-lab.ts';
+import { createDriveRoutes, type StandInFile } from '@recourse/test-support/google/drive-routes.ts';
+import { type StandInRoute, toError } from '@recourse/test-support/google/google-stand-in.ts';
 import { expect, test } from 'vitest';
 import {
   createCalendarRoutes,
   createEvents,
   type StoredCalendar,
 } from '#test/toolkits/google/support/calendar-routes.ts';
-import { createDriveRoutes, type StandInFile } from '#test/toolkits/google/support/drive-routes.ts';
 import { createGmailRoutes, createMessages, type Mailbox } from '#test/toolkits/google/support/gmail-routes.ts';
-import { type StandInRoute, toError } from '#test/toolkits/google/support/google-stand-in.ts';
 import type { Situation } from '../../../scripts/tools-audit/audit-row.ts';
-import { type Arrangement, type Arrangements, describeAudit } from '../audit/audit-lab.ts';
 import { AUDIT } from './audit-rows.ts';
 import { atGoogle, atStatus, type GoogleSituation, paged, shared, type TwoPages } from './audit-situations.ts';
 

@@ -1,12 +1,12 @@
 import { writeFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
-import { createGoogle } from '#src/toolkits/google/google-tools.ts';
 import {
   createCredentialsPath,
   findLeaks,
   TEST_CLIENT_SECRET,
   writeCredentials,
-} from '#test/toolkits/google/support/google-credentials.ts';
+} from '@recourse/test-support/google/google-credentials.ts';
+import { expect, test } from 'vitest';
+import { createGoogle } from '#src/toolkits/google/google-tools.ts';
 
 const linesOf = async (credentialsPath: string | undefined): Promise<readonly string[]> => {
   const lines: string[] = [];

@@ -1,9 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { describe, expect, test } from 'vitest';
-import { createSearchDrive } from '#src/toolkits/google/search-drive.ts';
-import { createDriveRoutes } from '#test/toolkits/google/support/drive-routes.ts';
+import { createDriveRoutes } from '@recourse/test-support/google/drive-routes.ts';
 import {
   createCredentialsPath,
   findLeaks,
@@ -12,9 +10,11 @@ import {
   TEST_REFRESH_TOKEN,
   toCredentials,
   writeCredentials,
-} from '#test/toolkits/google/support/google-credentials.ts';
+} from '@recourse/test-support/google/google-credentials.ts';
+import { toClaims } from '@recourse/test-support/google/google-stand-in.ts';
+import { describe, expect, test } from 'vitest';
+import { createSearchDrive } from '#src/toolkits/google/search-drive.ts';
 import { callTool, type GoogleLab, startGoogleLab } from '#test/toolkits/google/support/google-lab.ts';
-import { toClaims } from '#test/toolkits/google/support/google-stand-in.ts';
 
 const ROUTES = createDriveRoutes([{ id: 'f1', name: 'Plan', mimeType: 'text/plain' }]);
 const startWith = (credentialsPath: string): Promise<GoogleLab> => startGoogleLab({ routes: ROUTES, credentialsPath });

@@ -1,11 +1,11 @@
+import { createDriveRoutes } from '@recourse/test-support/google/drive-routes.ts';
+import { CREDENTIALS_KINDS, findLeaks, TEST_ACCOUNT } from '@recourse/test-support/google/google-credentials.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { describe, expect, test } from 'vitest';
 import { createReadDriveFile } from '#src/toolkits/google/read-drive-file.ts';
 import { createSearchDrive } from '#src/toolkits/google/search-drive.ts';
 import type { InlineTool } from '#src/tools/tool.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { createDriveRoutes } from '#test/toolkits/google/support/drive-routes.ts';
 import { PASSING_FAULTS, toFaultMatrix } from '#test/toolkits/google/support/fault-matrix.ts';
-import { CREDENTIALS_KINDS, findLeaks, TEST_ACCOUNT } from '#test/toolkits/google/support/google-credentials.ts';
 import { callTool, type GoogleLab, startGoogleLab } from '#test/toolkits/google/support/google-lab.ts';
 
 const ROUTES = createDriveRoutes([{ id: 'f1', name: 'Plan', mimeType: 'text/plain', content: 'one' }]);

@@ -1,7 +1,7 @@
+import { createDriveRoutes, type StandInFile } from '@recourse/test-support/google/drive-routes.ts';
+import { TEST_ACCOUNT } from '@recourse/test-support/google/google-credentials.ts';
 import { expect, test } from 'vitest';
 import { createReadDriveFile } from '#src/toolkits/google/read-drive-file.ts';
-import { createDriveRoutes, type StandInFile } from '#test/toolkits/google/support/drive-routes.ts';
-import { TEST_ACCOUNT } from '#test/toolkits/google/support/google-credentials.ts';
 import { callTool, startGoogleLab } from '#test/toolkits/google/support/google-lab.ts';
 
 const GOOGLE = 'application/vnd.google-apps.';

@@ -1,6 +1,6 @@
+import { createDriveRoutes, type StandInFile } from '@recourse/test-support/google/drive-routes.ts';
 import { expect, test } from 'vitest';
 import { createSearchDrive } from '#src/toolkits/google/search-drive.ts';
-import { createDriveRoutes, type StandInFile } from '#test/toolkits/google/support/drive-routes.ts';
 import { callTool, type GoogleLab, startGoogleLab } from '#test/toolkits/google/support/google-lab.ts';
 
 const file = (place: number): StandInFile => ({ id: `id${place}`, name: `Plan ${place}`, mimeType: 'text/plain' });

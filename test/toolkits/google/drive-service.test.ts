@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
+import { createDriveRoutes } from '@recourse/test-support/google/drive-routes.ts';
+import { findLeaks, toCredentials, writeCredentials } from '@recourse/test-support/google/google-credentials.ts';
+import { startGoogleStandIn } from '@recourse/test-support/google/google-stand-in.ts';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-import { createDriveRoutes } from '#test/toolkits/google/support/drive-routes.ts';
-import { findLeaks, toCredentials, writeCredentials } from '#test/toolkits/google/support/google-credentials.ts';
-import { startGoogleStandIn } from '#test/toolkits/google/support/google-stand-in.ts';
 
 const FILES = [
   { id: 'f1', name: 'Plan A', mimeType: 'application/vnd.google-apps.document', content: 'Meet at ten.' },

@@ -1,16 +1,16 @@
 import type { ServerResponse } from 'node:http';
+import { findLeaks, writeCredentials } from '@recourse/test-support/google/google-credentials.ts';
+import { type Answerer, startHttpTarget } from '@recourse/test-support/http-target.ts';
+import { createMemoryPageTokens } from '@recourse/test-support/memory-page-tokens.ts';
+import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createGoogleAccess } from '#src/toolkits/google/create-google-access.ts';
 import { createMailTools } from '#src/toolkits/google/mail-tools.ts';
-import { type Answerer, startHttpTarget } from '#test/support/http-target.ts';
-import { createMemoryPageTokens } from '#test/support/memory-page-tokens.ts';
-import { roomyMemory } from '#test/support/roomy-memory.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { createEvents } from '#test/toolkits/google/support/calendar-routes.ts';
 import { PASSING_FAULTS, toFaultMatrix } from '#test/toolkits/google/support/fault-matrix.ts';
 import { startLab } from '#test/toolkits/google/support/gmail-and-calendar-lab.ts';
 import { createMessages } from '#test/toolkits/google/support/gmail-routes.ts';
-import { findLeaks, writeCredentials } from '#test/toolkits/google/support/google-credentials.ts';
 import { callTool } from '#test/toolkits/google/support/google-lab.ts';
 
 const GMAIL = {

@@ -1,9 +1,9 @@
+import { findLeaks, writeCredentials } from '@recourse/test-support/google/google-credentials.ts';
+import { startGoogleStandIn, toClaims } from '@recourse/test-support/google/google-stand-in.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { startService } from '#test/support/start-service.ts';
 import { createCalendarRoutes, createEvents } from '#test/toolkits/google/support/calendar-routes.ts';
 import { createGmailRoutes, createMessages } from '#test/toolkits/google/support/gmail-routes.ts';
-import { findLeaks, writeCredentials } from '#test/toolkits/google/support/google-credentials.ts';
-import { startGoogleStandIn, toClaims } from '#test/toolkits/google/support/google-stand-in.ts';
 
 const start = async (environment: Readonly<Record<string, string>>) => {
   const service = await startService({ TOOL_GROUPS: 'mail,calendar', ...environment });

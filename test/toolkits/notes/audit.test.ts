@@ -1,6 +1,6 @@
 import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Arrangement, type Arrangements, callOnce, describeAudit } from '../audit/audit-lab.ts';
+import { type Arrangement, type Arrangements, callOnce, describeAudit } from '@recourse/test-support/audit-lab.ts';
 import { AUDIT } from './audit-rows.ts';
 
 type Arguments = Readonly<Record<string, unknown>>;

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test, vi } from 'vitest';
 import {
   createIndexKeeper,
@@ -9,7 +10,6 @@ import {
   type KeeperTiming,
   openNoteIndex,
 } from '../../../src/toolkits/notes/indexing/note-index.ts';
-import { timeLimit } from '../../support/time-limit.ts';
 import { startNotesLab } from './notes-lab.ts';
 
 const ALL = { folder: '.', offset: 0, limit: 10 } as const;

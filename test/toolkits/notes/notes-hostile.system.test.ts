@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { truncate } from 'node:fs/promises';
+import { fileAccess } from '@recourse/test-support/file-access.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import { WALK_LIMITS, walkNotes } from '../../../src/toolkits/notes/indexing/note-index.ts';
-import { fileAccess } from '../../support/file-access.ts';
-import { timeLimit } from '../../support/time-limit.ts';
 import { startNotesLab } from './notes-lab.ts';
 
 test('hidden folders, node_modules and other files are left out', async () => {

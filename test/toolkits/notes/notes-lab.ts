@@ -1,10 +1,10 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { fileAccess } from '@recourse/test-support/file-access.ts';
+import { runTool } from '@recourse/test-support/run-tool.ts';
 import { createNotes } from '../../../src/toolkits/notes/notes-tools.ts';
 import { isToldValue } from '../../../src/tools/tool-values.ts';
-import { fileAccess } from '../../support/file-access.ts';
-import { runTool } from '../../support/run-tool.ts';
 
 export type LogLine = {
   readonly level: string;

@@ -4,11 +4,11 @@ import { renameSync, symlinkSync } from 'node:fs';
 import { link, mkdir, symlink } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { fileAccess, toRaceMs } from '@recourse/test-support/file-access.ts';
+import { startLinkSwapper } from '@recourse/test-support/link-swapper.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import { INDEX_LIMITS, openNoteIndex } from '../../../src/toolkits/notes/indexing/note-index.ts';
-import { fileAccess, toRaceMs } from '../../support/file-access.ts';
-import { startLinkSwapper } from '../../support/link-swapper.ts';
-import { timeLimit } from '../../support/time-limit.ts';
 import { pathsOf, startNotesLab } from './notes-lab.ts';
 
 test('links that lead out, hard links, FIFOs, sockets and folders are no notes', async () => {

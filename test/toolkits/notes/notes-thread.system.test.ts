@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
 import { expect, test } from 'vitest';
 import { createNotesIndex } from '../../../src/toolkits/notes/notes-index.ts';
 import { startNotesLab } from './notes-lab.ts';
@@ -110,7 +111,7 @@ const LIFE = `
 test.each(['close', 'nothing'])('a process ends by itself after %s, the thread holds nobody up', async (last) => {
   await using lab = await startNotesLab({ 'a.md': 'alpha' });
   const source = pathToFileURL(join(import.meta.dirname, '../../../src/toolkits/notes/notes-tools.ts')).href;
-  const child = spawn(process.execPath, ['--input-type=module', '-e', LIFE, source, lab.root, last]);
+  const child = spawn(process.execPath, [...FROM_SOURCES, '--input-type=module', '-e', LIFE, source, lab.root, last]);
   const said: Buffer[] = [];
   child.stdout.on('data', (chunk: Buffer) => said.push(chunk));
   const [code] = await once(child, 'close');

@@ -1,7 +1,7 @@
 import { mkdir, readdir, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test, vi } from 'vitest';
-import { timeLimit } from '../../support/time-limit.ts';
 import { pathsOf, startNotesLab } from './notes-lab.ts';
 
 const SOON = { timeout: timeLimit(15_000), interval: 50 };

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { answerOne } from '@recourse/test-support/check-answer.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { answerOne } from '#test/support/check-answer.ts';
 import { type ShellLab, startShellLab, stdoutOf } from '#test/toolkits/shell/shell-lab.ts';
 
 let lab: ShellLab;

@@ -1,6 +1,6 @@
+import { type Arrangement, type Arrangements, callOnce, describeAudit } from '@recourse/test-support/audit-lab.ts';
 import { ToolCatalogue } from '#src/contract/tool-description.ts';
 import { findBwrap } from '#test/toolkits/shell/shell-lab.ts';
-import { type Arrangement, type Arrangements, callOnce, describeAudit } from '../audit/audit-lab.ts';
 import { AUDIT } from './audit-rows.ts';
 
 /** A command in a workspace of its own, in a real sandbox. Rejects with the reason where this machine has none. */

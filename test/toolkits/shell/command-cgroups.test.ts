@@ -2,9 +2,10 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { type CommandCgroup, openCommandCgroups } from '#src/toolkits/shell/command-cgroups.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { canLimitMemory, findControlGroups } from '#test/toolkits/shell/shell-lab.ts';
 
 const IS_ROOT = process.geteuid?.() === 0;
@@ -85,9 +86,13 @@ test.runIf(IS_ROOT && existsSync(`${OWN_PIDS}/cgroup.procs`))(
   () => {
     const at = join(OWN_PIDS, `moved.${process.pid}`);
     const file = join(import.meta.dirname, '../../../src/toolkits/shell/command-cgroups.ts');
-    const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', MOVES, at, file], {
-      encoding: 'utf8',
-    });
+    const { stdout, stderr } = spawnSync(
+      process.execPath,
+      [...FROM_SOURCES, '--input-type=module', '-e', MOVES, at, file],
+      {
+        encoding: 'utf8',
+      },
+    );
     expect(stderr).toBe('');
     expect(JSON.parse(stdout)).toEqual({ began: 1, made: LIMITS_MEMORY ? 2 : 1, there: LIMITS_MEMORY });
   },

@@ -1,9 +1,9 @@
 import { chmodSync, chownSync, readFileSync } from 'node:fs';
+import { canStartAs, startProcess } from '@recourse/test-support/start-process.ts';
+import { callService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import type { ToolResult } from '#src/contract/tool-result.ts';
-import { canStartAs, startProcess } from '#test/support/start-process.ts';
-import { callService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { createShellPlace, startShellLab, stdoutOf, toShellSettings } from '#test/toolkits/shell/shell-lab.ts';
 
 // The kernel counts some things for each user of the machine, a service and its commands together. Nobody else has this

@@ -1,5 +1,5 @@
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { type ShellLab, startShellLab, stdoutOf } from '#test/toolkits/shell/shell-lab.ts';
 
 let lab: ShellLab;

@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { runTool } from '@recourse/test-support/run-tool.ts';
+import { startProcess } from '@recourse/test-support/start-process.ts';
+import { callService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { createShell } from '#src/toolkits/shell/shell-tools.ts';
-import { runTool } from '#test/support/run-tool.ts';
-import { startProcess } from '#test/support/start-process.ts';
-import { callService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import {
   createShellPlace,
   findBwrap,

@@ -1,5 +1,5 @@
+import { runTool } from '@recourse/test-support/run-tool.ts';
 import { createShell } from '#src/toolkits/shell/shell-tools.ts';
-import { runTool } from '../../support/run-tool.ts';
 import { findBwrap } from './shell-lab.ts';
 
 // Started by a test as a process of its own: one command, run by the shell tool on the workspace that it is told.

@@ -13,8 +13,8 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import type { ToolResult } from '#src/contract/tool-result.ts';
-import { type RunningService, startService } from '../../support/start-service.ts';
 
 const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/recourse/bubblewrap', import.meta.url));
 

@@ -1,3 +1,4 @@
+import { type Arrangement, type Arrangements, callOnce, describeAudit } from '@recourse/test-support/audit-lab.ts';
 import {
   failing,
   limiting,
@@ -13,7 +14,6 @@ import {
   type SlackChannel,
 } from '#test/toolkits/slack/support/slack-workspace.ts';
 import type { Situation } from '../../../scripts/tools-audit/audit-row.ts';
-import { type Arrangement, type Arrangements, callOnce, describeAudit } from '../audit/audit-lab.ts';
 import { AUDIT } from './audit-rows.ts';
 
 type Arguments = Readonly<Record<string, unknown>>;

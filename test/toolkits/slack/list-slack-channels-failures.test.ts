@@ -1,5 +1,5 @@
+import { createInstantClock, failureOf } from '@recourse/test-support/http-target.ts';
 import { expect, test } from 'vitest';
-import { createInstantClock, failureOf } from '#test/support/http-target.ts';
 import { startSlackLab } from '#test/toolkits/slack/support/slack-lab.ts';
 import { failing, limiting, refusing, type SlackFault } from '#test/toolkits/slack/support/slack-stand-in.ts';
 

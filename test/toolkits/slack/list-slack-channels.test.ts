@@ -1,5 +1,5 @@
+import { failureOf } from '@recourse/test-support/http-target.ts';
 import { expect, test } from 'vitest';
-import { failureOf } from '#test/support/http-target.ts';
 import { startSlackLab } from '#test/toolkits/slack/support/slack-lab.ts';
 import { refusing } from '#test/toolkits/slack/support/slack-stand-in.ts';
 import { createChannel } from '#test/toolkits/slack/support/slack-workspace.ts';

@@ -1,7 +1,7 @@
+import { createInstantClock, failureOf, findClosedPort } from '@recourse/test-support/http-target.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { createSlackAccess } from '#src/toolkits/slack/slack-access.ts';
-import { createInstantClock, failureOf, findClosedPort } from '#test/support/http-target.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { startSlackLab } from '#test/toolkits/slack/support/slack-lab.ts';
 import { failing, limiting, refusing, startSlackStandIn } from '#test/toolkits/slack/support/slack-stand-in.ts';
 import { createChannel, createWorkspace, SLACK_TOKEN } from '#test/toolkits/slack/support/slack-workspace.ts';

@@ -1,6 +1,6 @@
+import { createInstantClock, failureOf } from '@recourse/test-support/http-target.ts';
 import { expect, test, vi } from 'vitest';
 import { createSlack } from '#src/toolkits/slack/slack-tools.ts';
-import { createInstantClock, failureOf } from '#test/support/http-target.ts';
 import { startSlackLab } from '#test/toolkits/slack/support/slack-lab.ts';
 import { refusing } from '#test/toolkits/slack/support/slack-stand-in.ts';
 import { SLACK_TOKEN } from '#test/toolkits/slack/support/slack-workspace.ts';

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { createKeyedClient, whenConnected } from '@recourse/test-support/keyed-client.ts';
+import { type RedisServer, startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { createKeyedClient, whenConnected } from '#test/support/keyed-client.ts';
-import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
-import { startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { limiting, type SlackStandIn, startSlackStandIn } from '#test/toolkits/slack/support/slack-stand-in.ts';
 import { createChannel, createWorkspace, SLACK_TOKEN } from '#test/toolkits/slack/support/slack-workspace.ts';
 

@@ -1,5 +1,5 @@
-import { type Answerer, answering, startHttpTarget } from '#test/support/http-target.ts';
-import { type Arrangement, type Arrangements, callOnce, describeAudit } from '../audit/audit-lab.ts';
+import { type Arrangement, type Arrangements, callOnce, describeAudit } from '@recourse/test-support/audit-lab.ts';
+import { type Answerer, answering, startHttpTarget } from '@recourse/test-support/http-target.ts';
 import { AUDIT } from './audit-rows.ts';
 
 /** A call of a service that needs nothing. */

@@ -1,10 +1,10 @@
 import { gzipSync } from 'node:zlib';
+import { answering, failureOf, startHttpTarget } from '@recourse/test-support/http-target.ts';
+import { runTool } from '@recourse/test-support/run-tool.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { createFetchUrl, type FetchUrlOptions } from '../../../src/toolkits/web/fetch-url.ts';
 import { ok } from '../../../src/tools/tool-values.ts';
-import { answering, failureOf, startHttpTarget } from '../../support/http-target.ts';
-import { runTool } from '../../support/run-tool.ts';
-import { timeLimit } from '../../support/time-limit.ts';
 
 const createTool = (options: Partial<FetchUrlOptions> = {}) => {
   const { tool, close } = createFetchUrl({ privateAddresses: 'allow', ...options });

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { answering, failureOf, startHttpTarget, startTcpTarget } from '@recourse/test-support/http-target.ts';
+import { runTool } from '@recourse/test-support/run-tool.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { createFetchUrl } from '../../../src/toolkits/web/fetch-url.ts';
-import { answering, failureOf, startHttpTarget, startTcpTarget } from '../../support/http-target.ts';
-import { runTool } from '../../support/run-tool.ts';
-import { timeLimit } from '../../support/time-limit.ts';
 
 // In a file of its own: the peak of memory is the process's, and other tests have peaks too.
 

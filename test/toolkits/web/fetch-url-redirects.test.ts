@@ -1,6 +1,4 @@
 import { setDefaultCACertificates } from 'node:tls';
-import { expect, onTestFinished, test } from 'vitest';
-import { createFetchUrl, type FetchUrlOptions } from '../../../src/toolkits/web/fetch-url.ts';
 import {
   type Answerer,
   answering,
@@ -8,8 +6,10 @@ import {
   failureOf,
   startHttpsTarget,
   startHttpTarget,
-} from '../../support/http-target.ts';
-import { runTool } from '../../support/run-tool.ts';
+} from '@recourse/test-support/http-target.ts';
+import { runTool } from '@recourse/test-support/run-tool.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { createFetchUrl, type FetchUrlOptions } from '../../../src/toolkits/web/fetch-url.ts';
 
 const createTool = (options: Partial<FetchUrlOptions> = {}) => {
   const { tool, close } = createFetchUrl({ privateAddresses: 'allow', ...options });

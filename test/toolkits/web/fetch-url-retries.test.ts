@@ -1,5 +1,3 @@
-import { expect, onTestFinished, test } from 'vitest';
-import { createFetchUrl, type FetchUrlOptions } from '../../../src/toolkits/web/fetch-url.ts';
 import {
   type Answerer,
   answering,
@@ -7,9 +5,11 @@ import {
   failureOf,
   findClosedPort,
   startHttpTarget,
-} from '../../support/http-target.ts';
-import { runTool } from '../../support/run-tool.ts';
-import { timeLimit } from '../../support/time-limit.ts';
+} from '@recourse/test-support/http-target.ts';
+import { runTool } from '@recourse/test-support/run-tool.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { createFetchUrl, type FetchUrlOptions } from '../../../src/toolkits/web/fetch-url.ts';
 
 const createTool = (options: Partial<FetchUrlOptions>) => {
   const { tool, close } = createFetchUrl({ privateAddresses: 'allow', ...options });

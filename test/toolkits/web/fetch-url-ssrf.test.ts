@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { answering, createInstantClock, failureOf, startHttpTarget } from '@recourse/test-support/http-target.ts';
+import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
+import { runTool } from '@recourse/test-support/run-tool.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { isPublicAddress } from '../../../src/egress/address-policy.ts';
 import { createFetchUrl, type FetchUrlOptions } from '../../../src/toolkits/web/fetch-url.ts';
-import { answering, createInstantClock, failureOf, startHttpTarget } from '../../support/http-target.ts';
-import { runTool } from '../../support/run-tool.ts';
-import { timeLimit } from '../../support/time-limit.ts';
 
 const createTool = (options: Partial<FetchUrlOptions> = {}) => {
   const { tool, close } = createFetchUrl({ privateAddresses: 'refuse', ...options });
@@ -174,10 +175,14 @@ test('the proxies of the environment are ignored, also where Node itself is told
     await close();`;
   const variables = ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'];
   const env = { ...Object.fromEntries(variables.map((name) => [name, proxy.origin])), NODE_USE_ENV_PROXY: '1' };
-  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], {
-    env,
-    timeout: timeLimit(20_000),
-  });
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [...FROM_SOURCES, '--input-type=module', '--eval', script],
+    {
+      env,
+      timeout: timeLimit(20_000),
+    },
+  );
   expect(stdout).toBe('straight\n');
   expect(proxy.connections()).toBe(0);
 });

@@ -1,9 +1,9 @@
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { answering, failureOf, startHttpTarget, startTcpTarget } from '@recourse/test-support/http-target.ts';
+import { runTool } from '@recourse/test-support/run-tool.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { createFetchUrl, type FetchUrlOptions } from '../../../src/toolkits/web/fetch-url.ts';
 import { empty } from '../../../src/tools/tool-values.ts';
-import { answering, failureOf, startHttpTarget, startTcpTarget } from '../../support/http-target.ts';
-import { runTool } from '../../support/run-tool.ts';
 
 const createTool = (options: Partial<FetchUrlOptions> = {}) => {
   const { tool, close } = createFetchUrl({ privateAddresses: 'allow', ...options });

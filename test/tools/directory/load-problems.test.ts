@@ -1,9 +1,9 @@
+import { openLab } from '@recourse/test-support/isolation-lab.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import { checkDirectory } from '#src/tools/directory/check-directory.ts';
 import type { LoadProblem } from '#src/tools/directory/load-problem.ts';
-import { openLab } from '#test/isolation/isolation-lab.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { makeDirectory } from './temporary-directory.ts';
 
 const toTool = (members: string, name = 'look_up'): string =>
   `import { defineTool, z } from 'recourse-server';\n\nexport const tool = defineTool({\n  name: '${name}',\n  description: '',\n  effects: 'read',\n${members}});\n`;

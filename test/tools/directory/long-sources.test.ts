@@ -1,8 +1,8 @@
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import { findExpectedVariables } from '#src/isolation/hosted-files.ts';
 import { explainFailed, findProblems } from '#src/tools/directory/find-problems.ts';
 import { toLoadProblem } from '#src/tools/directory/load-problem.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 // Each text is read inside the service: at 40 000 repeats a pattern that tries again from every place took 2 to 18 s.
 const toFile = (text: string) => ({ path: '/tools/a.ts', root: '/tools', sources: new Map([['/tools/a.ts', text]]) });

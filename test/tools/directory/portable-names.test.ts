@@ -1,10 +1,10 @@
+import { toolThat } from '@recourse/test-support/misbehaving-tools.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { ToolDirectory } from '#src/tools/directory/tool-directory.ts';
 import { createToolRegistry } from '#src/tools/registry.ts';
 import type { ToolOffer } from '#src/tools/tool-offer.ts';
-import { toolThat } from '#test/support/misbehaving-tools.ts';
 import { createScriptedHosts } from './scripted-hosts.ts';
-import { makeDirectory } from './temporary-directory.ts';
 import { watchDirectory } from './watched-directory.ts';
 
 const toOffer = (...names: readonly string[]): ToolOffer => ({

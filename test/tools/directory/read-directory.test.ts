@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, renameSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join, relative } from 'node:path';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { isToolFile, readDirectory, scanDirectory } from '#src/tools/directory/read-directory.ts';
-import { makeDirectory } from './temporary-directory.ts';
 
 const read = async (root: string): Promise<Readonly<Record<string, string>>> => {
   const { sources } = await readDirectory(root);

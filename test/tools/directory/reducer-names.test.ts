@@ -1,9 +1,9 @@
+import { toolThat } from '@recourse/test-support/misbehaving-tools.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import { createBuiltinReducers } from '#src/tools/builtin-reducers.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
 import { createToolRegistry } from '#src/tools/registry.ts';
-import { toolThat } from '#test/support/misbehaving-tools.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { type WatchedDirectory, watchDirectory } from './watched-directory.ts';
 
 const BUILT_IN = ['failures_by_tool', 'last_success', 'timeline'];

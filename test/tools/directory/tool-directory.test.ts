@@ -1,8 +1,8 @@
 import { renameSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { expect, test } from 'vitest';
 import type { Tool } from '#src/tools/tool.ts';
-import { makeDirectory } from './temporary-directory.ts';
 import { type WatchedDirectory, watchDirectory } from './watched-directory.ts';
 
 const fileOf = (tool: Tool | undefined) => {

@@ -1,7 +1,7 @@
+import { toolThat } from '@recourse/test-support/misbehaving-tools.ts';
 import { expect, test } from 'vitest';
 import { createToolRegistry } from '#src/tools/registry.ts';
 import type { ToolOffer } from '#src/tools/tool-offer.ts';
-import { toolThat } from '#test/support/misbehaving-tools.ts';
 import { watchDirectory } from './watched-directory.ts';
 
 const BOTH =

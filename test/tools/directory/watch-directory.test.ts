@@ -1,10 +1,10 @@
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { expect, test } from 'vitest';
 import { ToolDirectory } from '#src/tools/directory/tool-directory.ts';
 import type { Tool } from '#src/tools/tool.ts';
 import { createScriptedHosts } from './scripted-hosts.ts';
-import { makeDirectory } from './temporary-directory.ts';
 import { watchDirectory } from './watched-directory.ts';
 
 const fileOf = (tool: Tool | undefined) => {

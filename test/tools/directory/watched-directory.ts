@@ -1,13 +1,13 @@
+import { toolThat } from '@recourse/test-support/misbehaving-tools.ts';
+import { makeDirectory, type TemporaryDirectory } from '@recourse/test-support/temporary-directory.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished } from 'vitest';
 import type { ToolDescription } from '#src/contract/tool-description.ts';
 import { createBuiltinReducers } from '#src/tools/builtin-reducers.ts';
 import { ToolDirectory, type ToolDirectoryOptions } from '#src/tools/directory/tool-directory.ts';
 import { createToolRegistry, type ToolRegistry } from '#src/tools/registry.ts';
 import type { ToolFile } from '#src/tools/tool.ts';
-import { toolThat } from '#test/support/misbehaving-tools.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 import { createScriptedHosts, type ScriptedHosts } from './scripted-hosts.ts';
-import { makeDirectory, type TemporaryDirectory } from './temporary-directory.ts';
 
 export type LogEntry = Readonly<Record<string, unknown>> & {
   readonly level: 'info' | 'warn';

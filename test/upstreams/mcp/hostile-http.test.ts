@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
+import { type Answerer, startHttpTarget } from '@recourse/test-support/http-target.ts';
+import { type McpLab, startMcpLab, until } from '@recourse/test-support/mcp-servers/mcp-lab.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { type Answerer, startHttpTarget } from '../../support/http-target.ts';
-import { type McpLab, startMcpLab, until } from '../../support/mcp-servers/mcp-lab.ts';
-import { timeLimit } from '../../support/time-limit.ts';
 
 type Answer = (response: ServerResponse, id: number) => void;
 

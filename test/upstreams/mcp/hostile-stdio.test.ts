@@ -1,5 +1,5 @@
+import { type McpLab, startMcpLab } from '@recourse/test-support/mcp-servers/mcp-lab.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type McpLab, startMcpLab } from '../../support/mcp-servers/mcp-lab.ts';
 
 // In a process of its own, without any SDK.
 const SERVER = `

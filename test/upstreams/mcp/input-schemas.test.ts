@@ -1,6 +1,6 @@
+import { type McpLab, startMcpLab } from '@recourse/test-support/mcp-servers/mcp-lab.ts';
+import { rawProgram, readTool, resultText } from '@recourse/test-support/mcp-servers/raw-script.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type McpLab, startMcpLab } from '../../support/mcp-servers/mcp-lab.ts';
-import { rawProgram, readTool, resultText } from '../../support/mcp-servers/raw-script.ts';
 
 type Case = {
   readonly schema: unknown;

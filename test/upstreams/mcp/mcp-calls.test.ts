@@ -1,6 +1,6 @@
+import { type McpLab, servers, startMcpLab } from '@recourse/test-support/mcp-servers/mcp-lab.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
-import { type McpLab, servers, startMcpLab } from '../../support/mcp-servers/mcp-lab.ts';
 
 let lab: McpLab;
 beforeAll(async () => {

@@ -1,5 +1,5 @@
+import { type McpLab, servers, startMcpLab, until } from '@recourse/test-support/mcp-servers/mcp-lab.ts';
 import { expect, test } from 'vitest';
-import { type McpLab, servers, startMcpLab, until } from '../../support/mcp-servers/mcp-lab.ts';
 
 const namesOf = (lab: McpLab): readonly string[] => lab.latest().tools.map(({ name }) => name);
 const changesOf = (lab: McpLab) => lab.logged.filter(({ message }) => message === 'tool of an MCP server changed');

@@ -1,5 +1,5 @@
+import { createCountFile, isRunning, servers, startMcpLab, until } from '@recourse/test-support/mcp-servers/mcp-lab.ts';
 import { expect, test } from 'vitest';
-import { createCountFile, isRunning, servers, startMcpLab, until } from '../../support/mcp-servers/mcp-lab.ts';
 
 test('a server killed while a write runs: it may have happened, it was asked once, and it is started again', async () => {
   await using count = await createCountFile();

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
+import { createCountFile, servers, startMcpLab, until } from '@recourse/test-support/mcp-servers/mcp-lab.ts';
+import { findFreePort, startHttpServer } from '@recourse/test-support/mcp-servers/start-http-server.ts';
 import { expect, test } from 'vitest';
-import { createCountFile, servers, startMcpLab, until } from '../../support/mcp-servers/mcp-lab.ts';
-import { findFreePort, startHttpServer } from '../../support/mcp-servers/start-http-server.ts';
 
 test('a server that goes away keeps its tools, marked; each call says so at once; and it is used again when it is back', async () => {
   await using count = await createCountFile();

@@ -1,6 +1,16 @@
+import {
+  type CountFile,
+  createCountFile,
+  type McpLab,
+  startMcpLab,
+  until,
+} from '@recourse/test-support/mcp-servers/mcp-lab.ts';
+import {
+  findFreePort,
+  type HttpServerProcess,
+  startHttpServer,
+} from '@recourse/test-support/mcp-servers/start-http-server.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type CountFile, createCountFile, type McpLab, startMcpLab, until } from '../../support/mcp-servers/mcp-lab.ts';
-import { findFreePort, type HttpServerProcess, startHttpServer } from '../../support/mcp-servers/start-http-server.ts';
 
 let count: CountFile;
 let server: HttpServerProcess;

@@ -1,3 +1,4 @@
+import { servers, startMcpLab, until } from '@recourse/test-support/mcp-servers/mcp-lab.ts';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { loadConfig } from '#src/config/settings/config.ts';
@@ -5,7 +6,6 @@ import { createLogHooks } from '#src/telemetry/logger.ts';
 import { toSourcePlans, UPSTREAM_SECTIONS } from '#src/upstreams/upstreams.ts';
 import { wireRedaction } from '#src/wiring/wire-redaction.ts';
 import { toToolLog } from '#src/wiring/wire-upstreams.ts';
-import { servers, startMcpLab, until } from '../../support/mcp-servers/mcp-lab.ts';
 
 /** Starts a server as a configuration file asks for it, and gives what was logged, line by line. */
 const startLogged = async (written: Readonly<Record<string, unknown>>) => {

@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createFolder } from '@recourse/test-support/config-lab.ts';
+import { createCountFile, isRunning, servers, until } from '@recourse/test-support/mcp-servers/mcp-lab.ts';
+import { startProcess } from '@recourse/test-support/start-process.ts';
+import { callService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { watchOrphans } from '#src/upstreams/mcp/server-process.ts';
-import { createFolder } from '#test/config/file/config-lab.ts';
-import { createCountFile, isRunning, servers, until } from '#test/support/mcp-servers/mcp-lab.ts';
-import { startProcess } from '#test/support/start-process.ts';
-import { callService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const startWith = async (settings: unknown) => {
   const path = join(await createFolder(), 'recourse.config.json');

@@ -1,8 +1,8 @@
 import { realpath, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { connect } from '@recourse/test-support/mcp-clients.ts';
+import { createCountFile, servers, startMcpLab, until } from '@recourse/test-support/mcp-servers/mcp-lab.ts';
 import { expect, test } from 'vitest';
-import { connect } from '../../mcp-server/mcp-clients.ts';
-import { createCountFile, servers, startMcpLab, until } from '../../support/mcp-servers/mcp-lab.ts';
 
 test('the filesystem server of the registry reads a file, and its mistakes are for the model', async () => {
   await using file = await createCountFile();

@@ -1,8 +1,8 @@
+import { startConfigLab } from '@recourse/test-support/config-lab.ts';
+import { servers, startMcpLab, until } from '@recourse/test-support/mcp-servers/mcp-lab.ts';
+import { rawProgram } from '@recourse/test-support/mcp-servers/raw-script.ts';
+import { findFreePort } from '@recourse/test-support/mcp-servers/start-http-server.ts';
 import { expect, test } from 'vitest';
-import { startConfigLab } from '../../config/file/config-lab.ts';
-import { servers, startMcpLab, until } from '../../support/mcp-servers/mcp-lab.ts';
-import { rawProgram } from '../../support/mcp-servers/raw-script.ts';
-import { findFreePort } from '../../support/mcp-servers/start-http-server.ts';
 
 test.each([
   [

@@ -1,5 +1,5 @@
+import { servers, startMcpLab } from '@recourse/test-support/mcp-servers/mcp-lab.ts';
 import { expect, test } from 'vitest';
-import { servers, startMcpLab } from '../../support/mcp-servers/mcp-lab.ts';
 
 test.each([
   ['its own name', 'two words'],

@@ -1,5 +1,5 @@
+import { servers, startMcpLab, until } from '@recourse/test-support/mcp-servers/mcp-lab.ts';
 import { expect, test } from 'vitest';
-import { servers, startMcpLab, until } from '../../support/mcp-servers/mcp-lab.ts';
 
 const MEGABYTE = 1_048_576;
 

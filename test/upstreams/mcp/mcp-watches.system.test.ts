@@ -4,13 +4,14 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { chmod, mkdtemp, readdir, readFile, readlink, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createFolder } from '@recourse/test-support/config-lab.ts';
+import { createCountFile, isRunning, servers, until } from '@recourse/test-support/mcp-servers/mcp-lab.ts';
+import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
+import { startProcess } from '@recourse/test-support/start-process.ts';
+import { callService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { spawnServer } from '#src/upstreams/mcp/server-process.ts';
-import { createFolder } from '#test/config/file/config-lab.ts';
-import { createCountFile, isRunning, servers, until } from '#test/support/mcp-servers/mcp-lab.ts';
-import { startProcess } from '#test/support/start-process.ts';
-import { callService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const SOURCE = join(import.meta.dirname, '../../../src/upstreams/mcp/server-process.ts');
 
@@ -64,7 +65,7 @@ const WATCHER = `const { watchOrphans } = await import(process.argv[1]);
 
 /** A process with a watch of this group, as the service has it; whoever kills it leaves the watch alone. */
 const startWatcher = async (group: number, path: string): Promise<ChildProcess> => {
-  const words = ['--input-type=module', '-e', WATCHER, SOURCE, String(group), path];
+  const words = [...FROM_SOURCES, '--input-type=module', '-e', WATCHER, SOURCE, String(group), path];
   const watcher = spawn(process.execPath, words, { stdio: 'ignore' });
   onTestFinished(() => void watcher.kill('SIGKILL'));
   await until(async () => expect(await watchesOf(group)).toHaveLength(1));

@@ -1,7 +1,7 @@
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import { handOn } from '#src/upstreams/mcp/message-limits.ts';
 import { createLinePace } from '#src/upstreams/mcp/stdio-transport.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const answerOf = (result: Readonly<Record<string, unknown>>) => ({ jsonrpc: '2.0', id: 7, result }) as const;
 

@@ -1,6 +1,12 @@
+import { type McpLab, startMcpLab } from '@recourse/test-support/mcp-servers/mcp-lab.ts';
+import {
+  rawProgram,
+  readTool,
+  resultText,
+  startRawHttp,
+  writeTool,
+} from '@recourse/test-support/mcp-servers/raw-script.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { type McpLab, startMcpLab } from '../../support/mcp-servers/mcp-lab.ts';
-import { rawProgram, readTool, resultText, startRawHttp, writeTool } from '../../support/mcp-servers/raw-script.ts';
 
 const ID = '8123456789012345679';
 const text = (value: string): string => `{"type":"text","text":${JSON.stringify(value)}}`;

@@ -1,6 +1,6 @@
+import { type McpLab, startMcpLab } from '@recourse/test-support/mcp-servers/mcp-lab.ts';
+import { type RawScript, rawProgram, readTool, startRawHttp } from '@recourse/test-support/mcp-servers/raw-script.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { type McpLab, startMcpLab } from '../../support/mcp-servers/mcp-lab.ts';
-import { type RawScript, rawProgram, readTool, startRawHttp } from '../../support/mcp-servers/raw-script.ts';
 
 const startLab = async (script: RawScript): Promise<McpLab> => {
   const lab = await startMcpLab(rawProgram(script));

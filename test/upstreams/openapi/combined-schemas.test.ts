@@ -1,7 +1,7 @@
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import { toFlatObject } from '../../../src/upstreams/openapi/request-body.ts';
 import { createRequestSchemas, findEndlessSchema } from '../../../src/upstreams/openapi/request-schema.ts';
-import { timeLimit } from '../../support/time-limit.ts';
 import { documentOf, startImport } from './import-lab.ts';
 
 const refer = (name: string) => ({ $ref: `#/components/schemas/${name}` });

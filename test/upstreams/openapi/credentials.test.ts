@@ -1,5 +1,5 @@
+import { answering, failureOf, startHttpTarget } from '@recourse/test-support/http-target.ts';
 import { expect, test } from 'vitest';
-import { answering, failureOf, startHttpTarget } from '../../support/http-target.ts';
 import { callTool, documentOf, startImport } from './import-lab.ts';
 
 const SECRET = 'hunter2-hunter2/+';

@@ -1,7 +1,13 @@
+import {
+  type Answerer,
+  answering,
+  createInstantClock,
+  failureOf,
+  startHttpTarget,
+} from '@recourse/test-support/http-target.ts';
 import { expect, test } from 'vitest';
 import type { Effects } from '../../../src/contract/failure.ts';
 import { classifyThrown } from '../../../src/executor/outcome.ts';
-import { type Answerer, answering, createInstantClock, failureOf, startHttpTarget } from '../../support/http-target.ts';
 import { callTool, documentOf, startImport } from './import-lab.ts';
 
 const DOCUMENT = documentOf({ '/thing': { get: { operationId: 'look' }, post: { operationId: 'search' } } });

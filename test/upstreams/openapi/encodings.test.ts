@@ -1,5 +1,5 @@
+import { answering, startHttpTarget } from '@recourse/test-support/http-target.ts';
 import { expect, test } from 'vitest';
-import { answering, startHttpTarget } from '../../support/http-target.ts';
 import { callTool, documentOf, startImport } from './import-lab.ts';
 
 const ARRAY = ['blue', 'black'];

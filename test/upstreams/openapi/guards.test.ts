@@ -1,6 +1,6 @@
+import { answering, failureOf, startHttpTarget } from '@recourse/test-support/http-target.ts';
 import { expect, test } from 'vitest';
 import { classifyThrown } from '../../../src/executor/outcome.ts';
-import { answering, failureOf, startHttpTarget } from '../../support/http-target.ts';
 import { callTool, documentOf, startImport } from './import-lab.ts';
 
 const PATHS = {

@@ -1,5 +1,5 @@
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
-import { timeLimit } from '../../support/time-limit.ts';
 import { documentOf, startImport } from './import-lab.ts';
 
 const BASE = { baseUrl: 'http://127.0.0.1:9' };

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { answering, startHttpTarget } from '@recourse/test-support/http-target.ts';
 import { expect, test } from 'vitest';
 import { createAnswerTurns } from '../../../src/upstreams/openapi/operation-tool.ts';
-import { answering, startHttpTarget } from '../../support/http-target.ts';
 import { callTool, documentOf, startImport } from './import-lab.ts';
 
 const startAnswering = async (body: string, contentType: string) => {

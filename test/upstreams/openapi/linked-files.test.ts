@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { answering, startHttpTarget } from '@recourse/test-support/http-target.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { answering, startHttpTarget } from '../../support/http-target.ts';
-import { timeLimit } from '../../support/time-limit.ts';
 import { documentOf, startImport } from './import-lab.ts';
 import { createTemporaryFolder } from './temporary-folder.ts';
 

@@ -1,6 +1,6 @@
+import { answering, findClosedPort, startHttpTarget } from '@recourse/test-support/http-target.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
-import { answering, findClosedPort, startHttpTarget } from '../../support/http-target.ts';
-import { timeLimit } from '../../support/time-limit.ts';
 import { documentOf, startImport } from './import-lab.ts';
 
 const BASE = { baseUrl: 'http://127.0.0.1:9' };

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createDocumentView, isJson } from '@recourse/test-support/openapi-stand-in-schemas.ts';
 import { expect, test } from 'vitest';
 import { importOnce } from '../../../scripts/openapi-sweep/import-once.ts';
 import { findLostArguments } from '../../../scripts/openapi-sweep/lost-arguments.ts';
-import { createDocumentView, isJson } from '../../support/openapi-stand-in-schemas.ts';
 
 const ROOT = join(import.meta.dirname, '../../../node_modules/@readme/oas-examples');
 

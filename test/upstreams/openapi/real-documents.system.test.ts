@@ -1,13 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { startStandIn } from '@recourse/test-support/openapi-stand-in.ts';
+import { toSampleArguments } from '@recourse/test-support/openapi-stand-in-arguments.ts';
+import { isJson, type Json } from '@recourse/test-support/openapi-stand-in-schemas.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { InlineTool } from '../../../src/tools/tool.ts';
-import { startStandIn } from '../../support/openapi-stand-in.ts';
-import { toSampleArguments } from '../../support/openapi-stand-in-arguments.ts';
-import { isJson, type Json } from '../../support/openapi-stand-in-schemas.ts';
-import { timeLimit } from '../../support/time-limit.ts';
 import { callTool, startImport, toBareValue } from './import-lab.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');

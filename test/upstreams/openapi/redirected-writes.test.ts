@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
+import { type Answerer, failureOf, startHttpTarget } from '@recourse/test-support/http-target.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { classifyThrown } from '../../../src/executor/outcome.ts';
-import { type Answerer, failureOf, startHttpTarget } from '../../support/http-target.ts';
 import { callTool, documentOf, startImport } from './import-lab.ts';
 
 const DOCUMENT = documentOf({

@@ -1,6 +1,6 @@
+import { startHttpTarget } from '@recourse/test-support/http-target.ts';
 import { expect, test } from 'vitest';
 import { OpenApiImportSettings } from '../../../src/upstreams/openapi/openapi-import-settings.ts';
-import { startHttpTarget } from '../../support/http-target.ts';
 import { callTool, documentOf, startImport } from './import-lab.ts';
 
 const text = { type: 'string' };

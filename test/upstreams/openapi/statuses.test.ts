@@ -1,6 +1,4 @@
 import { gzipSync } from 'node:zlib';
-import { expect, test } from 'vitest';
-import { classifyThrown } from '../../../src/executor/outcome.ts';
 import {
   type Answerer,
   answering,
@@ -8,8 +6,10 @@ import {
   failureOf,
   findClosedPort,
   startHttpTarget,
-} from '../../support/http-target.ts';
-import { timeLimit } from '../../support/time-limit.ts';
+} from '@recourse/test-support/http-target.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { expect, test } from 'vitest';
+import { classifyThrown } from '../../../src/executor/outcome.ts';
 import { callTool, documentOf, startImport } from './import-lab.ts';
 
 const DOCUMENT = documentOf({

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { startHttpTarget } from '@recourse/test-support/http-target.ts';
 import { expect, test } from 'vitest';
-import { startHttpTarget } from '../../support/http-target.ts';
 import { callTool, startImport } from './import-lab.ts';
 
 const startApi = async () => {

@@ -1,8 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { failureOf, startHttpTarget } from '@recourse/test-support/http-target.ts';
 import { expect, test } from 'vitest';
 import { createWorkspaceReader } from '../../../src/wiring/workspace-reader.ts';
-import { failureOf, startHttpTarget } from '../../support/http-target.ts';
 import { callTool, documentOf, startImport } from './import-lab.ts';
 import { createTemporaryFolder } from './temporary-folder.ts';
 

@@ -1,5 +1,5 @@
+import { startHttpTarget } from '@recourse/test-support/http-target.ts';
 import { expect, test } from 'vitest';
-import { startHttpTarget } from '../../support/http-target.ts';
 import { callTool, documentOf, startImport } from './import-lab.ts';
 
 const ID = '8123456789012345679';

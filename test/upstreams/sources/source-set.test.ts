@@ -1,3 +1,5 @@
+import { runTool } from '@recourse/test-support/run-tool.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
@@ -5,8 +7,6 @@ import type { InlineTool } from '#src/tools/tool.ts';
 import type { ToolOffer } from '#src/tools/tool-offer.ts';
 import { createSourceSet } from '#src/upstreams/sources/source-set.ts';
 import type { Publish, SourcePlan, UpstreamState } from '#src/upstreams/sources/upstream.ts';
-import { runTool } from '#test/support/run-tool.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const DEADLINE = { timeout: timeLimit(15_000) };
 

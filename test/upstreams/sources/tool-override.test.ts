@@ -1,3 +1,4 @@
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
@@ -7,7 +8,6 @@ import {
   matchesPattern,
   type ToolOverride,
 } from '#src/upstreams/sources/tool-override.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 const lookup = (entries: Readonly<Record<string, ToolOverride>>, name: string) =>
   createOverrideLookup(new Map(Object.entries(entries)))(name);

@@ -1,4 +1,4 @@
-import type { Fault } from './google-faults.ts';
+import type { Fault } from '@recourse/test-support/google/google-faults.ts';
 
 /** What the texts of one API name. */
 export type FaultApi = {

@@ -1,9 +1,9 @@
+import type { GoogleStandIn, StandInRoute } from '@recourse/test-support/google/google-stand-in.ts';
 import { createCalendarTools } from '#src/toolkits/google/calendar-tools.ts';
 import { createMailTools } from '#src/toolkits/google/mail-tools.ts';
 import { createCalendarRoutes, type StoredCalendar } from './calendar-routes.ts';
 import { createGmailRoutes, type Mailbox } from './gmail-routes.ts';
 import { type CallEnd, callTool, type GoogleLabOptions, startGoogleLab } from './google-lab.ts';
-import type { GoogleStandIn, StandInRoute } from './google-stand-in.ts';
 
 /** What a call gave: its value and whether it was said to be empty, or how it failed. */
 export type Outcome = {

@@ -1,5 +1,10 @@
 import { hash } from 'node:crypto';
-import { type StandInAnswer, type StandInRequest, type StandInRoute, toError } from './google-stand-in.ts';
+import {
+  type StandInAnswer,
+  type StandInRequest,
+  type StandInRoute,
+  toError,
+} from '@recourse/test-support/google/google-stand-in.ts';
 
 type Shape = Readonly<Record<string, unknown>>;
 

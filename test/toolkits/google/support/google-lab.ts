@@ -1,3 +1,11 @@
+import { type CredentialsKind, writeCredentials } from '@recourse/test-support/google/google-credentials.ts';
+import {
+  type GoogleStandIn,
+  type StandInRoute,
+  startGoogleStandIn,
+} from '@recourse/test-support/google/google-stand-in.ts';
+import { createMemoryPageTokens } from '@recourse/test-support/memory-page-tokens.ts';
+import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import { onTestFinished } from 'vitest';
 import { createGoogleAccess } from '#src/toolkits/google/create-google-access.ts';
 import type { GoogleAccess } from '#src/toolkits/google/google-access.ts';
@@ -5,10 +13,6 @@ import type { PageTokens } from '#src/tools/page-tokens.ts';
 import type { InlineTool, ToolContext } from '#src/tools/tool.ts';
 import { TOOL_ERROR } from '#src/tools/tool-errors.ts';
 import { isToldValue, toldKind } from '#src/tools/tool-values.ts';
-import { createMemoryPageTokens } from '#test/support/memory-page-tokens.ts';
-import { roomyMemory } from '#test/support/roomy-memory.ts';
-import { type CredentialsKind, writeCredentials } from './google-credentials.ts';
-import { type GoogleStandIn, type StandInRoute, startGoogleStandIn } from './google-stand-in.ts';
 
 export type GoogleLabOptions = {
   readonly routes: readonly StandInRoute[];

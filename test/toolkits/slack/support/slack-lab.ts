@@ -1,3 +1,5 @@
+import { createMemoryPageTokens } from '@recourse/test-support/memory-page-tokens.ts';
+import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import { onTestFinished } from 'vitest';
 import type { RetryClock } from '#src/egress/transport-retries.ts';
 import { createListSlackChannels } from '#src/toolkits/slack/list-slack-channels.ts';
@@ -5,8 +7,6 @@ import { createPostSlackMessage } from '#src/toolkits/slack/post-slack-message.t
 import { createSlackAccess } from '#src/toolkits/slack/slack-access.ts';
 import type { InlineTool, ToolContext } from '#src/tools/tool.ts';
 import { isToldValue } from '#src/tools/tool-values.ts';
-import { createMemoryPageTokens } from '#test/support/memory-page-tokens.ts';
-import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { type SlackStandIn, startSlackStandIn } from './slack-stand-in.ts';
 import { createChannel, createWorkspace, SLACK_TOKEN, type SlackChannel } from './slack-workspace.ts';
 

@@ -1,4 +1,6 @@
 import { basename } from 'node:path';
+import { type HostProcesses, watchHostProcesses } from '@recourse/test-support/host-processes.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { onTestFinished } from 'vitest';
 import { CallContext } from '#src/executor/call-context.ts';
 import type { RunOutcome } from '#src/executor/deadline.ts';
@@ -8,8 +10,6 @@ import type { Death, IsolationObserver, RestartReason } from '#src/isolation/iso
 import { PROC_TABLE } from '#src/isolation/process-table.ts';
 import { readDirectory } from '#src/tools/directory/read-directory.ts';
 import type { HostedTool, ToolFacts, ToolFile } from '#src/tools/tool.ts';
-import { type HostProcesses, watchHostProcesses } from '#test/support/host-processes.ts';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 
 export type EndedHost = { readonly death: Death; readonly restart: RestartReason | null };
 

@@ -1,12 +1,12 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type LogLine, type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, vi } from 'vitest';
 import * as z from 'zod';
 import { ToolDescription } from '#src/contract/tool-description.ts';
 import type { Tool } from '#src/tools/tool.ts';
-import { type LogLine, type RunningService, startService } from '#test/support/start-service.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 /** The CI's machines are slow. */
 export const DEADLINE = { timeout: timeLimit(30_000), interval: 50 };

@@ -1,3 +1,4 @@
+import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import { pino } from 'pino';
 import { createCircuitBreakers } from '#src/executor/circuit-breakers.ts';
 import type { KeyedStore } from '#src/executor/keyed-store.ts';
@@ -13,7 +14,6 @@ import { createCallLog, createFailureLog } from '#src/telemetry/log-lines.ts';
 import { createMetrics } from '#src/telemetry/metrics.ts';
 import { createToolRegistry } from '#src/tools/registry.ts';
 import type { Tool } from '#src/tools/tool.ts';
-import { roomyMemory } from '#test/support/roomy-memory.ts';
 
 export const MAX_BATCH_CALLS = 8;
 export const now = (): number => performance.now();

@@ -1,10 +1,10 @@
+import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import * as z from 'zod';
 import type { FailureCode } from '#src/contract/failure.ts';
 import { type CallOutcome, failed, toFailure } from '#src/executor/call-outcome.ts';
 import { type CircuitPass, createCircuitBreakers } from '#src/executor/circuit-breakers.ts';
 import { defineTool, type ToolDefinition } from '#src/tools/define-tool.ts';
 import type { HostedTool, InlineTool, Tool } from '#src/tools/tool.ts';
-import { roomyMemory } from '#test/support/roomy-memory.ts';
 
 type Arguments = Readonly<Record<string, unknown>>;
 type Definition = Partial<ToolDefinition<z.ZodType>>;

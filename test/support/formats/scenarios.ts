@@ -13,7 +13,7 @@ import {
   type PublishedCall,
   realtimeEvent,
   vapiServerMessage,
-} from '#test/formats/published-turns.ts';
+} from '@recourse/test-support/formats/published-turns.ts';
 
 /** How each provider writes a turn, and what its ids look like. */
 export const PUBLISHED = {

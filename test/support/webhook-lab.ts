@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, vi } from 'vitest';
 import { createRecordDeliveries } from '#src/sessions/deliveries/record-deliveries.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
@@ -10,8 +12,6 @@ import type { EndpointSettings } from '#src/webhooks/endpoint-settings.ts';
 import type { DeliveryReport } from '#src/webhooks/webhook-observer.ts';
 import { type ConfigurableWebhooks, createWebhooks, type WebhookEvent } from '#src/webhooks/webhooks.ts';
 import { createIdFactory } from '#src/wiring/create-id.ts';
-import { roomyMemory } from '#test/support/roomy-memory.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
 
 /** Base64 of 32 bytes, as `recourse webhooks secret` makes them. */
 export const NEW_SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=';

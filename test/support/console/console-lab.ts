@@ -1,9 +1,9 @@
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import type { Tool } from '#src/tools/tool.ts';
-import { timeLimit } from '#test/support/time-limit.ts';
-import { launchChromium, openPage } from '../support/chromium.ts';
-import { type RunningService, startService } from '../support/start-service.ts';
+import { launchChromium, openPage } from '../chromium.ts';
+import { type RunningService, startService } from '../start-service.ts';
 
 /** A browser takes its time beside a compiler and another test file. */
 export const SLOW_MS = timeLimit(120_000);

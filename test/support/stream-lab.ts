@@ -1,10 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
 import { RetryableToolError } from '#src/tools/tool-errors.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 
 export type StreamFormat = 'sse' | 'ndjson';
 export const FORMATS = ['sse', 'ndjson'] as const;

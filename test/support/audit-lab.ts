@@ -1,17 +1,17 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import type { ToolResult } from '#src/contract/tool-result.ts';
 import { TOOL_GROUPS } from '#src/toolkits/toolkits.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
 import {
   type AuditRow,
   SITUATIONS,
   type Situation,
   type ToolkitAudit,
   toRowName,
-} from '../../../scripts/tools-audit/audit-row.ts';
+} from '../../scripts/tools-audit/audit-row.ts';
 
 /** Brings a tool of the whole service into the situation of a row and gives what it answers there. */
 export type Arrangement = (lab: AuditLab) => Promise<ToolResult>;
