@@ -1,10 +1,10 @@
+import { passTraceOn } from '@recourse/tracing/traceparent';
 import type { Logger } from 'pino';
 import { type Config, isTraced } from '../config/settings/config.ts';
 import type { Redactor } from '../executor/redactor.ts';
 import type { BeginTrace } from '../routes/watch-requests.ts';
 import { type DescribedError, describeCauses } from '../telemetry/describe-error.ts';
 import { createQuietLine } from '../telemetry/repeated-lines.ts';
-import { passTraceOn } from '../telemetry/tracing/traceparent.ts';
 
 export type WiredTracing = {
   readonly beginTrace: BeginTrace;
@@ -36,8 +36,8 @@ export const wireTracing = async (config: Config, parts: TracingParts): Promise<
   const { version, log, environment, redactor, now } = parts;
   if (endpoint === undefined || !isTraced(config, environment))
     return { beginTrace: passTraceOn, close: () => Promise.resolve() };
-  const { hearSdk, loadTracer, readSdkVariables } = await import('../telemetry/tracing/otel-sdk.ts');
-  const { createBeginTrace } = await import('../telemetry/tracing/request-trace.ts');
+  const { hearSdk, loadTracer, readSdkVariables } = await import('@recourse/tracing/otel-sdk');
+  const { createBeginTrace } = await import('@recourse/tracing/request-trace');
   const noteWarning = createQuietLine<Warning>({ write: (fields) => log.warn(fields, 'OpenTelemetry warning'), now });
   const noteUnsent = createQuietLine<Unsent>({ write: (fields) => log.warn(fields, 'spans not sent'), now });
   const noteFailure = createQuietLine<Failure>({ write: (fields) => log.error(fields, 'tracing failed'), now });

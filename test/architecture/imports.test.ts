@@ -14,6 +14,7 @@ const innermostFolderOf = (path: string): string =>
   path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : rootOf(path);
 
 const CORE = [
+  '@tracing',
   ...[
     'contract',
     'json',
@@ -58,7 +59,20 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   telemetry: ['contract', 'files', 'executor', 'redaction', 'queue', 'isolation', 'memory', 'store', 'webhooks'],
   auth: ['contract', 'files', 'memory'],
   config: [
-    ...['auth', 'contract', 'files', 'memory', 'sessions', 'tools', 'telemetry', 'toolkit-api', 'toolkits'],
+    ...[
+      'auth',
+      'contract',
+      'files',
+      'memory',
+      'sessions',
+      'tools',
+      'telemetry',
+      'toolkit-api',
+      'toolkits',
+      'upstreams',
+      'webhooks',
+      'workspace',
+    ],
     ...['upstreams', 'webhooks', 'workspace'],
   ],
   routes: ['contract', 'formats', 'executor', 'json', 'memory', 'pending'],
@@ -70,6 +84,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: [...CORE, 'wiring'],
   main: ['cli', 'config', 'files'],
   bin: ['main'],
+  '@tracing': ['executor'],
 };
 
 // They implement what the executor asks for, or are told of what happens: its types are all they need of it.
@@ -113,7 +128,7 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   sessions: /^(zod|ioredis|node:crypto|node:fs)$/,
   store: /^(zod|node:crypto|node:fs|node:net|node:os|node:sqlite|node:timers\/promises)$/,
   jobs: /^(bullmq|zod|node:crypto)$/,
-  'telemetry/tracing': /^(@opentelemetry\/.*|node:crypto)$/,
+  '@tracing': /^(@opentelemetry\/.*|node:crypto)$/,
   telemetry: /^(lru-cache|pino|pino-pretty|prom-client|node:fs|node:os|node:path|node:perf_hooks|node:v8)$/,
   auth: /^(ipaddr\.js|jose|rate-limiter-flexible|node:crypto|node:fs)$/,
   formats: /^zod$/,
@@ -352,7 +367,7 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   'telemetry/describe-error.ts': 'reading what was thrown may throw',
   'telemetry/load-sampler.ts': 'Linux without /proc does not tell how much memory a process has',
   'telemetry/logger.ts': 'nobody may read the log any more when the process exits',
-  'telemetry/tracing/request-trace.ts': 'a tracer that throws changes nothing',
+  '@tracing/request-trace.ts': 'a tracer that throws changes nothing',
   'tools/define-tool.ts': 'names the tool and the member when a schema cannot be compiled',
   'tools/directory/read-directory.ts': 'files vanish while a directory is read',
   'tools/foreign-patterns.ts': 'a pattern that is none, or that RE2 cannot run, is not judged here',

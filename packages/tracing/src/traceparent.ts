@@ -1,4 +1,4 @@
-import type { BatchTrace } from '../../executor/call-observer.ts';
+import type { BatchTrace } from 'recourse-server/executor/call-observer';
 
 /** Where a request stands in its caller's trace. */
 type TraceParent = {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readSdkVariables } from '#src/telemetry/tracing/otel-sdk.ts';
+import { readSdkVariables } from '#src/otel-sdk.ts';
 
 test('without variables everything is sampled unless the caller said no, and the queue is as the SDK has it', () => {
   expect(readSdkVariables({})).toEqual({

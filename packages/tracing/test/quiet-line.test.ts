@@ -1,5 +1,5 @@
+import { createQuietLine } from 'recourse-server/internal/telemetry/repeated-lines.ts';
 import { expect, test } from 'vitest';
-import { createQuietLine } from '#src/telemetry/repeated-lines.ts';
 
 test('a line is written at once and then every ten seconds, with how many were left out', () => {
   let now = 5;

@@ -1,7 +1,7 @@
 import { NO_ARGUMENTS, toEvent } from '@recourse/test-support/traced-calls.ts';
+import { createRedactor } from 'recourse-server/internal/redaction/service-redactor.ts';
 import { expect, test } from 'vitest';
-import { createRedactor } from '#src/redaction/service-redactor.ts';
-import { toCallAttributes, toStatusMessage } from '#src/telemetry/tracing/request-trace.ts';
+import { toCallAttributes, toStatusMessage } from '#src/request-trace.ts';
 
 const redactor = createRedactor({ secrets: [] });
 const KEPT = { cutText: (text: string, limit: number) => redactor.cut(text, limit, 'span'), content: 'kept' } as const;

@@ -9,7 +9,7 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api';
-import type { BatchTrace, ToolInvoked, TracedAnswer } from '../../executor/call-observer.ts';
+import type { BatchTrace, ToolInvoked, TracedAnswer } from 'recourse-server/executor/call-observer';
 import { ATTRIBUTE, EXECUTE_TOOL, TOOL_TYPE, toCallSpanName, toRequestSpanName } from './span-names.ts';
 import { formatTraceparent, parseTraceparent, toUntracedCalls } from './traceparent.ts';
 

@@ -1,7 +1,7 @@
 import { INVALID_SPAN_CONTEXT, type Tracer, trace } from '@opentelemetry/api';
 import { ADD, NO_ARGUMENTS, toEvent } from '@recourse/test-support/traced-calls.ts';
 import { expect, test } from 'vitest';
-import { createBeginTrace } from '#src/telemetry/tracing/request-trace.ts';
+import { createBeginTrace } from '#src/request-trace.ts';
 
 const REQUEST = {
   method: 'POST',

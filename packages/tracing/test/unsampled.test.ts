@@ -1,7 +1,7 @@
 import { type Tracer, trace } from '@opentelemetry/api';
 import { ADD, NO_ARGUMENTS, toEvent } from '@recourse/test-support/traced-calls.ts';
 import { expect, test } from 'vitest';
-import { createBeginTrace } from '#src/telemetry/tracing/request-trace.ts';
+import { createBeginTrace } from '#src/request-trace.ts';
 
 const CONTEXT = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7', traceFlags: 0 };
 
