@@ -17,6 +17,7 @@ COPY package.json package-lock.json .npmrc ./
 COPY clients/typescript/package.json clients/typescript/
 COPY checkout/package.json checkout/
 COPY test/support/package.json test/support/
+COPY packages/dialects/package.json packages/dialects/
 COPY packages/tracing/package.json packages/tracing/
 # With the optional packages: the compiler's native binary is one of them.
 RUN npm ci
@@ -34,6 +35,7 @@ COPY package.json package-lock.json .npmrc ./
 COPY clients/typescript/package.json clients/typescript/
 COPY checkout/package.json checkout/
 COPY test/support/package.json test/support/
+COPY packages/dialects/package.json packages/dialects/
 COPY packages/tracing/package.json packages/tracing/
 # Without the optional packages: they carry a second Node (120 MB) for machines whose own is too old.
 # Then without what nothing runs, which is a third of them: source maps, type declarations and sources, manuals.

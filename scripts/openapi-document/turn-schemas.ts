@@ -1,8 +1,8 @@
+import { SCHEDULINGS } from '@recourse/dialects/gemini';
 import * as z from 'zod';
 import { MESSAGE_FORMATS, type MessageFormat } from '../../src/contract/message-format.ts';
 import { ToolCall, ToolCallsRequest } from '../../src/contract/tool-call.ts';
 import { ToolCallsResponse } from '../../src/contract/tool-result.ts';
-import { SCHEDULINGS } from '../../src/formats/gemini.ts';
 
 // For the document only: what is accepted is decided by the dialects, which take more shapes than are written here.
 

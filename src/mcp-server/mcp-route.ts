@@ -1,8 +1,8 @@
+import { remembering } from '@recourse/dialects/catalogue/schema-parts';
+import { member } from '@recourse/dialects/json-access';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { findParamMismatch, readParamHeaders } from '../contract/param-headers.ts';
 import type { EndedSessions } from '../executor/session-store.ts';
-import { remembering } from '../formats/catalogue/schema-parts.ts';
-import { member } from '../formats/json-access.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { ignoreBodies, isJsonBody, type JsonBody } from '../routes/body-parsers.ts';
 import { refuseOtherMethods } from '../routes/problem-handler.ts';

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { isObject } from '@recourse/dialects/json-access';
 import type { FastifyReply } from 'fastify';
 import type { BatchAnswer } from '../executor/batch-request.ts';
-import { isObject } from '../formats/json-access.ts';
 import { toOneLineJson } from '../json/json-text.ts';
 import { holdUntil, toPayload } from '../routes/request-memory.ts';
 import { sendAnswer } from '../routes/send-answer.ts';

@@ -8,12 +8,12 @@ import {
   type ServerContext,
   type ServerEventBus,
 } from '@modelcontextprotocol/server';
+import { isOffered, toMcpTools } from '@recourse/dialects/catalogue/to-catalogue';
+import { isObject, member } from '@recourse/dialects/json-access';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { hasMoreNodes } from '../contract/json-record.ts';
 import type { ToolDescription } from '../contract/tool-description.ts';
 import type { BatchListener, Client } from '../executor/batch-request.ts';
-import { isOffered, toMcpTools } from '../formats/catalogue/to-catalogue.ts';
-import { isObject, member } from '../formats/json-access.ts';
 import type { OpenReadings } from '../routes/open-readings.ts';
 import { draining, ProblemError } from '../routes/problems.ts';
 import { holdUntil, requireRoom, toPayload } from '../routes/request-memory.ts';

@@ -1,7 +1,7 @@
+import { isObject, member } from '@recourse/dialects/json-access';
 import * as z from 'zod';
 import type { RenderedResult } from '../contract/tool-result.ts';
 import type { BatchRequest, Client } from '../executor/batch-request.ts';
-import { isObject, member } from '../formats/json-access.ts';
 import { ProblemError } from '../routes/problems.ts';
 import { askStore } from '../routes/sessions.ts';
 import { type Exchange, TASKS } from './rpc-exchange.ts';

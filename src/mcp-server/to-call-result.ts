@@ -1,5 +1,4 @@
-import type { RenderedResult, ToolResult } from '../contract/tool-result.ts';
-import { isObject } from '../formats/json-access.ts';
+import { isObject } from '@recourse/dialects/json-access';
 import {
   type Link,
   type Media,
@@ -9,8 +8,9 @@ import {
   toBlocks,
   toPlainText,
   toTextPart,
-} from '../formats/media.ts';
-import { toObservation, toParts } from '../formats/observation.ts';
+} from '@recourse/dialects/media';
+import { toObservation, toParts } from '@recourse/dialects/observation';
+import type { RenderedResult, ToolResult } from '../contract/tool-result.ts';
 
 /** The key of `_meta` under which a result says what the protocol has no word for. */
 const RESULT_KEY = 'recourse/result';

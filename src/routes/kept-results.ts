@@ -1,8 +1,8 @@
+import { SCHEDULINGS } from '@recourse/dialects/gemini';
+import { type LateTerms, toLateMessages } from '@recourse/dialects/late-messages';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import type { RenderedResult } from '../contract/tool-result.ts';
-import { SCHEDULINGS } from '../formats/gemini.ts';
-import { type LateTerms, toLateMessages } from '../formats/late-messages.ts';
 import type { AnsweredCalls, AnsweredListener, ResultsNow, ResultsWait } from '../pending/answered-calls.ts';
 import { ignoreBodies } from './body-parsers.ts';
 import { openEventStream, type StreamEvent, type StreamOptions, toStreamFormat, whenClosed } from './event-stream.ts';

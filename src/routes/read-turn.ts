@@ -1,12 +1,12 @@
+import type { Dialect, ParsedTurn } from '@recourse/dialects/define-dialect';
+import { spellingsIn } from '@recourse/dialects/detect-format';
+import { DIALECTS, detectDialect } from '@recourse/dialects/dialects';
+import { isObject } from '@recourse/dialects/json-access';
 import type * as z from 'zod';
 import { MESSAGE_FORMATS, type MessageFormat } from '../contract/message-format.ts';
 import { MAX_ENVELOPE_CALLS, ToolCallsRequest } from '../contract/tool-call.ts';
 import type { Warning } from '../contract/tool-result.ts';
 import type { ProviderHabit } from '../executor/provider-calls.ts';
-import type { Dialect, ParsedTurn } from '../formats/define-dialect.ts';
-import { spellingsIn } from '../formats/detect-format.ts';
-import { DIALECTS, detectDialect } from '../formats/dialects.ts';
-import { isObject } from '../formats/json-access.ts';
 import { findMisspelledMembers, refuseFormat } from './misspellings.ts';
 import { ProblemError } from './problems.ts';
 

@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http';
+import { readObservedResult } from '@recourse/dialects/observation';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { RenderedResult, Warning } from '../contract/tool-result.ts';
 import type { BatchAnswer, BatchRequest, Client } from '../executor/batch-request.ts';
 import type { AsyncTerms } from '../executor/pending-calls.ts';
 import type { ReadProviderCalls } from '../executor/provider-calls.ts';
 import type { ExecuteBatch } from '../executor/run-batch.ts';
-import { readObservedResult } from '../formats/observation.ts';
 import type { AnsweredCalls } from '../pending/answered-calls.ts';
 import { isJsonBody, type JsonBody } from './body-parsers.ts';
 import { type StreamOptions, toStreamFormat, whenClosed } from './event-stream.ts';

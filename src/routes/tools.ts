@@ -1,10 +1,10 @@
+import { isOffered, type SchemaStyle, toCatalogue } from '@recourse/dialects/catalogue/to-catalogue';
+import { member } from '@recourse/dialects/json-access';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { CATALOGUE_FORMATS, type CatalogueFormat } from '../contract/message-format.ts';
 import { findNearestNames } from '../contract/nearest-names.ts';
 import type { ToolDescription } from '../contract/tool-description.ts';
 import { isToolPattern, toToolFilter } from '../contract/tool-names.ts';
-import { isOffered, type SchemaStyle, toCatalogue } from '../formats/catalogue/to-catalogue.ts';
-import { member } from '../formats/json-access.ts';
 import { refuseFormat } from './misspellings.ts';
 import { ProblemError } from './problems.ts';
 import { sendReading, sendUnlessKnown } from './send-answer.ts';

@@ -1,6 +1,6 @@
+import { toMcpTools } from '@recourse/dialects/catalogue/to-catalogue';
 import { expect, test } from 'vitest';
 import type { ToolDescription } from '#src/contract/tool-description.ts';
-import { toMcpTools } from '#src/formats/catalogue/to-catalogue.ts';
 
 const TOOL: ToolDescription = {
   name: 'files.read-1',

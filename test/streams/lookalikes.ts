@@ -1,5 +1,6 @@
 // Values that look like what the service writes around values, and every way that an answer can take.
 
+import { toObservation } from '@recourse/dialects/observation';
 import type { ALL_FORMATS } from '@recourse/test-support/formats/all-formats.ts';
 import { writeTurn } from '@recourse/test-support/formats/conversation.ts';
 import { MODERN_META, postModern } from '@recourse/test-support/mcp-clients.ts';
@@ -9,7 +10,6 @@ import fc from 'fast-check';
 import { expect } from 'vitest';
 import * as z from 'zod';
 import { ToolResult } from '#src/contract/tool-result.ts';
-import { toObservation } from '#src/formats/observation.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
 
 type Format = (typeof ALL_FORMATS)[number];

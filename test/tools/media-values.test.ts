@@ -1,7 +1,7 @@
+import { readParts } from '@recourse/dialects/media';
 import { runTool } from '@recourse/test-support/run-tool.ts';
 import { audio, defineTool, file, image, ok } from 'recourse-server';
 import { expect, test } from 'vitest';
-import { readParts } from '#src/formats/media.ts';
 
 const PNG = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a]);
 

@@ -1,8 +1,8 @@
+import { DIALECTS } from '@recourse/dialects/dialects';
+import { readObservedResult, toObservation } from '@recourse/dialects/observation';
 import { failed, succeeded } from '@recourse/test-support/formats/results.ts';
 import { expect, test } from 'vitest';
 import { toEndedResult } from '#src/executor/render-result.ts';
-import { DIALECTS } from '#src/formats/dialects.ts';
-import { readObservedResult, toObservation } from '#src/formats/observation.ts';
 import { readCalls, toFingerprint } from '../../../clients/typescript/src/read-calls.ts';
 import { writeAnswers } from '../../../clients/typescript/src/write-answers.ts';
 import { MESSAGES } from '../contract/answered-messages.ts';

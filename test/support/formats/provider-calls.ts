@@ -1,4 +1,4 @@
-import type { DIALECTS } from '#src/formats/dialects.ts';
+import type { DIALECTS } from '@recourse/dialects/dialects';
 
 /** What a body is, its format, the body, and the calls that are read of it; null where it is none of the format. */
 export type Row = readonly [string, Parameters<typeof DIALECTS.get>[0], unknown, readonly unknown[] | null];

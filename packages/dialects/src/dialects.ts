@@ -1,0 +1,52 @@
+import type { MessageFormat } from 'recourse-server/contract/message-format';
+import { aiSdk, anthropic, bedrock } from './block-dialects.ts';
+import { cohere, mistral, ollama, openaiChat } from './chat-dialects.ts';
+import { type Dialect, toProviderCall, toTurn } from './define-dialect.ts';
+import { detectFormat } from './detect-format.ts';
+import { gemini } from './gemini.ts';
+import { openaiRealtime, openaiResponses } from './item-dialects.ts';
+import { isArray, member } from './json-access.ts';
+import { langchain } from './langchain.ts';
+import type { ObservedResult } from './observation.ts';
+import { vapi } from './vapi.ts';
+
+/**
+ * Plain observations for loops that keep one text a step: the native envelope in, `SUCCESS: …`, `ERROR: …` and `PENDING: …` out.
+ * Only ever named, never detected: the envelope is the native one.
+ */
+const text: Dialect = {
+  format: 'text',
+  detects: () => false,
+  parse: (body) => {
+    const calls = member(body, 'calls');
+    if (!isArray(calls)) return null;
+    const found = calls.map((entry) => ({
+      ...toProviderCall(member(entry, 'id'), member(entry, 'name'), null),
+      entry,
+    }));
+    return toTurn(found, (answers) => answers.map(({ result, text: said }) => toLine(result, said)));
+  },
+  toRaw: (messages) => messages,
+};
+
+/** A result as an observation. A failure's text begins with `ERROR: ` as it is. */
+const toLine = (result: ObservedResult | null, said: string): string => {
+  if (result === null) return said;
+  if (result.outcome === 'pending') return `PENDING: ${said}`;
+  return result.success ? `SUCCESS: ${said}` : said;
+};
+
+const ALL: readonly Dialect[] = [
+  ...[openaiChat, openaiResponses, openaiRealtime, anthropic, gemini, bedrock],
+  ...[mistral, cohere, ollama, aiSdk, vapi, langchain, text],
+];
+
+/** Every dialect but the service's own envelope, by the name that `format` calls it. */
+export const DIALECTS: ReadonlyMap<MessageFormat, Dialect> = new Map(ALL.map((dialect) => [dialect.format, dialect]));
+
+/** The dialect a body is unmistakably written in; null for the native envelope and whatever could be another's. */
+export const detectDialect = (body: unknown): Dialect | null => {
+  const format = detectFormat(body);
+  const dialect = format === null ? undefined : DIALECTS.get(format);
+  return dialect?.detects(body) === true ? dialect : null;
+};

@@ -1,0 +1,89 @@
+import { parseJson } from 'recourse-server/json/parse-json';
+import {
+  type Answer,
+  defineDialect,
+  type FoundCalls,
+  foundIn,
+  LOST_ARGUMENTS,
+  type ProviderCall,
+  toBrokenCall,
+  toProviderCall,
+  withoutArguments,
+  withoutCutOff,
+} from './define-dialect.ts';
+import { isArray, isObject, listOf, member } from './json-access.ts';
+
+/** The fields of LangChain's ToolMessage. `type` is what Python reads, `role` what JavaScript coerces by. */
+export type LangchainToolMessage = {
+  readonly type: 'tool';
+  readonly role: 'tool';
+  readonly content: string;
+  readonly tool_call_id: string;
+  readonly name?: string;
+  readonly status: 'success' | 'error';
+};
+
+/**
+ * LangChain: an AIMessage as a plain object, stored (`{type: 'ai', data}`) or serialised (`{lc: 1, kwargs}`), or its
+ * `tool_calls`. What the runtime could not parse (`invalid_tool_calls`) is answered too, after the others.
+ */
+export const langchain = defineDialect({
+  format: 'langchain',
+  spellings: ['langchain'],
+  readCalls: (body) => {
+    if (isArray(body)) return foundIn(body, (item) => [toCall(item)]);
+    const fields = findFields(body);
+    if (fields === null) return null;
+    const parsed = listOf(fields, 'tool_calls');
+    const broken = listOf(fields, 'invalid_tool_calls');
+    const calls = withoutCutOff(readParsed(parsed, fields), member(fields, 'response_metadata'))?.calls ?? [];
+    return { entries: [...parsed, ...broken], calls: [...calls, ...broken.map(toInvalidCall)] };
+  },
+  writeAnswers: (answers) => answers.map(toMessage),
+});
+
+const findFields = (body: unknown): unknown => {
+  if (member(body, 'lc') === 1 && isObject(member(body, 'kwargs'))) return member(body, 'kwargs');
+  const type = member(body, 'type');
+  if (type === 'ai' || type === 'AIMessageChunk') return isObject(member(body, 'data')) ? member(body, 'data') : body;
+  return isArray(member(body, 'tool_calls')) || isArray(member(body, 'invalid_tool_calls')) ? body : null;
+};
+
+// Of a call whose piece of JSON had no end, LangChain makes an object of what there was.
+const readParsed = (parsed: readonly unknown[], fields: unknown): FoundCalls => {
+  const cut = new Set<unknown>(
+    listOf(fields, 'tool_call_chunks')
+      .filter(isCutChunk)
+      .map((chunk) => member(chunk, 'id')),
+  );
+  const toWhole = (item: unknown) => (cut.has(member(item, 'id')) ? withoutArguments(toCall(item)) : toCall(item));
+  return { entries: parsed, calls: parsed.map(toWhole) };
+};
+
+const isCutChunk = (chunk: unknown): boolean => {
+  const args = member(chunk, 'args');
+  return typeof args === 'string' && args.trim() !== '' && !parseJson(args).ok;
+};
+
+const toCall = (item: unknown): ProviderCall => {
+  if (member(item, 'type') === 'invalid_tool_call') return toInvalidCall(item);
+  return isObject(item)
+    ? toProviderCall(member(item, 'id'), member(item, 'name'), member(item, 'args'))
+    : toBrokenCall(item);
+};
+
+const toInvalidCall = (item: unknown): ProviderCall => {
+  if (!isObject(item)) return toBrokenCall(item);
+  const args = member(item, 'args');
+  const sent = typeof args === 'string' && args.trim() !== '' ? args : LOST_ARGUMENTS;
+  return toProviderCall(member(item, 'id'), member(item, 'name'), sent);
+};
+
+const toMessage = ({ call, failed, text }: Answer): LangchainToolMessage => ({
+  type: 'tool',
+  role: 'tool',
+  content: text,
+  tool_call_id: String(call.id),
+  ...(call.name === null ? {} : { name: call.name }),
+  status: failed ? 'error' : 'success',
+});
