@@ -10,7 +10,7 @@ import { parseSync } from 'rolldown/utils';
  * folder give the reader: operator = logs, metrics, settings, start-up errors; cli; ui = the console; caller = HTTP
  * problems and the OpenAPI document; model = results, tool descriptions and failure texts.
  */
-const SOURCES = ['src/**/*.ts', 'clients/typescript/src/*.ts', 'scripts/dashboard/*.ts'];
+const SOURCES = ['src/**/*.ts', 'packages/*/src/**/*.ts', 'clients/typescript/src/*.ts', 'scripts/dashboard/*.ts'];
 
 type Message = { readonly line: number; readonly place: string; readonly text: string };
 type Reader = 'model' | 'caller' | 'operator' | 'cli' | 'ui';
@@ -31,6 +31,7 @@ const READER_BY_FOLDER: readonly (readonly [string, Reader])[] = [
   ['src/telemetry/', 'operator'],
   ['src/tools/directory/', 'operator'],
   ['src/', 'model'],
+  ['packages/', 'model'],
 ];
 const OPERATOR_PLACE = /^(?:(?:.*\.)?(?:log\w*|logger)\.(?:trace|debug|info|warn|error|fatal)|help|.*\.help)$/;
 

@@ -114,7 +114,9 @@ test('every file of this repository that a page names is there', () => {
   expect(offences(named, (path) => toBeMade.includes(path) || existsSync(join(ROOT, path)))).toEqual([]);
 });
 
-const SOURCES = globSync('src/**/*.ts', { cwd: ROOT }).map((path) => readFileSync(join(ROOT, path), 'utf8'));
+const SOURCES = globSync(['src/**/*.ts', 'packages/*/src/**/*.ts'], { cwd: ROOT }).map((path) =>
+  readFileSync(join(ROOT, path), 'utf8'),
+);
 
 /** Whether a string in the code begins with this text, or, where `isWhole`, is this text. */
 const isWritten = (text: string, isWhole: boolean): boolean =>

@@ -64,7 +64,7 @@ const controlsOf = ({ title, text }: Section): readonly Control[] =>
   }));
 
 const TEST_FILES: ReadonlyMap<string, string> = new Map(
-  globSync('test/**/*.test.ts', { cwd: ROOT }).map((path) => [path, read(path)]),
+  globSync(['test/**/*.test.ts', 'packages/*/test/**/*.test.ts'], { cwd: ROOT }).map((path) => [path, read(path)]),
 );
 
 const escapeExpression = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
