@@ -18,6 +18,13 @@ COPY clients/typescript/package.json clients/typescript/
 COPY checkout/package.json checkout/
 COPY test/support/package.json test/support/
 COPY packages/dialects/package.json packages/dialects/
+COPY packages/toolkit-files/package.json packages/toolkit-files/
+COPY packages/toolkit-google/package.json packages/toolkit-google/
+COPY packages/toolkit-kit/package.json packages/toolkit-kit/
+COPY packages/toolkit-notes/package.json packages/toolkit-notes/
+COPY packages/toolkit-shell/package.json packages/toolkit-shell/
+COPY packages/toolkit-slack/package.json packages/toolkit-slack/
+COPY packages/toolkit-web/package.json packages/toolkit-web/
 COPY packages/tracing/package.json packages/tracing/
 # With the optional packages: the compiler's native binary is one of them.
 RUN npm ci
@@ -36,6 +43,13 @@ COPY clients/typescript/package.json clients/typescript/
 COPY checkout/package.json checkout/
 COPY test/support/package.json test/support/
 COPY packages/dialects/package.json packages/dialects/
+COPY packages/toolkit-files/package.json packages/toolkit-files/
+COPY packages/toolkit-google/package.json packages/toolkit-google/
+COPY packages/toolkit-kit/package.json packages/toolkit-kit/
+COPY packages/toolkit-notes/package.json packages/toolkit-notes/
+COPY packages/toolkit-shell/package.json packages/toolkit-shell/
+COPY packages/toolkit-slack/package.json packages/toolkit-slack/
+COPY packages/toolkit-web/package.json packages/toolkit-web/
 COPY packages/tracing/package.json packages/tracing/
 # Without the optional packages: they carry a second Node (120 MB) for machines whose own is too old.
 # Then without what nothing runs, which is a third of them: source maps, type declarations and sources, manuals.

@@ -7,8 +7,8 @@ import {
   DEFAULT_SEARCH_LIMITS,
   type FileSearch,
   searchText,
-} from '../../src/workspace/search-thread.ts';
-import { createWorkspace, type Workspace } from '../../src/workspace/workspace.ts';
+} from '@recourse/toolkit-kit/workspace/search-thread';
+import { createWorkspace, type Workspace } from '@recourse/toolkit-kit/workspace/workspace';
 import type { Part } from '../part.ts';
 import { summarise } from '../summarise.ts';
 

@@ -1,8 +1,8 @@
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { ToolkitTools } from '../../src/toolkit-api/toolkit.ts';
-import { createNotes } from '../../src/toolkits/notes/notes-tools.ts';
+import type { ToolkitTools } from '@recourse/toolkit-kit/toolkit';
+import { createNotes } from '@recourse/toolkit-notes/notes-tools';
 import type { InlineTool } from '../../src/tools/tool.ts';
 import { percentileOf } from '../isolation/percentile.ts';
 import type { Part } from '../part.ts';

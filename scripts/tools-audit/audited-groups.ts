@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
+import type { ToolkitHost } from '@recourse/toolkit-kit/toolkit';
 import * as z from 'zod';
 import { SETTINGS } from '../../src/config/settings/settings.ts';
-import type { ToolkitHost } from '../../src/toolkit-api/toolkit.ts';
 import { TOOLKITS } from '../../src/toolkits/toolkits.ts';
 import type { ToolFacts } from '../../src/tools/tool.ts';
 import { type AuditRow, ToolkitAudit } from './audit-row.ts';
@@ -44,7 +44,7 @@ export const readAuditedGroups = async (): Promise<readonly AuditedGroup[]> => {
   return [{ group: null, title: 'Every service', pages: ownPages, tools: own }, ...groups];
 };
 
-const hasPage = (name: string): boolean => existsSync(new URL(`../../src/toolkits/${name}/README.md`, import.meta.url));
+const hasPage = (name: string): boolean => existsSync(new URL(`../../packages/toolkit-${name}/README.md`, import.meta.url));
 
 const readTools = async (toolkit: Toolkit, groups: readonly string[]): Promise<readonly AuditedTool[]> => {
   const { rows, limits = {} } = await readAudit(toolkit);

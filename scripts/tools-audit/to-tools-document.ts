@@ -45,7 +45,7 @@ const toToolkitTable = (groups: readonly AuditedGroup[]): string =>
   toMarkdownTable(
     ['toolkit', 'tools', 'offered'],
     groups.map(({ group, title, pages, tools }) => [
-      `${title}: ${pages.map((page) => `[${page}](../src/toolkits/${page}/README.md)`).join(', ')}`,
+      `${title}: ${pages.map((page) => `[${page}](../packages/toolkit-${page}/README.md)`).join(', ')}`,
       tools.map(({ facts }) => code(facts.name)).join(', '),
       group === null ? 'always' : `TOOL_GROUPS=${group}`,
     ]),

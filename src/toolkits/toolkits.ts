@@ -1,14 +1,14 @@
-import type { SettingPurpose, ToolGroup } from '../toolkit-api/toolkit.ts';
+import type { SettingPurpose, ToolGroup } from '@recourse/toolkit-kit/toolkit';
 
 /** Every toolkit, one line each, in the order of their settings and groups. */
 export const TOOLKITS = [
   (await import('./echo/echo.ts')).echo,
-  (await import('./files/files.ts')).files,
-  (await import('./notes/notes.ts')).notes,
-  (await import('./shell/shell.ts')).shell,
-  (await import('./google/google.ts')).google,
-  (await import('./slack/slack.ts')).slack,
-  (await import('./web/web.ts')).web,
+  (await import('@recourse/toolkit-files/files')).files,
+  (await import('@recourse/toolkit-notes/notes')).notes,
+  (await import('@recourse/toolkit-shell/shell')).shell,
+  (await import('@recourse/toolkit-google/google')).google,
+  (await import('@recourse/toolkit-slack/slack')).slack,
+  (await import('@recourse/toolkit-web/web')).web,
 ] as const;
 
 type Intersection<Union> = (Union extends unknown ? (one: Union) => void : never) extends (all: infer All) => void

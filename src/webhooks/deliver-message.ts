@@ -1,5 +1,5 @@
-import type { Fetched, HttpClient } from '../egress/http-client.ts';
-import { isSuccess, parseRetryAfter } from '../egress/response-status.ts';
+import type { Fetched, HttpClient } from '@recourse/toolkit-kit/egress/http-client';
+import { isSuccess, parseRetryAfter } from '@recourse/toolkit-kit/egress/response-status';
 import type { ClaimedDelivery, DeliveryStore } from './delivery-store.ts';
 import type { EndpointSettings } from './endpoint-settings.ts';
 import { toRetryDelay } from './retry-schedule.ts';

@@ -1,8 +1,8 @@
-import { isAnyAddress, isPublicAddress } from '../egress/address-policy.ts';
-import type { HttpClient } from '../egress/http-client.ts';
-import { createDnsLookup, lookupBySystem } from '../egress/lookup.ts';
-import { createClientOpener } from '../egress/open-client.ts';
-import { systemRetryClock } from '../egress/transport-retries.ts';
+import { isAnyAddress, isPublicAddress } from '@recourse/toolkit-kit/egress/address-policy';
+import type { HttpClient } from '@recourse/toolkit-kit/egress/http-client';
+import { createDnsLookup, lookupBySystem } from '@recourse/toolkit-kit/egress/lookup';
+import { createClientOpener } from '@recourse/toolkit-kit/egress/open-client';
+import { systemRetryClock } from '@recourse/toolkit-kit/egress/transport-retries';
 import type { EndpointSettings } from './endpoint-settings.ts';
 
 type Access = EndpointSettings['privateAddresses'];

@@ -1,10 +1,10 @@
+import type { PageTokens, ToolkitHost, ToolkitTools } from '@recourse/toolkit-kit/toolkit';
+import { type FileAccess, probeFileAccess } from '@recourse/toolkit-kit/workspace/workspace';
 import type { Logger } from 'pino';
 import type { Config } from '../config/settings/config.ts';
 import { checkToolGroups } from '../config/warn-idle-settings.ts';
 import { workspaceDirOf } from '../config/workspace-guard.ts';
-import type { PageTokens, ToolkitHost, ToolkitTools } from '../toolkit-api/toolkit.ts';
 import { TOOLKITS } from '../toolkits/toolkits.ts';
-import { type FileAccess, probeFileAccess } from '../workspace/workspace.ts';
 import type { WiredRedaction } from './wire-redaction.ts';
 
 export type BuiltinParts = {

@@ -1,3 +1,4 @@
+import type { FileAccess } from '@recourse/toolkit-kit/workspace/workspace';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { KeyFile } from '../auth/api-keys.ts';
@@ -32,7 +33,6 @@ import type { ToolRegistry } from '../tools/registry.ts';
 import type { Tool } from '../tools/tool.ts';
 import type { UpstreamState } from '../upstreams/sources/upstream.ts';
 import type { Webhooks } from '../webhooks/webhooks.ts';
-import type { FileAccess } from '../workspace/workspace.ts';
 import { createIdFactory } from './create-id.ts';
 import { createPendingTasks } from './pending-tasks.ts';
 import type { ToolsReadiness } from './tool-readiness.ts';

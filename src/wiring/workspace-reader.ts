@@ -1,10 +1,10 @@
+import { tellFileErrors } from '@recourse/toolkit-kit/workspace/file-errors';
+import { readBytes, withPlace } from '@recourse/toolkit-kit/workspace/place';
+import { createWorkspace, probeFileAccess } from '@recourse/toolkit-kit/workspace/workspace';
+import { quotePath, toWorkspacePath } from '@recourse/toolkit-kit/workspace/workspace-path';
 import type { Config } from '../config/settings/config.ts';
 import { workspaceDirOf } from '../config/workspace-guard.ts';
 import { RetryableToolError } from '../tools/tool-errors.ts';
-import { tellFileErrors } from '../workspace/file-errors.ts';
-import { readBytes, withPlace } from '../workspace/place.ts';
-import { createWorkspace, probeFileAccess } from '../workspace/workspace.ts';
-import { quotePath, toWorkspacePath } from '../workspace/workspace-path.ts';
 
 /**
  * Reads files of the workspace as the file tools do: all of one, or one byte more than `most`. Rejects with what a model

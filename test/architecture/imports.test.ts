@@ -29,7 +29,7 @@ const CORE = [
     'isolation',
   ],
   ...['session-view', 'pending', 'sessions', 'jobs', 'telemetry', 'auth', 'config', 'routes', 'mcp-server', 'http'],
-  ...['egress', 'workspace', 'toolkit-api', 'toolkits', 'upstreams', 'webhooks'],
+  ...['@toolkit-kit/egress', '@toolkit-kit/workspace', '@toolkit-kit', 'toolkits', 'upstreams', 'webhooks'],
 ];
 
 // What may be imported from where: the table of docs/architecture.md. A folder and what lies in it count as one.
@@ -42,12 +42,22 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   console: [],
   '@dialects': ['contract', 'json'],
   tools: ['contract'],
-  egress: ['contract', 'tools'],
-  workspace: ['tools', 'files'],
-  'toolkit-api': ['contract', 'tools', 'egress', 'workspace'],
-  toolkits: ['src', 'toolkit-api', 'files'],
-  upstreams: ['contract', 'tools', 'egress', 'files'],
-  webhooks: ['egress'],
+  '@toolkit-kit/egress': ['contract', 'tools'],
+  '@toolkit-kit/workspace': ['tools', 'files'],
+  '@toolkit-kit': ['contract', 'tools', '@toolkit-kit/egress', '@toolkit-kit/workspace', 'files'],
+  toolkits: [
+    'src',
+    '@toolkit-kit',
+    'files',
+    '@toolkit-files',
+    '@toolkit-google',
+    '@toolkit-notes',
+    '@toolkit-shell',
+    '@toolkit-slack',
+    '@toolkit-web',
+  ],
+  upstreams: ['contract', 'tools', '@toolkit-kit/egress', 'files', '@toolkit-kit'],
+  webhooks: ['@toolkit-kit/egress', '@toolkit-kit'],
   executor: ['contract', 'tools', 'memory', 'json'],
   redaction: ['contract', 'tools', 'executor', 'json'],
   queue: ['tools', 'executor', 'memory'],
@@ -67,13 +77,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
       'sessions',
       'tools',
       'telemetry',
-      'toolkit-api',
+      '@toolkit-kit',
       'toolkits',
       'upstreams',
       'webhooks',
-      'workspace',
+      '@toolkit-kit/workspace',
     ],
-    ...['upstreams', 'webhooks', 'workspace'],
+    ...['upstreams', 'webhooks', '@toolkit-kit/workspace'],
   ],
   routes: ['contract', '@dialects', 'executor', 'json', 'memory', 'pending'],
   'mcp-server': ['contract', 'json', '@dialects', 'executor', 'routes'],
@@ -85,6 +95,12 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   main: ['cli', 'config', 'files'],
   bin: ['main'],
   '@tracing': ['executor'],
+  '@toolkit-files': ['@toolkit-kit', 'src'],
+  '@toolkit-google': ['@toolkit-kit', 'src'],
+  '@toolkit-notes': ['@toolkit-kit', 'files', 'src'],
+  '@toolkit-shell': ['@toolkit-kit', 'src'],
+  '@toolkit-slack': ['@toolkit-kit', 'src'],
+  '@toolkit-web': ['@toolkit-kit', 'src'],
 };
 
 // They implement what the executor asks for, or are told of what happens: its types are all they need of it.
@@ -115,9 +131,9 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   tools: /^(zod|ajv|ajv-formats|ajv\/.*|re2js|node:(diagnostics_channel|module|util|vm))$/,
   // And the vendors' clients that a toolkit declares.
   toolkits: /^(zod|node:.*)$/,
-  'toolkit-api': /^(zod|node:crypto)$/,
-  workspace: /^(zod|lru-cache|fastest-levenshtein|node:.*)$/,
-  egress: /^(ipaddr\.js|undici|node:.*)$/,
+  '@toolkit-kit': /^(zod|node:crypto)$/,
+  '@toolkit-kit/workspace': /^(zod|lru-cache|fastest-levenshtein|node:.*)$/,
+  '@toolkit-kit/egress': /^(ipaddr\.js|undici|node:.*)$/,
   'upstreams/mcp': /^(zod|@modelcontextprotocol\/client(\/.*)?|undici|node:.*)$/,
   'upstreams/sources': /^(zod|node:(timers\/promises|util))$/,
   'upstreams/openapi': /^(zod|yaml|undici|@scalar\/openapi-upgrader\/2.0-to-3.0|node:.*)$/,
@@ -145,6 +161,12 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   cli: /^(commander|cli-table3|pino|node:(crypto|fs|module|net|path|url|util))$/,
   bin: /^$/,
   main: /^node:(fs|module|path|stream\/consumers|util)$/,
+  '@toolkit-files': /^(zod|node:.*)$/,
+  '@toolkit-google': /^(@googleapis\/calendar|@googleapis\/drive|@googleapis\/gmail|google-auth-library|zod|node:.*)$/,
+  '@toolkit-notes': /^(zod|node:.*)$/,
+  '@toolkit-shell': /^(zod|node:.*)$/,
+  '@toolkit-slack': /^(@slack\/web-api|zod|node:.*)$/,
+  '@toolkit-web': /^(zod)$/,
 };
 
 const offences = (check: (file: SourceFile) => readonly string[]): readonly string[] =>
@@ -277,7 +299,7 @@ test('processes are started by three files alone: for tool hosts, MCP servers wi
     packages.some(({ from, kind }) => from === 'node:child_process' && kind === 'value'),
   );
   expect(new Set(starters.map(({ path }) => path))).toEqual(
-    new Set(['isolation/process-control.ts', 'toolkits/shell/spawn-sandbox.ts', 'upstreams/mcp/server-process.ts']),
+    new Set(['isolation/process-control.ts', '@toolkit-shell/spawn-sandbox.ts', 'upstreams/mcp/server-process.ts']),
   );
 });
 

@@ -6,10 +6,10 @@ import { writeCredentials } from '@recourse/test-support/google/google-credentia
 import { startGoogleStandIn } from '@recourse/test-support/google/google-stand-in.ts';
 import { startProcess } from '@recourse/test-support/start-process.ts';
 import { callService, startService } from '@recourse/test-support/start-service.ts';
+import { createGoogle } from '@recourse/toolkit-google/google-tools';
 import { expect, onTestFinished, test } from 'vitest';
 import { SessionView } from '#src/contract/session.ts';
 import type { ToolResult } from '#src/contract/tool-result.ts';
-import { createGoogle } from '#src/toolkits/google/google-tools.ts';
 import type { InlineTool, Prepared } from '#src/tools/tool.ts';
 import { RetryableToolError } from '#src/tools/tool-errors.ts';
 import { isToldValue, toldKind } from '#src/tools/tool-values.ts';

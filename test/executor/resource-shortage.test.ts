@@ -1,10 +1,10 @@
 import { startService } from '@recourse/test-support/start-service.ts';
+import { NoAnswerError, toNoAnswerFailure } from '@recourse/toolkit-kit/egress/no-answer-error';
+import { tellFileErrors } from '@recourse/toolkit-kit/workspace/file-errors';
 import { expect, test } from 'vitest';
-import { NoAnswerError, toNoAnswerFailure } from '#src/egress/no-answer-error.ts';
 import { toShortage } from '#src/executor/shortage.ts';
 import { defineTool, RetryableToolError, TerminalToolError } from '#src/recourse.ts';
 import { readShortage } from '#src/tools/resource-shortage.ts';
-import { tellFileErrors } from '#src/workspace/file-errors.ts';
 
 const toolOf = (effects: 'read' | 'idempotent' | 'write') =>
   defineTool({ name: effects, description: 'x', effects, input: { type: 'object' }, run: () => null });

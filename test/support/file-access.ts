@@ -1,4 +1,4 @@
-import type { FileAccess } from '../../src/workspace/workspace.ts';
+import type { FileAccess } from '@recourse/toolkit-kit/workspace/workspace';
 
 let used: FileAccess = 'descriptors';
 

@@ -2,8 +2,8 @@ import { createSign, generateKeyPairSync } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import type { RetryClock } from '@recourse/toolkit-kit/egress/transport-retries';
 import { onTestFinished } from 'vitest';
-import type { RetryClock } from '../../src/egress/transport-retries.ts';
 
 export type SeenRequest = { readonly method: string; readonly path: string; readonly headers: IncomingHttpHeaders };
 

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import '../../src/workspace/searching/search-worker.ts';
+import '@recourse/toolkit-kit/workspace/searching/search-worker';
 
 // The real thread that searches files, but for one word that ends it as soon as it is looked for.
 parentPort?.on('message', (message: unknown) => {

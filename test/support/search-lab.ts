@@ -1,6 +1,6 @@
+import { createSearchFiles } from '@recourse/toolkit-files/search-files';
+import { createFileSearch, type FileSearchOptions } from '@recourse/toolkit-kit/workspace/search-thread';
 import { onTestFinished } from 'vitest';
-import { createSearchFiles } from '../../src/toolkits/files/search-files.ts';
-import { createFileSearch, type FileSearchOptions } from '../../src/workspace/search-thread.ts';
 import { runTool } from './run-tool.ts';
 import { createTemporaryWorkspace } from './temporary-workspace.ts';
 

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { createWorkspace, type Workspace } from '../../src/workspace/workspace.ts';
+import { createWorkspace, type Workspace } from '@recourse/toolkit-kit/workspace/workspace';
 import { fileAccess } from './file-access.ts';
 
 /** A workspace `ws` on the real disk, with `ws-evil/secret.txt` ("the secret") beside it. Disposing removes both. */

@@ -1,6 +1,6 @@
+import { flag, list, listOf, MAX_TIMER_MS, oneOf, optionalWhole, whole } from '@recourse/toolkit-kit/setting-kinds';
 import * as z from 'zod';
 import { isSentinelUrl, parseSentinelUrl, splitRedisUrl } from '../../sessions/redis-url.ts';
-import { flag, list, listOf, MAX_TIMER_MS, oneOf, optionalWhole, whole } from '../../toolkit-api/setting-kinds.ts';
 import { ACCESS_SETTINGS } from './access-settings.ts';
 import { parseStore, STORE_RULE } from './store-choice.ts';
 import { parseStoreKeys } from './store-keys.ts';

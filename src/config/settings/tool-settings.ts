@@ -1,4 +1,4 @@
-import { listOf } from '../../toolkit-api/setting-kinds.ts';
+import { listOf } from '@recourse/toolkit-kit/setting-kinds';
 import { TOOL_GROUPS, TOOLKIT_SETTINGS } from '../../toolkits/toolkits.ts';
 
 const WORDS = [...TOOL_GROUPS.keys()];

@@ -1,4 +1,4 @@
-import { listOf, MAX_TIMER_MS, oneOf, optionalWhole, whole } from '../../toolkit-api/setting-kinds.ts';
+import { listOf, MAX_TIMER_MS, oneOf, optionalWhole, whole } from '@recourse/toolkit-kit/setting-kinds';
 import { LANE_NAME } from './lanes.ts';
 
 /** Where queued calls run, how many at once, and how long a process that stops waits for them. */

@@ -1,4 +1,4 @@
-import { defineToolkit } from '../../toolkit-api/toolkit.ts';
+import { defineToolkit } from '@recourse/toolkit-kit/toolkit';
 
 /** `echo`, the smallest toolkit. */
 export const echo = defineToolkit({

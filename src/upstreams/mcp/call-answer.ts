@@ -1,6 +1,6 @@
+import { showText } from '@recourse/toolkit-kit/egress/show-url';
 import { countBase64Bytes, toPlainBase64 } from '../../contract/base64.ts';
 import { isRecord, type JsonRecord, memberOf, textAt } from '../../contract/json-record.ts';
-import { showText } from '../../egress/show-url.ts';
 import { empty, ok } from '../../tools/tool-values.ts';
 
 /** A part of an answer that is no text, as a model may be told of it. `data` is base64, where it was not too much. */

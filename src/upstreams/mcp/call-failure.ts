@@ -1,8 +1,8 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
+import { codeOf } from '@recourse/toolkit-kit/egress/error-code';
+import { toSeconds } from '@recourse/toolkit-kit/egress/response-status';
+import { showText } from '@recourse/toolkit-kit/egress/show-url';
 import type { Effects } from '../../contract/failure.ts';
-import { codeOf } from '../../egress/error-code.ts';
-import { toSeconds } from '../../egress/response-status.ts';
-import { showText } from '../../egress/show-url.ts';
 import { endSentence } from '../../tools/describe-value.ts';
 import { RetryableToolError, TerminalToolError, UpstreamToolError } from '../../tools/tool-errors.ts';
 import { readStandIn } from './message-limits.ts';

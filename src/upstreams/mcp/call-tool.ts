@@ -1,5 +1,5 @@
 import type { Client } from '@modelcontextprotocol/client';
-import { toSeconds } from '../../egress/response-status.ts';
+import { toSeconds } from '@recourse/toolkit-kit/egress/response-status';
 import { readShortage } from '../../tools/resource-shortage.ts';
 import type { ToolContext } from '../../tools/tool.ts';
 import { RetryableToolError, UpstreamToolError } from '../../tools/tool-errors.ts';

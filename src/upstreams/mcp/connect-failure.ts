@@ -1,5 +1,5 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, SseError } from '@modelcontextprotocol/client';
-import { showText } from '../../egress/show-url.ts';
+import { showText } from '@recourse/toolkit-kit/egress/show-url';
 import { isNotSent, NEEDS_PERSON, networkCodeOf, readHttpTrouble, TOO_MANY_REQUESTS } from './call-failure.ts';
 import { readStandIn } from './message-limits.ts';
 

@@ -9,10 +9,10 @@ import {
   StreamableHTTPClientTransport,
   type Transport,
 } from '@modelcontextprotocol/client';
+import { createPacedConnector } from '@recourse/toolkit-kit/egress/connector';
+import { parseRetryAfter } from '@recourse/toolkit-kit/egress/response-status';
 import { Agent, type Dispatcher } from 'undici';
 import * as z from 'zod';
-import { createPacedConnector } from '../../egress/connector.ts';
-import { parseRetryAfter } from '../../egress/response-status.ts';
 import { createGatheredBytes } from '../../tools/gathered-bytes.ts';
 import { FIRST_SERVER_ERROR, HttpTroubleError, TOO_MANY_REQUESTS } from './call-failure.ts';
 import { capEvents } from './event-stream.ts';

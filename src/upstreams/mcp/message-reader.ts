@@ -4,9 +4,9 @@ import {
   isJSONRPCResponse,
   type JSONRPCMessage,
 } from '@modelcontextprotocol/client';
+import { mayChangeNumbers, parseExactJson, parseJson } from '@recourse/toolkit-kit/egress/exact-json';
 import * as z from 'zod';
 import { isRecord, type JsonRecord, memberOf, textAt } from '../../contract/json-record.ts';
-import { mayChangeNumbers, parseExactJson, parseJson } from '../../egress/exact-json.ts';
 import { identifyOversize, toStandIn } from './message-limits.ts';
 
 const Cancelled = z.object({

@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as afterMs } from 'node:timers/promises';
-import { codeOf } from '../../egress/error-code.ts';
-import { showText } from '../../egress/show-url.ts';
+import { codeOf } from '@recourse/toolkit-kit/egress/error-code';
+import { showText } from '@recourse/toolkit-kit/egress/show-url';
 
 export type ServerCommand = {
   readonly command: string;

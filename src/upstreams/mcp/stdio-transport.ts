@@ -1,7 +1,7 @@
 import { setTimeout as afterMs } from 'node:timers/promises';
 import { stripVTControlCharacters } from 'node:util';
 import { type JSONRPCMessage, serializeMessage, type Transport } from '@modelcontextprotocol/client';
-import { cutAtWord, showText } from '../../egress/show-url.ts';
+import { cutAtWord, showText } from '@recourse/toolkit-kit/egress/show-url';
 import { createGatheredBytes } from '../../tools/gathered-bytes.ts';
 import type { BoundedLog } from './limited-log.ts';
 import {

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as afterMs } from 'node:timers/promises';
 import { type Client, ProtocolError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
+import { codeOf } from '@recourse/toolkit-kit/egress/error-code';
+import { showText } from '@recourse/toolkit-kit/egress/show-url';
 import * as z from 'zod';
 import { hasMoreNodes, isRecord } from '../../contract/json-record.ts';
 import { readParamHeaders } from '../../contract/param-headers.ts';
-import { codeOf } from '../../egress/error-code.ts';
-import { showText } from '../../egress/show-url.ts';
 import { cutText } from '../../tools/describe-value.ts';
 import { isNestedDeeper } from '../../tools/schema-check.ts';
 import type { ToolLog } from '../../tools/tool.ts';

@@ -1,8 +1,8 @@
 import { realpath } from 'node:fs/promises';
 import { dirname, relative, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { showText } from '@recourse/toolkit-kit/egress/show-url';
 import { isRecord, type JsonRecord, memberOf, recordAt } from '../../contract/json-record.ts';
-import { showText } from '../../egress/show-url.ts';
 import { RetryableToolError } from '../../tools/tool-errors.ts';
 import {
   type DocumentPlace,

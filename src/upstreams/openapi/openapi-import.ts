@@ -1,10 +1,10 @@
 import { isIP } from 'node:net';
-import { isAnyAddress, isPublicAddress } from '../../egress/address-policy.ts';
-import { createDnsLookup, type Lookup, lookupBySystem } from '../../egress/lookup.ts';
-import { createClientOpener } from '../../egress/open-client.ts';
-import { showText } from '../../egress/show-url.ts';
-import { objectionTo } from '../../egress/target-url.ts';
-import { type RetryClock, systemRetryClock } from '../../egress/transport-retries.ts';
+import { isAnyAddress, isPublicAddress } from '@recourse/toolkit-kit/egress/address-policy';
+import { createDnsLookup, type Lookup, lookupBySystem } from '@recourse/toolkit-kit/egress/lookup';
+import { createClientOpener } from '@recourse/toolkit-kit/egress/open-client';
+import { showText } from '@recourse/toolkit-kit/egress/show-url';
+import { objectionTo } from '@recourse/toolkit-kit/egress/target-url';
+import { type RetryClock, systemRetryClock } from '@recourse/toolkit-kit/egress/transport-retries';
 import type { ToolLog } from '../../tools/tool.ts';
 import type { SourceOptions, ToolSource, UpstreamState } from '../sources/upstream.ts';
 import { createSecretRemover, toCredentials } from './credentials.ts';

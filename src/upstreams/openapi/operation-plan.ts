@@ -1,7 +1,7 @@
+import type { HttpMethod } from '@recourse/toolkit-kit/egress/redirects';
 import type { Effects } from '../../contract/failure.ts';
 import { type JsonRecord, listAt, recordAt, textAt } from '../../contract/json-record.ts';
 import type { JsonSchema } from '../../contract/tool-description.ts';
-import type { HttpMethod } from '../../egress/redirects.ts';
 import { isNestedDeeper } from '../../tools/schema-check.ts';
 import { type EasedSchemas, easeNestedDefaults } from '../sources/nested-defaults.ts';
 import { type FittedSchema, fitSchema } from './fit-schema.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { ACCEPT_ENCODING } from '../../egress/bounded-body.ts';
-import type { Hop } from '../../egress/redirects.ts';
-import { isBelow } from '../../egress/redirects.ts';
+import { ACCEPT_ENCODING } from '@recourse/toolkit-kit/egress/bounded-body';
+import type { Hop } from '@recourse/toolkit-kit/egress/redirects';
+import { isBelow } from '@recourse/toolkit-kit/egress/redirects';
 import type { ToolContext } from '../../tools/tool.ts';
 import type { Credentials } from './credentials.ts';
 import type { OperationPlan } from './operation-plan.ts';

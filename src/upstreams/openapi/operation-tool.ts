@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { HttpClient } from '@recourse/toolkit-kit/egress/http-client';
+import { isRedirect, toPinnedRedirects } from '@recourse/toolkit-kit/egress/redirects';
+import { isSuccess } from '@recourse/toolkit-kit/egress/response-status';
 import * as z from 'zod';
 import { isRecord } from '../../contract/json-record.ts';
 import type { JsonSchema } from '../../contract/tool-description.ts';
-import type { HttpClient } from '../../egress/http-client.ts';
-import { isRedirect, toPinnedRedirects } from '../../egress/redirects.ts';
-import { isSuccess } from '../../egress/response-status.ts';
 import { defineTool } from '../../tools/define-tool.ts';
 import { toExampleArguments } from '../../tools/json-schema.ts';
 import {

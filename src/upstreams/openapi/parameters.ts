@@ -1,6 +1,6 @@
+import { showText } from '@recourse/toolkit-kit/egress/show-url';
 import { isRecord, type JsonRecord, listAt, memberOf, recordAt, textAt } from '../../contract/json-record.ts';
 import type { JsonSchema } from '../../contract/tool-description.ts';
-import { showText } from '../../egress/show-url.ts';
 import type { OpenApiAuth, ParameterRule } from './openapi-import-settings.ts';
 import { toPlainText } from './plain-text.ts';
 import { followReferences, OperationProblem } from './references.ts';

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { ACCEPT_ENCODING } from '../../egress/bounded-body.ts';
-import { codeOf } from '../../egress/error-code.ts';
-import type { NoAnswer } from '../../egress/exchange.ts';
-import type { HttpClient } from '../../egress/http-client.ts';
-import { isSuccess } from '../../egress/response-status.ts';
-import { toText } from '../../egress/text-content.ts';
+import { ACCEPT_ENCODING } from '@recourse/toolkit-kit/egress/bounded-body';
+import { codeOf } from '@recourse/toolkit-kit/egress/error-code';
+import type { NoAnswer } from '@recourse/toolkit-kit/egress/exchange';
+import type { HttpClient } from '@recourse/toolkit-kit/egress/http-client';
+import { isSuccess } from '@recourse/toolkit-kit/egress/response-status';
+import { toText } from '@recourse/toolkit-kit/egress/text-content';
 import { TerminalToolError, UpstreamToolError } from '../../tools/tool-errors.ts';
 
 /** Why a document cannot be used at all: one line for people. */

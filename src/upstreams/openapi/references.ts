@@ -1,6 +1,6 @@
 import { unescape as decodePercent } from 'node:querystring';
+import { isBelow } from '@recourse/toolkit-kit/egress/redirects';
 import { isRecord, type JsonRecord, listAt, memberOf, recordAt, textAt } from '../../contract/json-record.ts';
-import { isBelow } from '../../egress/redirects.ts';
 import type { OpenApiImportSettings } from './openapi-import-settings.ts';
 import { DocumentProblem } from './read-document.ts';
 

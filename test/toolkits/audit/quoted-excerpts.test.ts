@@ -34,7 +34,7 @@ test('docs/writing-tools.md says of a tool what the audit has proved', async () 
   expect(said.filter((one) => !isProved(one))).toEqual([]);
 });
 
-const QUOTED = ['src/toolkits/google/google-failure.ts', 'src/toolkit-api/paging/page-chain.ts'];
+const QUOTED = ['packages/toolkit-google/src/google-failure.ts', 'packages/toolkit-kit/src/paging/page-chain.ts'];
 const TOLD_OF = [
   ...['search_drive', 'search_drive', 'search_drive', 'list_calendar_events', 'post_slack_message'],
   ...['run_shell_command', 'search_drive', 'list_calendar_events', 'list_notes'],

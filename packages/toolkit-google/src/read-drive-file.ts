@@ -1,0 +1,204 @@
+import { showText, toText } from '@recourse/toolkit-kit/http';
+import { answerShape } from '@recourse/toolkit-kit/page-answers';
+import type { InlineTool } from '@recourse/toolkit-kit/toolkit';
+import { defineTool, empty, RetryableToolError } from 'recourse-server';
+import * as z from 'zod';
+import {
+  type DriveFile,
+  FOLDER,
+  FoundDriveFile,
+  isGoogleFile,
+  openDrive,
+  SHORTCUT,
+  toDriveExport,
+  toDriveFile,
+  toDriveFileId,
+} from './drive-file.ts';
+import {
+  beginGoogleCall,
+  DRIVE,
+  type GoogleAccess,
+  type GoogleCall,
+  type GoogleDownload,
+  type GoogleMeaning,
+  toTokenHider,
+} from './google-access.ts';
+
+const FIELDS = 'id,name,mimeType,modifiedTime,webViewLink,shortcutDetails(targetId)';
+
+/** A file that can be read, a shortcut followed once. Rejects with a RetryableToolError where it is a folder or has no text. */
+const readDriveFile = async (google: GoogleAccess, id: string, call: GoogleCall): Promise<DriveFile> => {
+  const found = await readMetadata(google, id, call);
+  const target = found.mimeType === SHORTCUT ? found.shortcutDetails?.targetId : undefined;
+  const last = target === undefined ? found : await readMetadata(google, target, call);
+  const file = toDriveFile(last, toTokenHider(call));
+  if (file.mimeType === FOLDER)
+    throw new RetryableToolError(
+      `'${showText(file.name)}' is a folder. Call search_drive to find the files you want, and read one of them.`,
+    );
+  if (isGoogleFile(file.mimeType) && toDriveExport(file.mimeType) === undefined)
+    throw new RetryableToolError(
+      `'${showText(file.name)}' is ${showText(file.mimeType)}, which has no text. Choose a Google Doc, Sheet or Slides, or a text file.`,
+    );
+  return file;
+};
+
+/** The beginning of what is in the file: exported where it is one of Google's own, else as it is. */
+const downloadDriveFile = (
+  google: GoogleAccess,
+  { id, mimeType }: DriveFile,
+  maxBytes: number,
+  call: GoogleCall,
+): Promise<GoogleDownload> => {
+  const format = toDriveExport(mimeType)?.mimeType;
+  return google.download(
+    DRIVE,
+    async (auth, send) => {
+      const { files } = await openDrive(auth);
+      if (format !== undefined) return files.export({ fileId: id, mimeType: format }, send);
+      return files.get({ fileId: id, alt: 'media', supportsAllDrives: true }, send);
+    },
+    call,
+    { ...toMeaning(id), maxBytes },
+  );
+};
+
+const readMetadata = (google: GoogleAccess, id: string, call: GoogleCall) =>
+  google.read(
+    DRIVE,
+    async (auth, send) =>
+      (await openDrive(auth)).files.get({ fileId: id, fields: FIELDS, supportsAllDrives: true }, send),
+    FoundDriveFile,
+    call,
+    toMeaning(id),
+  );
+
+const toMeaning = (id: string): GoogleMeaning => ({
+  missing: (account) =>
+    `There is no file '${showText(id)}', or it is not shared with ${account ?? SIGNED_IN}. Call search_drive to find it.`,
+  forbidden: (account) =>
+    `There is no access to file '${showText(id)}'. A human must share it with ${account ?? SIGNED_IN}.`,
+});
+
+const SIGNED_IN = 'the user who signed in';
+
+const DEFAULT_CHARACTERS = 50_000;
+// A character may become six in JSON (\u0001): six times this is still less than the 1 MiB a result may have.
+const MOST_CHARACTERS = 150_000;
+// Google exports no more than this, and of a file that is larger the rest is out of reach.
+const MOST_BYTES = 10_485_760;
+// UTF-8 and UTF-16 take at most four for one character.
+const BYTES_PER_CHARACTER = 4;
+
+const input = z.object({
+  file_id: z
+    .string()
+    .min(1)
+    .max(1_000)
+    .describe('The id of a file, as search_drive returns it, or its URL in Drive.')
+    .meta({ examples: ['1BxiMVs0XRA5nFMdKvBdBZjgmUUqptlbs74OgvE2upms'] }),
+  offset: z.int().min(0).max(MOST_BYTES).default(0).describe('Character to begin at; use next_offset to continue.'),
+  max_characters: z
+    .int()
+    .min(1)
+    .max(MOST_CHARACTERS)
+    .default(DEFAULT_CHARACTERS)
+    .describe('Maximum number of characters to return.'),
+});
+
+const output = z.object({
+  ...answerShape,
+  id: z.string(),
+  name: z.string(),
+  mime_type: z.string().describe('The type of the file in Drive.'),
+  modified: z.string().nullable(),
+  url: z.string().nullable(),
+  content: z.string(),
+  truncated: z.boolean().describe('True if there is more: call again with offset = next_offset, if present.'),
+  next_offset: z.int().optional(),
+});
+
+/** `read_drive_file`: the text of one file. What Google's editors hold is exported. */
+export const createReadDriveFile = ({ google }: { readonly google: GoogleAccess }): InlineTool =>
+  defineTool({
+    name: 'read_drive_file',
+    description:
+      'Reads one file of Google Drive as text: Google Docs and Slides as plain text, the first sheet of a Google Sheet as CSV, text files as they are. Cannot read PDF, images and other binary files. Long files come in parts: if truncated is true, call again with offset = next_offset.',
+    effects: 'read',
+    input,
+    output,
+    run: async ({ file_id: written, ...part }, context) => {
+      const call = beginGoogleCall(context);
+      const file = await readDriveFile(google, toDriveFileId(written), call);
+      return readPart(google, file, part, call);
+    },
+  });
+
+type Part = { readonly offset: number; readonly max_characters: number };
+
+const readPart = async (
+  google: GoogleAccess,
+  file: DriveFile,
+  { offset, max_characters: limit }: Part,
+  call: GoogleCall,
+) => {
+  const wantedBytes = Math.min((offset + limit + 1) * BYTES_PER_CHARACTER, MOST_BYTES);
+  const { bytes, rest } = await downloadDriveFile(google, file, wantedBytes, call);
+  const text = toText(bytes, toDriveExport(file.mimeType)?.mimeType ?? file.mimeType, rest);
+  if (text === null) throw toBinary(file);
+  if (offset > text.length)
+    throw new RetryableToolError(
+      `offset ${offset} is past the readable end of '${showText(file.name)}', at ${text.length} characters. Send a smaller offset.`,
+    );
+  const next = offset + cutBetweenCharacters(text.slice(offset, offset + limit + 1), limit).length;
+  // Once it is decoded, and of this part alone: it costs three hundredths of a second at most.
+  const content = toTokenHider(call)(text, { from: offset, to: next });
+  return toAnswer(file, { content, offset, next, isMore: next < text.length, isOutOfReach: rest === 'cut' });
+};
+
+type Content = {
+  readonly content: string;
+  readonly offset: number;
+  readonly next: number;
+  readonly isMore: boolean;
+  readonly isOutOfReach: boolean;
+};
+
+const toAnswer = (file: DriveFile, { content, offset, next, isMore, isOutOfReach }: Content) => {
+  const { id, mimeType, modifiedTime, webViewLink } = file;
+  const kind = toDriveExport(mimeType);
+  const title = `'${showText(file.name)}' (${kind?.name ?? showText(mimeType)})`;
+  const value = {
+    id,
+    name: file.name,
+    mime_type: mimeType,
+    modified: modifiedTime,
+    url: webViewLink,
+    content,
+    truncated: isMore || isOutOfReach,
+    ...(isMore ? { next_offset: next } : {}),
+  };
+  if (content === '') {
+    const display = offset === 0 ? `${title} is empty.` : `The end of ${title} is reached.`;
+    return empty(display, { display, count: 0, ...value });
+  }
+  const note = kind?.note ?? '';
+  return { display: `${title}, ${content.length} characters.${note}${toAdvice(value)}`, count: 1, ...value };
+};
+
+const toAdvice = ({ truncated, next_offset: next }: { readonly truncated: boolean; readonly next_offset?: number }) => {
+  if (next !== undefined) return ` There is more: call again with offset ${next}.`;
+  return truncated ? ` The rest cannot be read: only the first ${MOST_BYTES} bytes of a file are readable.` : '';
+};
+
+/** At most `limit` characters, and no half of a surrogate pair at the end unless there is nothing else. */
+const cutBetweenCharacters = (text: string, limit: number): string => {
+  if (text.length <= limit) return text;
+  const splitsPair = /[\ud800-\udbff]$/.test(text.slice(0, limit)) && limit > 1;
+  return text.slice(0, splitsPair ? limit - 1 : limit);
+};
+
+const toBinary = ({ name, mimeType }: DriveFile): RetryableToolError =>
+  new RetryableToolError(
+    `'${showText(name)}' is ${showText(mimeType)}, not text. Choose a text file, a Google Doc, Sheet or Slides, or ask a human to convert it.`,
+  );

@@ -1,9 +1,0 @@
-import { expect, test } from 'vitest';
-import { loadConfig } from '#src/config/settings/config.ts';
-import { web } from '#src/toolkits/web/web.ts';
-
-test('without settings everything stands at its documented default', () => {
-  const { config } = loadConfig({});
-  const own = Object.entries(config).filter(([name]) => Object.hasOwn(web.settings, name));
-  expect(Object.fromEntries(own)).toEqual({ FETCH_ALLOW_ADDRESSES: [], FETCH_ALLOW_PRIVATE: false });
-});
