@@ -26,6 +26,9 @@ COPY packages/toolkit-shell/package.json packages/toolkit-shell/
 COPY packages/toolkit-slack/package.json packages/toolkit-slack/
 COPY packages/toolkit-web/package.json packages/toolkit-web/
 COPY packages/tracing/package.json packages/tracing/
+COPY packages/upstream-mcp/package.json packages/upstream-mcp/
+COPY packages/upstream-openapi/package.json packages/upstream-openapi/
+COPY packages/upstreams/package.json packages/upstreams/
 # With the optional packages: the compiler's native binary is one of them.
 RUN npm ci
 COPY tsconfig.json tsconfig.build.json tsconfig.console.json ./
@@ -51,6 +54,9 @@ COPY packages/toolkit-shell/package.json packages/toolkit-shell/
 COPY packages/toolkit-slack/package.json packages/toolkit-slack/
 COPY packages/toolkit-web/package.json packages/toolkit-web/
 COPY packages/tracing/package.json packages/tracing/
+COPY packages/upstream-mcp/package.json packages/upstream-mcp/
+COPY packages/upstream-openapi/package.json packages/upstream-openapi/
+COPY packages/upstreams/package.json packages/upstreams/
 # Without the optional packages: they carry a second Node (120 MB) for machines whose own is too old.
 # Then without what nothing runs, which is a third of them: source maps, type declarations and sources, manuals.
 RUN npm ci --omit=dev --omit=optional \

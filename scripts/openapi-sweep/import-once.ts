@@ -1,8 +1,8 @@
 import { dirname } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import { createOpenApiImport } from '@recourse/upstream-openapi/openapi-import';
+import { OpenApiImportSettings } from '@recourse/upstream-openapi/openapi-import-settings';
 import type { ToolOffer } from '../../src/tools/tool-offer.ts';
-import { createOpenApiImport } from '../../src/upstreams/openapi/openapi-import.ts';
-import { OpenApiImportSettings } from '../../src/upstreams/openapi/openapi-import-settings.ts';
 
 export type Imported = {
   readonly offer: ToolOffer;

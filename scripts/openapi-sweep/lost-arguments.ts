@@ -1,6 +1,6 @@
 import { isJson, type Json, jsonAt, type StandInDocument } from '@recourse/test-support/openapi-stand-in-schemas.ts';
+import { isWithheld, toCredentialKeys } from '@recourse/upstream-openapi/parameters';
 import type { ToolOffer } from '../../src/tools/tool-offer.ts';
-import { isWithheld, toCredentialKeys } from '../../src/upstreams/openapi/parameters.ts';
 
 const METHODS = ['get', 'head', 'options', 'put', 'post', 'patch', 'delete'] as const;
 

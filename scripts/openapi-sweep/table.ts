@@ -70,7 +70,7 @@ node --max-old-space-size=4000 scripts/openapi-sweep/sweep.ts --calls 2900 --see
 node scripts/openapi-sweep/table.ts /tmp/sweep.jsonl
 \`\`\`
 
-The last command says what differs from this page. \`test/upstreams/openapi/published-documents.test.ts\` is the sample that each test run makes.
+The last command says what differs from this page. \`packages/upstream-openapi/test/published-documents.test.ts\` is the sample that each test run makes.
 
 ${toMarkdownTable(['what', 'count'], totals)}
 

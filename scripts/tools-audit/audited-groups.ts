@@ -44,7 +44,8 @@ export const readAuditedGroups = async (): Promise<readonly AuditedGroup[]> => {
   return [{ group: null, title: 'Every service', pages: ownPages, tools: own }, ...groups];
 };
 
-const hasPage = (name: string): boolean => existsSync(new URL(`../../packages/toolkit-${name}/README.md`, import.meta.url));
+const hasPage = (name: string): boolean =>
+  existsSync(new URL(`../../packages/toolkit-${name}/README.md`, import.meta.url));
 
 const readTools = async (toolkit: Toolkit, groups: readonly string[]): Promise<readonly AuditedTool[]> => {
   const { rows, limits = {} } = await readAudit(toolkit);

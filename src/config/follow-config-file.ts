@@ -1,8 +1,8 @@
+import type { SourceChanges } from '@recourse/upstreams/source-set';
 import type { Logger } from 'pino';
 import { type FileReading, watchFile } from '../files/watch-file.ts';
 import { describeCauses } from '../telemetry/describe-error.ts';
 import { cutText } from '../tools/describe-value.ts';
-import type { SourceChanges } from '../upstreams/sources/source-set.ts';
 import type { ConfigContent, LoadedConfig } from './file/load-config-file.ts';
 import { readConfigFile, toUnreadable } from './file/read-config-file.ts';
 

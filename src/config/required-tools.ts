@@ -1,4 +1,4 @@
-import { createOverrideLookup } from '../upstreams/sources/tool-override.ts';
+import { createOverrideLookup } from '@recourse/upstreams/tool-override';
 import type { ConfigContent } from './file/load-config-file.ts';
 import type { Config } from './settings/config.ts';
 

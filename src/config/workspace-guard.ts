@@ -1,9 +1,9 @@
 import { access, constants, realpath, stat } from 'node:fs/promises';
 import { getCompileCacheDir } from 'node:module';
 import { basename, dirname, join, resolve } from 'node:path';
+import type { McpServerSettings } from '@recourse/upstream-mcp/mcp-server-settings';
 import { INSTALLATION, PACKAGE_ROOT } from '../files/own-package.ts';
 import { SETTING_PURPOSES } from '../toolkits/toolkits.ts';
-import type { McpServerSettings } from '../upstreams/mcp/mcp-server-settings.ts';
 import type { Variables } from './file/expand-variables.ts';
 import type { ConfigContent } from './file/load-config-file.ts';
 import { toPathText } from './file/mistakes.ts';

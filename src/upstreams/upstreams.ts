@@ -1,7 +1,7 @@
+import { MCP_SERVERS } from '@recourse/upstream-mcp/mcp-servers';
+import { OPENAPI_IMPORTS } from '@recourse/upstream-openapi/openapi-imports';
+import type { PlanHost, SourcePlan, UpstreamEntry } from '@recourse/upstreams/upstream';
 import type * as z from 'zod';
-import { MCP_SERVERS } from './mcp/mcp-servers.ts';
-import { OPENAPI_IMPORTS } from './openapi/openapi-imports.ts';
-import type { PlanHost, SourcePlan, UpstreamEntry } from './sources/upstream.ts';
 
 /** The sections of the configuration file that name upstreams, one for each kind: the only list of kinds. */
 export const UPSTREAM_SECTIONS = { mcpServers: MCP_SERVERS, openapi: OPENAPI_IMPORTS } as const;

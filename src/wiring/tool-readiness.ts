@@ -1,3 +1,4 @@
+import { isUnloaded, type SourceState } from '@recourse/upstreams/upstream';
 import type { Logger } from 'pino';
 import type { RequiredTools } from '../config/required-tools.ts';
 import { isToolName, toPortableName } from '../contract/tool-names.ts';
@@ -5,7 +6,6 @@ import { type LoadProblem, toProblemLine } from '../tools/directory/load-problem
 import type { DirectoryProblems } from '../tools/directory/tool-directory.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 import { type ToolOffer, toUnloadedTool, type UnavailableTool } from '../tools/tool-offer.ts';
-import { isUnloaded, type SourceState } from '../upstreams/sources/upstream.ts';
 
 /** How the tools of the service stand. */
 export type ToolsReadiness = {

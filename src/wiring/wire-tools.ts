@@ -1,3 +1,4 @@
+import type { Publish, UpstreamState } from '@recourse/upstreams/upstream';
 import { type Logger, pino } from 'pino';
 import type { Variables } from '../config/file/expand-variables.ts';
 import { type HostLimits, readMachine, toHostLimits } from '../config/host-limits.ts';
@@ -17,7 +18,6 @@ import type { CheckedDirectory } from '../tools/directory/check-directory.ts';
 import type { DirectoryProblems } from '../tools/directory/tool-directory.ts';
 import { createToolRegistry, type ToolRegistry } from '../tools/registry.ts';
 import type { ConcurrencyOf, PlacingOf, UnavailableTool } from '../tools/tool-offer.ts';
-import type { Publish, UpstreamState } from '../upstreams/sources/upstream.ts';
 import { addRequired, createToolReadiness, findUnloaded, type ToolsReadiness } from './tool-readiness.ts';
 import { wireBuiltin } from './wire-builtin.ts';
 import { wireRedaction } from './wire-redaction.ts';

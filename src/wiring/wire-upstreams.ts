@@ -1,4 +1,7 @@
 import { dirname } from 'node:path';
+import { type BoardRules, createOfferBoard, createOverrideCheck } from '@recourse/upstreams/offer-board';
+import { createSourceSet, type SourceChanges } from '@recourse/upstreams/source-set';
+import type { PlanHost, Publish, SourceState } from '@recourse/upstreams/upstream';
 import type { Logger } from 'pino';
 import type { ConfigText, Variables } from '../config/file/expand-variables.ts';
 import type { ConfigContent, LoadedConfig } from '../config/file/load-config-file.ts';
@@ -10,9 +13,6 @@ import type { Config } from '../config/settings/config.ts';
 import type { WorkspaceGuard } from '../config/workspace-guard.ts';
 import type { Tool, ToolLog } from '../tools/tool.ts';
 import type { ToolOffer, UnavailableTool } from '../tools/tool-offer.ts';
-import { type BoardRules, createOfferBoard, createOverrideCheck } from '../upstreams/sources/offer-board.ts';
-import { createSourceSet, type SourceChanges } from '../upstreams/sources/source-set.ts';
-import type { PlanHost, Publish, SourceState } from '../upstreams/sources/upstream.ts';
 import type { WiredRedaction } from './wire-redaction.ts';
 import { createWorkspaceReader } from './workspace-reader.ts';
 

@@ -1,4 +1,5 @@
 import type { FileAccess } from '@recourse/toolkit-kit/workspace/workspace';
+import type { UpstreamState } from '@recourse/upstreams/upstream';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { KeyFile } from '../auth/api-keys.ts';
@@ -31,7 +32,6 @@ import { createMetrics, type Metrics } from '../telemetry/metrics.ts';
 import { createBuiltinReducers } from '../tools/builtin-reducers.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 import type { Tool } from '../tools/tool.ts';
-import type { UpstreamState } from '../upstreams/sources/upstream.ts';
 import type { Webhooks } from '../webhooks/webhooks.ts';
 import { createIdFactory } from './create-id.ts';
 import { createPendingTasks } from './pending-tasks.ts';

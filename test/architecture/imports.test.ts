@@ -14,6 +14,7 @@ const innermostFolderOf = (path: string): string =>
   path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : rootOf(path);
 
 const CORE = [
+  '@upstreams',
   '@tracing',
   ...[
     'contract',
@@ -56,7 +57,16 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     '@toolkit-slack',
     '@toolkit-web',
   ],
-  upstreams: ['contract', 'tools', '@toolkit-kit/egress', 'files', '@toolkit-kit'],
+  upstreams: [
+    'contract',
+    'tools',
+    '@toolkit-kit/egress',
+    'files',
+    '@toolkit-kit',
+    '@upstream-mcp',
+    '@upstream-openapi',
+    '@upstreams',
+  ],
   webhooks: ['@toolkit-kit/egress', '@toolkit-kit'],
   executor: ['contract', 'tools', 'memory', 'json'],
   redaction: ['contract', 'tools', 'executor', 'json'],
@@ -82,6 +92,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
       'upstreams',
       'webhooks',
       '@toolkit-kit/workspace',
+      '@upstream-mcp',
+      '@upstreams',
     ],
     ...['upstreams', 'webhooks', '@toolkit-kit/workspace'],
   ],
@@ -101,6 +113,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   '@toolkit-shell': ['@toolkit-kit', 'src'],
   '@toolkit-slack': ['@toolkit-kit', 'src'],
   '@toolkit-web': ['@toolkit-kit', 'src'],
+  '@upstream-mcp': ['@toolkit-kit', '@upstreams', 'contract', 'tools'],
+  '@upstream-openapi': ['@toolkit-kit', '@upstreams', 'contract', 'files', 'tools'],
+  '@upstreams': ['contract', 'tools'],
 };
 
 // They implement what the executor asks for, or are told of what happens: its types are all they need of it.
@@ -134,9 +149,9 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   '@toolkit-kit': /^(zod|node:crypto)$/,
   '@toolkit-kit/workspace': /^(zod|lru-cache|fastest-levenshtein|node:.*)$/,
   '@toolkit-kit/egress': /^(ipaddr\.js|undici|node:.*)$/,
-  'upstreams/mcp': /^(zod|@modelcontextprotocol\/client(\/.*)?|undici|node:.*)$/,
-  'upstreams/sources': /^(zod|node:(timers\/promises|util))$/,
-  'upstreams/openapi': /^(zod|yaml|undici|@scalar\/openapi-upgrader\/2.0-to-3.0|node:.*)$/,
+  '@upstream-mcp': /^(zod|@modelcontextprotocol\/client(\/.*)?|undici|node:.*)$/,
+  '@upstreams': /^(zod|node:(timers\/promises|util))$/,
+  '@upstream-openapi': /^(zod|yaml|undici|@scalar\/openapi-upgrader\/2.0-to-3.0|node:.*)$/,
   'tools/directory': /^node:(fs|fs\/promises|module|os|path|url)$/,
   executor: /^(zod|fastest-levenshtein|node:crypto|node:util)$/,
   'executor/journal': /^zod$/,
@@ -299,7 +314,7 @@ test('processes are started by three files alone: for tool hosts, MCP servers wi
     packages.some(({ from, kind }) => from === 'node:child_process' && kind === 'value'),
   );
   expect(new Set(starters.map(({ path }) => path))).toEqual(
-    new Set(['isolation/process-control.ts', '@toolkit-shell/spawn-sandbox.ts', 'upstreams/mcp/server-process.ts']),
+    new Set(['isolation/process-control.ts', '@toolkit-shell/spawn-sandbox.ts', '@upstream-mcp/server-process.ts']),
   );
 });
 
@@ -406,22 +421,22 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   'tools/foreign-patterns.ts': 'a pattern that is none, or that RE2 cannot run, is not judged here',
   'tools/resource-shortage.ts': 'what was thrown may throw when it is read',
   'tools/time-box.ts': 'what is cut off ends with an exception',
-  'upstreams/mcp/connection.ts': 'what is closed after a failed handshake may be closed already',
-  'upstreams/mcp/http-transport.ts': 'closing a session is best effort, and so is ending connections',
-  'upstreams/mcp/offered-tools.ts': 'a schema that cannot be compiled makes one tool unavailable, not its server',
-  'upstreams/mcp/server-process.ts': 'a process that is gone, or none to give',
-  'upstreams/mcp/stdio-transport.ts': 'a server that takes no more input has most often ended',
-  'upstreams/mcp/tool-list.ts':
+  '@upstream-mcp/connection.ts': 'what is closed after a failed handshake may be closed already',
+  '@upstream-mcp/http-transport.ts': 'closing a session is best effort, and so is ending connections',
+  '@upstream-mcp/offered-tools.ts': 'a schema that cannot be compiled makes one tool unavailable, not its server',
+  '@upstream-mcp/server-process.ts': 'a process that is gone, or none to give',
+  '@upstream-mcp/stdio-transport.ts': 'a server that takes no more input has most often ended',
+  '@upstream-mcp/tool-list.ts':
     'a list that cannot be read leaves the one before; an annotation that is none is left out',
-  'upstreams/openapi/linked-files.ts': 'a file that cannot be read has a reason, and its document goes on',
-  'upstreams/openapi/load-operations.ts': 'an operation that cannot be offered is unavailable, not its document',
-  'upstreams/openapi/openapi-import.ts': 'a look-up that fails says nothing about the address',
-  'upstreams/openapi/operation-tool.ts': "a schema that cannot be compiled refuses its own operation's arguments",
-  'upstreams/openapi/parse-document.ts': 'a file may be no JSON, and a document may take too long',
-  'upstreams/openapi/read-document.ts': 'a document that cannot be read has a reason for people',
-  'upstreams/openapi/references.ts': 'a path that leads nowhere is unavailable, not its document',
-  'upstreams/openapi/written-values.ts': 'an argument may be a number of more digits than JSON.stringify writes',
-  'upstreams/openapi/yaml-worker.ts': 'one text of YAML that cannot be parsed must not end the others',
+  '@upstream-openapi/linked-files.ts': 'a file that cannot be read has a reason, and its document goes on',
+  '@upstream-openapi/load-operations.ts': 'an operation that cannot be offered is unavailable, not its document',
+  '@upstream-openapi/openapi-import.ts': 'a look-up that fails says nothing about the address',
+  '@upstream-openapi/operation-tool.ts': "a schema that cannot be compiled refuses its own operation's arguments",
+  '@upstream-openapi/parse-document.ts': 'a file may be no JSON, and a document may take too long',
+  '@upstream-openapi/read-document.ts': 'a document that cannot be read has a reason for people',
+  '@upstream-openapi/references.ts': 'a path that leads nowhere is unavailable, not its document',
+  '@upstream-openapi/written-values.ts': 'an argument may be a number of more digits than JSON.stringify writes',
+  '@upstream-openapi/yaml-worker.ts': 'one text of YAML that cannot be parsed must not end the others',
   'wiring/wire-tools.ts': 'a directory that cannot be read leaves no process behind',
 };
 

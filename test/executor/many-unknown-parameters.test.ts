@@ -1,3 +1,4 @@
+import { createArgumentChecks } from '@recourse/upstream-openapi/operation-tool';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import type { Issue } from '#src/contract/tool-result.ts';
@@ -6,7 +7,6 @@ import { createWideLiterals, parseArguments } from '#src/executor/parse-argument
 import { defineTool } from '#src/tools/define-tool.ts';
 import { createJsonSchemaChecks } from '#src/tools/json-schema-checks.ts';
 import type { InlineTool } from '#src/tools/tool.ts';
-import { createArgumentChecks } from '#src/upstreams/openapi/operation-tool.ts';
 
 const MANY = 90_000;
 const UNKNOWN = Object.fromEntries(Array.from({ length: MANY }, (_, n) => [`k${n}`, n]));

@@ -1,5 +1,5 @@
+import { TOOL_PATTERN, ToolOverride } from '@recourse/upstreams/tool-override';
 import * as z from 'zod';
-import { TOOL_PATTERN, ToolOverride } from '../../upstreams/sources/tool-override.ts';
 import { UPSTREAM_SECTIONS } from '../../upstreams/upstreams.ts';
 import { WEBHOOKS } from '../../webhooks/endpoint-settings.ts';
 import { LANE_NAME } from '../settings/lanes.ts';

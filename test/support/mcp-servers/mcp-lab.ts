@@ -2,13 +2,13 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { McpServerSettings } from '@recourse/upstream-mcp/mcp-server-settings';
+import { createMcpUpstream, type McpUpstreamOptions } from '@recourse/upstream-mcp/mcp-upstream';
+import type { ToolSource } from '@recourse/upstreams/upstream';
 import { vi } from 'vitest';
 import type { ToolResult } from '#src/contract/tool-result.ts';
 import type { InlineTool, ToolLog } from '#src/tools/tool.ts';
 import type { ToolOffer } from '#src/tools/tool-offer.ts';
-import { McpServerSettings } from '#src/upstreams/mcp/mcp-server-settings.ts';
-import { createMcpUpstream, type McpUpstreamOptions } from '#src/upstreams/mcp/mcp-upstream.ts';
-import type { ToolSource } from '#src/upstreams/sources/upstream.ts';
 import { type RunningService, startService } from '../start-service.ts';
 
 export type LoggedLine = {

@@ -1,0 +1,172 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { HttpClient } from '@recourse/toolkit-kit/egress/http-client';
+import { isRedirect, toPinnedRedirects } from '@recourse/toolkit-kit/egress/redirects';
+import { isSuccess } from '@recourse/toolkit-kit/egress/response-status';
+import { isRecord } from 'recourse-server/contract/json-record';
+import type { JsonSchema } from 'recourse-server/contract/tool-description';
+import { defineTool } from 'recourse-server/tools/define-tool';
+import { toExampleArguments } from 'recourse-server/tools/json-schema';
+import {
+  type Checked,
+  createJsonSchemaChecks,
+  type FormatRule,
+  type JsonSchemaCheck,
+} from 'recourse-server/tools/json-schema-checks';
+import { runInTimeBox } from 'recourse-server/tools/time-box';
+import { type InlineTool, type ToolContext, toWorkMs, type Upstream } from 'recourse-server/tools/tool';
+import * as z from 'zod';
+import { type Credentials, createSecretRemover } from './credentials.ts';
+import type { OpenApiAuth } from './openapi-import-settings.ts';
+import type { OperationPlan } from './operation-plan.ts';
+import { toOperationRequest } from './operation-request.ts';
+import { toOperationValue } from './operation-value.ts';
+import type { FileReading } from './sent-body.ts';
+import type { Arguments } from './written-values.ts';
+
+/** What all tools of one import share. */
+export type ImportMeans = {
+  readonly importName: string;
+  readonly base: URL;
+  readonly auth: OpenApiAuth | undefined;
+  readonly credentials: Credentials;
+  readonly files: FileReading;
+  readonly upstream: Upstream;
+  readonly timeoutMs: number;
+  readonly maxResponseBytes: number;
+  readonly openClient: () => Promise<HttpClient>;
+  /** Settles when an answer of so many bytes may be worked on: large ones have a turn of the event loop each. */
+  readonly turnFor: (bytes: number) => Promise<void>;
+  readonly checkFor: (schema: OperationPlan['inputSchema']) => JsonSchemaCheck;
+  readonly now: () => number;
+};
+
+const ERROR_BODY_BYTES = 65_536;
+// As the service's own redactor: shorter ones are parts of words, and an answer must not be torn for them.
+const LEAST_SECRET_IN_ANSWER = 8;
+const LEAST_SECRET_IN_FAILURE = 4;
+
+// What is checked is the operation's own schema; this one is never asked.
+const ANY_OBJECT = z.looseObject({});
+
+/**
+ * One operation as a tool. Its schema is compiled with the first call: a document of a thousand operations would
+ * otherwise take ten seconds for what is hardly ever called.
+ */
+export const createOperationTool = (
+  { name, source }: { readonly name: string; readonly source: string },
+  plan: OperationPlan,
+  means: ImportMeans,
+): InlineTool => {
+  const { effects, description, inputSchema } = plan;
+  const { timeoutMs, upstream } = means;
+  const run = createRun(plan, means);
+  const check = means.checkFor(inputSchema);
+  return {
+    ...defineTool({ name, description, effects, input: ANY_OBJECT, run, timeoutMs, upstream, source }),
+    inputSchema,
+    exampleArguments: toExampleArguments(inputSchema),
+    prepare: (input, names) => {
+      const checked = check(input, names);
+      if (!checked.ok) return checked;
+      // An object that was checked stays one.
+      const given = isRecord(checked.value) ? checked.value : input;
+      return { ok: true, invocation: { run: (context) => run(given, context) } };
+    },
+  };
+};
+
+const createRun = (plan: OperationPlan, means: ImportMeans) => {
+  const { importName, auth, maxResponseBytes, now } = means;
+  const removeSecrets = {
+    fromAnswer: createSecretRemover(auth, LEAST_SECRET_IN_ANSWER),
+    fromFailure: createSecretRemover(auth, LEAST_SECRET_IN_FAILURE),
+  };
+  const isSafeMethod = plan.method === 'GET' || plan.method === 'HEAD';
+  return async (input: Arguments, context: ToolContext): Promise<unknown> => {
+    const { effects } = context;
+    const request = await toOperationRequest(plan, input, means, context);
+    const client = await means.openClient();
+    const fetched = await client.send({
+      ...request,
+      signal: context.signal,
+      // Before the call's own end, so that a slow API is told as such.
+      limitMs: toWorkMs(context.timeoutMs),
+      wantedBytes: (status) => toWantedBytes(status, maxResponseBytes),
+      nextHop: toPinnedRedirects(plan.base, effects),
+      repeats: effects === 'read' && isSafeMethod ? 'transport' : 'never',
+    });
+    if (fetched.kind === 'answer') await means.turnFor(fetched.body.bytes.byteLength);
+    return toOperationValue(fetched, { importName, plan, effects, maxResponseBytes, nowMs: now(), removeSecrets });
+  };
+};
+
+const toWantedBytes = (status: number, maxResponseBytes: number): number => {
+  if (isRedirect(status)) return 0;
+  return isSuccess(status) ? maxResponseBytes : Math.min(ERROR_BODY_BYTES, maxResponseBytes);
+};
+
+// Less takes a millisecond, and never waits.
+const SMALL_BYTES = 65_536;
+
+/**
+ * Settles when an answer of so many bytes may be parsed: of the large ones, one has each turn of the event loop. Sixteen that
+ * came together stopped the service for the sum of them.
+ */
+export const createAnswerTurns = (): ((bytes: number) => Promise<void>) => {
+  let last: Promise<void> = Promise.resolve();
+  return (bytes) => {
+    if (bytes < SMALL_BYTES) return Promise.resolve();
+    last = last.then(() => nextTurn());
+    return last;
+  };
+};
+
+// Thirty times what the largest of GitHub's takes: a busy machine refuses none. Nothing else of the process runs meanwhile.
+const MOST_COMPILE_MS = 5_000;
+
+const NO_VALIDATOR: Checked = {
+  ok: false,
+  issues: [
+    {
+      path: '',
+      expected: 'a schema that can be compiled',
+      received: 'a schema that cannot',
+      message: "this operation's schema cannot be compiled to check arguments; use another operation",
+    },
+  ],
+};
+
+/**
+ * Makes the checks of one version of a document. They share one validator: one each would take 9 ms and most of a
+ * megabyte, and a document has a thousand. It goes with the tools of the version. A schema that cannot be compiled, or
+ * not in five seconds, refuses all arguments and is not tried again.
+ */
+export const createArgumentChecks = (formats: FormatRule): ((schema: JsonSchema) => JsonSchemaCheck) => {
+  let toCheck: ReturnType<typeof createJsonSchemaChecks> | undefined;
+  const compile = (schema: JsonSchema): JsonSchemaCheck => {
+    toCheck ??= createJsonSchemaChecks({ origin: 'foreign', formats, toWideInteger: BigInt });
+    const validator = toCheck;
+    const compiled = runInTimeBox(MOST_COMPILE_MS, () => orNull(() => validator(schema)));
+    if (typeof compiled === 'function') return compiled;
+    // What was cut off in the middle of its work is not worked with again.
+    toCheck = undefined;
+    return () => NO_VALIDATOR;
+  };
+  return (schema) => {
+    let check: JsonSchemaCheck | undefined;
+    return (value, names) => {
+      check ??= compile(schema);
+      return check(value, names);
+    };
+  };
+};
+
+/** Ajv says in many ways that it cannot compile a schema: all of them are the schema's fault. */
+const orNull = (make: () => JsonSchemaCheck): JsonSchemaCheck | null => {
+  try {
+    return make();
+  } catch (thrown) {
+    if (thrown instanceof Error) return null;
+    throw thrown;
+  }
+};

@@ -1,0 +1,122 @@
+import { EFFECTS } from 'recourse-server/contract/failure';
+import { BACKGROUND, LONGEST_DURATION_MS, type Tool } from 'recourse-server/tools/tool';
+import * as z from 'zod';
+
+const MOST_KNOWN = 10_000;
+
+// A longer setTimeout fires at once.
+const MAX_TIMER_MS = 2_147_483_647;
+
+/** What an operator says of a tool instead of what it says of itself; what is left out stays as the tool has it. */
+export const ToolOverride = z.strictObject({
+  enabled: z.boolean().optional().describe('false: disables the tool; the catalogue gives the reason'),
+  retries: z.int().min(0).optional().describe('Failed rounds in a row beyond the first'),
+  timeoutMs: z.int().min(1).max(MAX_TIMER_MS).optional().describe('Hard time limit of one call in milliseconds'),
+  effects: z.enum(EFFECTS).optional().describe('Effects of a repeat: read, idempotent or write'),
+  concurrency: z
+    .int()
+    .min(1)
+    .nullable()
+    .optional()
+    .describe('Concurrent calls in one process; null: no limit of its own'),
+  maxCallsPerSession: z.int().min(0).nullable().optional().describe('Calls per session. 0: none; null: unlimited'),
+  sequential: z.boolean().optional().describe('true: a barrier in a batch, runs alone'),
+  polling: z.boolean().optional().describe('true: a repeated call with the same answer does not count as a loop'),
+  background: z
+    .enum(BACKGROUND)
+    .optional()
+    .describe('Whether a call may go on after its request: never, optional (if the caller agrees) or always'),
+  maxDurationMs: z
+    .int()
+    .min(1)
+    .max(LONGEST_DURATION_MS)
+    .optional()
+    .describe('Time limit of a background call in milliseconds, at most 24 h'),
+  gracefulErrors: z.boolean().optional().describe("false: an exception of it is fatal for the agent's run"),
+});
+export type ToolOverride = Readonly<z.infer<typeof ToolOverride>>;
+
+/** A tool's name, or a text with `*` for any characters. */
+export const TOOL_PATTERN = /^[A-Za-z0-9_.*-]{1,128}$/;
+
+/** Name or pattern → override, in the order they are written in. */
+export type ToolOverrides = ReadonlyMap<string, ToolOverride>;
+
+/** All that is said of one tool. */
+export type EffectiveOverride = {
+  readonly members: ToolOverride;
+  /** The name or pattern that switches it off; null = it is on. */
+  readonly disabledBy: string | null;
+};
+
+/**
+ * What holds for a name: each member as the most specific entry says it that names the member. A name comes before any
+ * pattern, a pattern with more characters of its own before one with fewer, and of two alike the first.
+ */
+export const createOverrideLookup = (overrides: ToolOverrides): ((name: string) => EffectiveOverride) => {
+  const ranked = [...overrides].toSorted(([one], [other]) => specificityOf(other) - specificityOf(one));
+  const known = new Map<string, EffectiveOverride>();
+  return (name) => {
+    const found = known.get(name) ?? toEffective(ranked.filter(([pattern]) => matchesPattern(name, pattern)));
+    // Names come from servers, which may rename their tools all the time.
+    if (known.size >= MOST_KNOWN) known.clear();
+    known.set(name, found);
+    return found;
+  };
+};
+
+const toEffective = (entries: readonly (readonly [string, ToolOverride])[]): EffectiveOverride => {
+  const [pattern = null, enabling = null] = entries.find(([, { enabled }]) => enabled !== undefined) ?? [];
+  let members: ToolOverride = {};
+  // The most specific is written last.
+  for (const [, override] of entries.toReversed()) members = { ...members, ...override };
+  return { members, disabledBy: enabling?.enabled === false ? pattern : null };
+};
+
+/** How much a pattern says of a name: the higher of two goes first. */
+export const specificityOf = (pattern: string): number =>
+  pattern.includes('*') ? pattern.replaceAll('*', '').length : Number.POSITIVE_INFINITY;
+
+/** Whether a name is the pattern, where `*` stands for any characters. Takes no longer the more stars there are. */
+export const matchesPattern = (name: string, pattern: string): boolean => {
+  const [first = '', ...rest] = pattern.split('*');
+  const last = rest.pop();
+  if (last === undefined) return name === first;
+  if (name.length < first.length + last.length || !name.startsWith(first) || !name.endsWith(last)) return false;
+  const end = name.length - last.length;
+  let from = first.length;
+  for (const part of rest) {
+    const found = name.indexOf(part, from);
+    if (found === -1 || found + part.length > end) return false;
+    from = found + part.length;
+  }
+  return true;
+};
+
+/** Gives tools their overrides: the same object again as long as tool and override are the same. */
+export const createOverriding = (): ((tool: Tool, override: ToolOverride) => Tool) => {
+  const known = new WeakMap<Tool, { readonly key: string; readonly tool: Tool }>();
+  return (tool, override) => {
+    const key = JSON.stringify({ ...override, enabled: undefined });
+    if (key === '{}') return tool;
+    const before = known.get(tool);
+    if (before?.key === key) return before.tool;
+    const overridden: Tool = { ...tool, ...toFacts(tool, override) };
+    known.set(tool, { key, tool: overridden });
+    return overridden;
+  };
+};
+
+const toFacts = (tool: Tool, override: ToolOverride) => ({
+  retries: override.retries ?? tool.retries,
+  timeoutMs: override.timeoutMs ?? tool.timeoutMs,
+  effects: override.effects ?? tool.effects,
+  // null says something of its own: no limit.
+  concurrency: override.concurrency === undefined ? tool.concurrency : override.concurrency,
+  maxCallsPerSession: override.maxCallsPerSession === undefined ? tool.maxCallsPerSession : override.maxCallsPerSession,
+  sequential: override.sequential ?? tool.sequential,
+  polling: override.polling ?? tool.polling,
+  background: override.background ?? tool.background,
+  maxDurationMs: override.maxDurationMs ?? tool.maxDurationMs,
+  gracefulErrors: override.gracefulErrors ?? tool.gracefulErrors,
+});
