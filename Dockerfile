@@ -18,6 +18,7 @@ COPY clients/typescript/package.json clients/typescript/
 COPY checkout/package.json checkout/
 COPY test/support/package.json test/support/
 COPY packages/dialects/package.json packages/dialects/
+COPY packages/tool-hosts/package.json packages/tool-hosts/
 COPY packages/toolkit-files/package.json packages/toolkit-files/
 COPY packages/toolkit-google/package.json packages/toolkit-google/
 COPY packages/toolkit-kit/package.json packages/toolkit-kit/
@@ -46,6 +47,7 @@ COPY clients/typescript/package.json clients/typescript/
 COPY checkout/package.json checkout/
 COPY test/support/package.json test/support/
 COPY packages/dialects/package.json packages/dialects/
+COPY packages/tool-hosts/package.json packages/tool-hosts/
 COPY packages/toolkit-files/package.json packages/toolkit-files/
 COPY packages/toolkit-google/package.json packages/toolkit-google/
 COPY packages/toolkit-kit/package.json packages/toolkit-kit/

@@ -29,7 +29,7 @@ const READER_BY_FOLDER: readonly (readonly [string, Reader])[] = [
   ['src/settings/', 'operator'],
   ['src/wiring', 'operator'],
   ['src/telemetry/', 'operator'],
-  ['src/tools/directory/', 'operator'],
+  ['packages/tool-hosts/src/directory/', 'operator'],
   ['src/', 'model'],
   ['packages/', 'model'],
 ];

@@ -1,5 +1,5 @@
 import { registerHooks } from 'node:module';
-import '../../src/isolation/inside/host-main.ts';
+import '@recourse/tool-hosts/inside/host-main';
 
 // What the bundle of a tool host begins with. It also is what tool files import as `recourse-server`: a second copy of that module
 // would not know the tools that the first one made.

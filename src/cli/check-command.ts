@@ -1,7 +1,7 @@
 import { isAbsolute, join, relative, resolve } from 'node:path';
+import type { LoadProblem } from '@recourse/tool-hosts/directory/load-problem';
+import type { FileGroup } from '@recourse/tool-hosts/hosted-files';
 import { loadConfig } from '../config/settings/config.ts';
-import type { FileGroup } from '../isolation/hosted-files.ts';
-import type { LoadProblem } from '../tools/directory/load-problem.ts';
 import { checkTools } from '../wiring/wire-tools.ts';
 import {
   type CliContext,

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
+import { readDirectory } from '@recourse/tool-hosts/directory/read-directory';
 import { createWorkspace } from '@recourse/toolkit-kit/workspace/workspace';
 import { type KeyFile, loadFirstKeys, loadKeyFile } from '../auth/api-keys.ts';
-import { readDirectory } from '../tools/directory/read-directory.ts';
 import type { Variables } from './file/expand-variables.ts';
 import { type FirstConfigFile, readFirstConfigFile } from './file/read-config-file.ts';
 import { findMissingPackages } from './missing-packages.ts';

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
+import type { Death, IsolationObserver, RestartReason } from '@recourse/tool-hosts/isolation-observer';
 import type { Logger } from 'pino';
 import type { CallObserver } from '../executor/call-observer.ts';
-import type { Death, IsolationObserver, RestartReason } from '../isolation/isolation-observer.ts';
 import { describeCauses } from './describe-error.ts';
 import type { Metrics } from './metrics.ts';
 import { createOncePerWindow, createStories } from './repeated-lines.ts';

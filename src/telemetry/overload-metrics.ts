@@ -1,6 +1,6 @@
+import type { Offence, RestartReason } from '@recourse/tool-hosts/isolation-observer';
 import type { Counter } from 'prom-client';
 import type { Pool, ShedReason } from '../executor/call-observer.ts';
-import type { Offence, RestartReason } from '../isolation/isolation-observer.ts';
 import { type Define, recordOf } from './tally.ts';
 
 const QUEUE_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];

@@ -1,9 +1,9 @@
+import { type LoadProblem, toProblemLine } from '@recourse/tool-hosts/directory/load-problem';
+import type { DirectoryProblems } from '@recourse/tool-hosts/directory/tool-directory';
 import { isUnloaded, type SourceState } from '@recourse/upstreams/upstream';
 import type { Logger } from 'pino';
 import type { RequiredTools } from '../config/required-tools.ts';
 import { isToolName, toPortableName } from '../contract/tool-names.ts';
-import { type LoadProblem, toProblemLine } from '../tools/directory/load-problem.ts';
-import type { DirectoryProblems } from '../tools/directory/tool-directory.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 import { type ToolOffer, toUnloadedTool, type UnavailableTool } from '../tools/tool-offer.ts';
 

@@ -1,3 +1,8 @@
+import type { CheckedDirectory } from '@recourse/tool-hosts/directory/check-directory';
+import type { DirectoryProblems } from '@recourse/tool-hosts/directory/tool-directory';
+import type { FileGroup } from '@recourse/tool-hosts/hosted-files';
+import type { IsolationObserver } from '@recourse/tool-hosts/isolation-observer';
+import type { ProcessTable } from '@recourse/tool-hosts/process-table';
 import type { Publish, UpstreamState } from '@recourse/upstreams/upstream';
 import { type Logger, pino } from 'pino';
 import type { Variables } from '../config/file/expand-variables.ts';
@@ -8,14 +13,9 @@ import type { Config } from '../config/settings/config.ts';
 import type { CallObserver } from '../executor/call-observer.ts';
 import type { RunHosted } from '../executor/deadline.ts';
 import { PUBLIC_API } from '../files/own-package.ts';
-import type { FileGroup } from '../isolation/hosted-files.ts';
-import type { IsolationObserver } from '../isolation/isolation-observer.ts';
-import type { ProcessTable } from '../isolation/process-table.ts';
 import { createIsolationObserver } from '../telemetry/host-observer.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createBuiltinReducers } from '../tools/builtin-reducers.ts';
-import type { CheckedDirectory } from '../tools/directory/check-directory.ts';
-import type { DirectoryProblems } from '../tools/directory/tool-directory.ts';
 import { createToolRegistry, type ToolRegistry } from '../tools/registry.ts';
 import type { ConcurrencyOf, PlacingOf, UnavailableTool } from '../tools/tool-offer.ts';
 import { addRequired, createToolReadiness, findUnloaded, type ToolsReadiness } from './tool-readiness.ts';
@@ -117,7 +117,7 @@ const wireDirectory = async (config: Config, options: ToolsOptions, publish: Pub
   const hosts = { environment, limits: hostLimits, observer: isolationObserver, log, processes };
   const { isolation, ...loading } = await loadIsolation(config, hosts);
   metrics.countToolProcessesBy(isolation.count);
-  const { ToolDirectory } = await import('../tools/directory/tool-directory.ts');
+  const { ToolDirectory } = await import('@recourse/tool-hosts/directory/tool-directory');
   const directory = new ToolDirectory({
     ...loading,
     root: TOOLS_DIR,
@@ -161,10 +161,10 @@ type IsolationParts = {
 /** Tool hosts, and how files of a tools directory are loaded into them: a service without one does not load this. */
 const loadIsolation = async (config: Config, parts: IsolationParts) => {
   const { environment, limits, observer, log } = parts;
-  const { createIsolation } = await import('../isolation/create-isolation.ts');
-  const { findProcessTable } = await import('../isolation/ps-table.ts');
-  const { isAllowedName } = await import('../isolation/host-environment.ts');
-  const { createInlineLoader } = await import('../tools/directory/file-versions.ts');
+  const { createIsolation } = await import('@recourse/tool-hosts/create-isolation');
+  const { findProcessTable } = await import('@recourse/tool-hosts/ps-table');
+  const { isAllowedName } = await import('@recourse/tool-hosts/host-environment');
+  const { createInlineLoader } = await import('@recourse/tool-hosts/directory/file-versions');
   const { processes = findProcessTable() } = parts;
   for (const line of MISSING[processes.source]) log.warn(line);
   const isolation = createIsolation({
@@ -223,7 +223,7 @@ export const checkTools = async (
   config: Config,
   environment: Variables,
 ): Promise<CheckedDirectory & { readonly processes: readonly FileGroup[] }> => {
-  const { checkDirectory } = await import('../tools/directory/check-directory.ts');
+  const { checkDirectory } = await import('@recourse/tool-hosts/directory/check-directory');
   const log = pino({ level: 'silent' });
   const builtin = await wireBuiltin(config, {
     version: 'check',

@@ -1,3 +1,4 @@
+import type { ProcessTable } from '@recourse/tool-hosts/process-table';
 import type { FileAccess } from '@recourse/toolkit-kit/workspace/workspace';
 import type { UpstreamState } from '@recourse/upstreams/upstream';
 import type { FastifyInstance } from 'fastify';
@@ -19,7 +20,6 @@ import { StoreUnavailableError } from '../executor/session-store.ts';
 import { readManifest } from '../files/own-package.ts';
 import { openApiKeys } from '../http/access.ts';
 import { type Readiness, wireHttp } from '../http/wire-http.ts';
-import type { ProcessTable } from '../isolation/process-table.ts';
 import type { StoreMemory } from '../memory/store-memory.ts';
 import { type AnsweredCalls, createAnsweredCalls } from '../pending/answered-calls.ts';
 import { redactCatalogue } from '../redaction/service-redactor.ts';

@@ -188,7 +188,9 @@ test('docs/README.md leads to every page of docs, and to the page of each toolki
   const { text } = readPage('docs/README.md');
   const led = new Set([...text.matchAll(LINK)].map(([, link = '']) => normalize(join('docs', link))));
   const pages = PAGES.map(({ path }) => path).filter((path) =>
-    /^(docs\/(?!README)[\w-]+\.md|docs\/decisions\/README\.md|packages\/(toolkit|upstream)-\w+\/README\.md)$/.test(path),
+    /^(docs\/(?!README)[\w-]+\.md|docs\/decisions\/README\.md|packages\/(toolkit|upstream)-\w+\/README\.md)$/.test(
+      path,
+    ),
   );
   expect(pages.length).toBeGreaterThan(25);
   expect(pages.filter((path) => !led.has(path))).toEqual([]);

@@ -27,7 +27,7 @@ const CORE = [
     'executor',
     'redaction',
     'queue',
-    'isolation',
+    '@tool-hosts',
   ],
   ...['session-view', 'pending', 'sessions', 'jobs', 'telemetry', 'auth', 'config', 'routes', 'mcp-server', 'http'],
   ...['@toolkit-kit/egress', '@toolkit-kit/workspace', '@toolkit-kit', 'toolkits', 'upstreams', 'webhooks'],
@@ -71,12 +71,12 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   executor: ['contract', 'tools', 'memory', 'json'],
   redaction: ['contract', 'tools', 'executor', 'json'],
   queue: ['tools', 'executor', 'memory'],
-  isolation: ['contract', 'tools', 'executor', 'json', 'files'],
+  '@tool-hosts': ['contract', 'tools', 'executor', 'json', 'files'],
   'session-view': ['contract', 'tools', 'executor', 'json'],
   sessions: ['contract', 'executor', 'tools', 'memory', 'json', 'store', 'webhooks'],
   pending: ['contract', 'tools', 'executor', 'memory', 'sessions'],
   jobs: ['pending', 'sessions', 'store'],
-  telemetry: ['contract', 'files', 'executor', 'redaction', 'queue', 'isolation', 'memory', 'store', 'webhooks'],
+  telemetry: ['contract', 'files', 'executor', 'redaction', 'queue', '@tool-hosts', 'memory', 'store', 'webhooks'],
   auth: ['contract', 'files', 'memory'],
   config: [
     ...[
@@ -94,6 +94,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
       '@toolkit-kit/workspace',
       '@upstream-mcp',
       '@upstreams',
+      '@tool-hosts',
     ],
     ...['upstreams', 'webhooks', '@toolkit-kit/workspace'],
   ],
@@ -121,7 +122,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 // They implement what the executor asks for, or are told of what happens: its types are all they need of it.
 const BY_PORTS = ['sessions', 'telemetry', 'redaction', 'queue'];
 // Whose insides these do not know.
-const INNER = ['executor', 'isolation', 'queue', 'session-view'];
+const INNER = ['executor', '@tool-hosts', 'queue', 'session-view'];
 
 const PORTS = [
   'executor/call-context.ts',
@@ -134,7 +135,7 @@ const PORTS = [
   'executor/redactor.ts',
   'executor/session-store.ts',
   'store/store-observer.ts',
-  'isolation/isolation-observer.ts',
+  '@tool-hosts/isolation-observer.ts',
   'queue/load-gate.ts',
 ];
 
@@ -152,10 +153,10 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   '@upstream-mcp': /^(zod|@modelcontextprotocol\/client(\/.*)?|undici|node:.*)$/,
   '@upstreams': /^(zod|node:(timers\/promises|util))$/,
   '@upstream-openapi': /^(zod|yaml|undici|@scalar\/openapi-upgrader\/2.0-to-3.0|node:.*)$/,
-  'tools/directory': /^node:(fs|fs\/promises|module|os|path|url)$/,
+  '@tool-hosts/directory': /^node:(fs|fs\/promises|module|os|path|url)$/,
   executor: /^(zod|fastest-levenshtein|node:crypto|node:util)$/,
   'executor/journal': /^zod$/,
-  isolation: /^(zod|node:.*)$/,
+  '@tool-hosts': /^(zod|node:.*)$/,
   sessions: /^(zod|ioredis|node:crypto|node:fs)$/,
   store: /^(zod|node:crypto|node:fs|node:net|node:os|node:sqlite|node:timers\/promises)$/,
   jobs: /^(bullmq|zod|node:crypto)$/,
@@ -314,7 +315,7 @@ test('processes are started by three files alone: for tool hosts, MCP servers wi
     packages.some(({ from, kind }) => from === 'node:child_process' && kind === 'value'),
   );
   expect(new Set(starters.map(({ path }) => path))).toEqual(
-    new Set(['isolation/process-control.ts', '@toolkit-shell/spawn-sandbox.ts', '@upstream-mcp/server-process.ts']),
+    new Set(['@tool-hosts/process-control.ts', '@toolkit-shell/spawn-sandbox.ts', '@upstream-mcp/server-process.ts']),
   );
 });
 
@@ -334,7 +335,7 @@ test('no file imports itself through others', () => {
 
 test('only main.ts reads the environment, and a tool host its own', () => {
   const readers = FILES.filter(({ code }) => /\bprocess\.env\b|\benv\b.*from 'node:process'/.test(code));
-  expect(new Set(readers.map(({ path }) => path))).toEqual(new Set(['isolation/inside/taint-check.ts', 'main.ts']));
+  expect(new Set(readers.map(({ path }) => path))).toEqual(new Set(['@tool-hosts/inside/taint-check.ts', 'main.ts']));
 });
 
 // Exceptions become values in few places: these, with the reason of each.
@@ -363,12 +364,12 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   'executor/run-batch.ts': 'the last-resort net around a batch: a bug of ours costs no caller its answers',
   'executor/schedule.ts': 'the same around one call',
   'executor/settle.ts': 'a settlement that fails must not fail the answer',
-  'isolation/inside/answer-call.ts': 'reading what was thrown may throw',
-  'isolation/inside/channel.ts': 'the service may be gone, and its line with it',
-  'isolation/inside/module-worlds.ts': 'the type stripper says where a module of JavaScript is wrong by throwing',
-  'isolation/inside/taint-check.ts': 'a patched global may throw when it is looked at',
-  'isolation/process-control.ts': 'what the system refuses: a process that is gone, or none to give',
-  'isolation/process-table.ts': 'a process ends while its environment is read',
+  '@tool-hosts/inside/answer-call.ts': 'reading what was thrown may throw',
+  '@tool-hosts/inside/channel.ts': 'the service may be gone, and its line with it',
+  '@tool-hosts/inside/module-worlds.ts': 'the type stripper says where a module of JavaScript is wrong by throwing',
+  '@tool-hosts/inside/taint-check.ts': 'a patched global may throw when it is looked at',
+  '@tool-hosts/process-control.ts': 'what the system refuses: a process that is gone, or none to give',
+  '@tool-hosts/process-table.ts': 'a process ends while its environment is read',
   'jobs/shard-worker.ts': 'noting whose turn it is is best effort: the job runs all the same',
   'jobs/spare-slot.ts': 'a look for a job that fails is told, and made again',
   'json/canonical-text.ts': 'a lone surrogate has no canonical form',
@@ -417,7 +418,7 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   'telemetry/logger.ts': 'nobody may read the log any more when the process exits',
   '@tracing/request-trace.ts': 'a tracer that throws changes nothing',
   'tools/define-tool.ts': 'names the tool and the member when a schema cannot be compiled',
-  'tools/directory/read-directory.ts': 'files vanish while a directory is read',
+  '@tool-hosts/directory/read-directory.ts': 'files vanish while a directory is read',
   'tools/foreign-patterns.ts': 'a pattern that is none, or that RE2 cannot run, is not judged here',
   'tools/resource-shortage.ts': 'what was thrown may throw when it is read',
   'tools/time-box.ts': 'what is cut off ends with an exception',

@@ -1,14 +1,14 @@
 import { basename } from 'node:path';
 import { type HostProcesses, watchHostProcesses } from '@recourse/test-support/host-processes.ts';
 import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
+import { createIsolation, type Isolation, type IsolationSettings } from '@recourse/tool-hosts/create-isolation';
+import { readDirectory } from '@recourse/tool-hosts/directory/read-directory';
+import type { Death, IsolationObserver, RestartReason } from '@recourse/tool-hosts/isolation-observer';
+import { PROC_TABLE } from '@recourse/tool-hosts/process-table';
 import { onTestFinished } from 'vitest';
 import { CallContext } from '#src/executor/call-context.ts';
 import type { RunOutcome } from '#src/executor/deadline.ts';
 import { createCancellation } from '#src/executor/deadline.ts';
-import { createIsolation, type Isolation, type IsolationSettings } from '#src/isolation/create-isolation.ts';
-import type { Death, IsolationObserver, RestartReason } from '#src/isolation/isolation-observer.ts';
-import { PROC_TABLE } from '#src/isolation/process-table.ts';
-import { readDirectory } from '#src/tools/directory/read-directory.ts';
 import type { HostedTool, ToolFacts, ToolFile } from '#src/tools/tool.ts';
 
 export type EndedHost = { readonly death: Death; readonly restart: RestartReason | null };

@@ -1,5 +1,5 @@
+import type { Death } from '@recourse/tool-hosts/isolation-observer';
 import { expect, test } from 'vitest';
-import type { Death } from '#src/isolation/isolation-observer.ts';
 import { createIsolationObserver } from '#src/telemetry/host-observer.ts';
 import { createMetrics } from '#src/telemetry/metrics.ts';
 import { createLogLines } from './log-lines.ts';

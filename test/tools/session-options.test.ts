@@ -1,7 +1,7 @@
+import { toLoadedFacts } from '@recourse/tool-hosts/directory/load-tool-file';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool, type ToolDefinition } from '#src/tools/define-tool.ts';
-import { toLoadedFacts } from '#src/tools/directory/load-tool-file.ts';
 import { describeTool } from '#src/tools/registry.ts';
 
 const declare = (options: Partial<ToolDefinition<z.ZodObject>> = {}) =>

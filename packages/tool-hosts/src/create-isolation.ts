@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto';
+import type { RunHosted } from 'recourse-server/executor/deadline';
+import type { HostedTool, Placing } from 'recourse-server/tools/tool';
+import { createRunHosted } from './create-run-hosted.ts';
+import type { ToolFileHosts } from './directory/load-tool-file.ts';
+import { HOST_MARK, isAllowedName, isGrantedName, toHostEnvironment } from './host-environment.ts';
+import { HostPool } from './host-pool.ts';
+import { HostWatch } from './host-watch.ts';
+import type { FileGroup } from './hosted-files.ts';
+import { createToolHost } from './hosted-process.ts';
+import type { IsolationObserver } from './isolation-observer.ts';
+import { countWhere, type PoolMember } from './pool-records.ts';
+import type { ProcessTable } from './process-table.ts';
+import type { ToolHost } from './tool-host.ts';
+
+export type IsolationSettings = {
+  readonly minHosts: number;
+  readonly maxHosts: number;
+  readonly maxCalls: number;
+  readonly memoryMb: number;
+  readonly maxResultBytes: number;
+  readonly permissions: readonly string[];
+  /** The service's environment, of which hosts get what is named. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly sharedVariables: readonly string[];
+  readonly allowedVariables: readonly string[];
+  /** Names of tools, or beginnings of names such as `shell_*`, whose files share their processes with no other. */
+  readonly ownTools: readonly string[];
+  /** How the service learns of processes and ends them. */
+  readonly processes: ProcessTable;
+  readonly now: () => number;
+  readonly observer: IsolationObserver;
+};
+
+export type Isolation = {
+  readonly hosts: ToolFileHosts;
+  readonly runHosted: RunHosted;
+  /** Where this tool's calls run. */
+  readonly placingOf: (tool: HostedTool) => Placing;
+  /** Which files share processes, and variables in them beside those that every process has. */
+  readonly listGroups: () => readonly FileGroup[];
+  readonly count: (phase: PoolMember['phase']) => number;
+  /** Ends all processes without waiting for it: for a process that exits. */
+  readonly killAll: () => void;
+  /** Ends all processes, and what they left behind. */
+  readonly close: () => Promise<void>;
+};
+
+const TIDY_EVERY_MS = 5000;
+
+/** Tool hosts: processes in which the code of a tools directory runs, and what watches over them. */
+export const createIsolation = (settings: IsolationSettings): Isolation => {
+  const { now, observer, processes, memoryMb, environment, permissions, maxResultBytes } = settings;
+  const { sharedVariables: shared, allowedVariables: allowed } = settings;
+  const service = randomUUID();
+  const guard = processes.guardHosts(`${service}.`);
+  const marks = new Map<ToolHost, string>();
+  const pool = new HostPool({
+    ...settings,
+    isGranted: (name) => isGrantedName(name, environment, allowed),
+    isOwn: (tool) => isAllowedName(tool, settings.ownTools),
+    startHost: ({ granted, file: { root } }) => {
+      const mark = `${service}.${randomUUID()}`;
+      const hostEnvironment = { ...toHostEnvironment(granted, { environment, shared, allowed }), [HOST_MARK]: mark };
+      const launch = { permissions, memoryMb, environment: hostEnvironment, root };
+      const host = createToolHost({ launch, processes, maxResultBytes, observer });
+      if (host === null) return null;
+      marks.set(host, mark);
+      guard.add({ pid: host.pid, mark });
+      return host;
+    },
+    onEnded: ({ host }, death, restart, file) => {
+      guard.remove({ pid: host.pid, mark: marks.get(host) ?? '' });
+      marks.delete(host);
+      observer.hostEnded(file?.path ?? null, death, restart);
+    },
+    onOffence: ({ path }, offence) => observer.fileOffended(path, offence),
+  });
+  const tidying = setInterval(() => pool.tidy(), TIDY_EVERY_MS).unref();
+  const watch = new HostWatch(pool, memoryMb, processes);
+  return {
+    hosts: pool,
+    runHosted: createRunHosted({ pool, now, onWaited: observer.hostObtained }),
+    placingOf: (tool) => pool.placingOf(tool),
+    listGroups: () =>
+      pool.listGroups().map(({ files, variables }) => ({ files, variables: [...new Set([...shared, ...variables])] })),
+    count: (phase) => countWhere(pool.members, (member) => member.phase === phase),
+    killAll: () => pool.killAll(),
+    close: async () => {
+      clearInterval(tidying);
+      watch.stop();
+      pool.killAll();
+      await pool.whenEmpty();
+      await guard.whenSwept();
+      guard.end();
+    },
+  };
+};

@@ -1,0 +1,32 @@
+import type { ToolFacts } from 'recourse-server/tools/tool';
+import { type LoadOptions, loadChangedFiles } from './file-versions.ts';
+import type { LoadProblem } from './load-problem.ts';
+import { readDirectory } from './read-directory.ts';
+import { listProblems, settleNames, toClaimKey } from './settle-names.ts';
+
+type CheckOptions = Omit<LoadOptions, 'log'> & {
+  /** The service's own tools and reducers. */
+  readonly taken: Iterable<Pick<ToolFacts, 'role' | 'name'>>;
+};
+
+export type CheckedDirectory = {
+  /** Names of the tools that would serve, sorted. */
+  readonly tools: readonly string[];
+  readonly problems: readonly LoadProblem[];
+};
+
+const SILENT = { info: () => undefined, warn: () => undefined };
+
+/**
+ * Loads a tools directory as the service does and says what serves and what is wrong. Rejects with one sentence for
+ * people where the directory cannot be read.
+ */
+export const checkDirectory = async (root: string, options: CheckOptions): Promise<CheckedDirectory> => {
+  const states = await loadChangedFiles(new Map(), await readDirectory(root), { ...options, log: SILENT });
+  const taken = new Set([...options.taken].map(toClaimKey));
+  const settled = settleNames(states, { taken, holders: new Map() });
+  return {
+    tools: settled.offer.tools.flatMap(({ role, name }) => (role === 'tool' ? [name] : [])).sort(),
+    problems: listProblems(states, settled),
+  };
+};

@@ -1,0 +1,278 @@
+import { basename, dirname, extname, relative, resolve, sep } from 'node:path';
+import { withLookahead } from 'recourse-server/tools/describe-value';
+import type { ToolFile } from 'recourse-server/tools/tool';
+import { type LoadProblem, type SourcePlace, toLineAndColumn, toLoadProblem } from './load-problem.ts';
+import type { FailedFile, LoadedFacts, LoadedFile, ThrownAtLoad } from './load-tool-file.ts';
+import { isApi } from './tool-imports.ts';
+
+/** Why a file cannot be loaded: where, and what its author should write instead. */
+export const describeFailed = (file: ToolFile, failed: FailedFile): LoadProblem => {
+  const explained = explainFailed(file, failed);
+  const { tool = null, member = null, place = null } = failed.thrown ?? {};
+  const why = failed.reason.replace(/^TypeError: /, member === null ? '$&' : '');
+  const message = toFileReason(member === null ? (explained?.message ?? why) : why, file.root);
+  return toLoadProblem(file, { message, tool, member, place: explained?.place ?? place });
+};
+
+type IsAllowed = (name: string) => boolean;
+
+/** What is wrong with a file that can be loaded; `isAllowed`: whether the operator lets tools have the variable of this name. */
+export const findProblems = (
+  file: ToolFile,
+  { tools, unexported, lookalikes }: LoadedFile,
+  isAllowed: IsAllowed,
+): readonly LoadProblem[] => [
+  ...unexported.map((facts) => toUnexported(file, facts)),
+  ...lookalikes.map(({ exportName, tool }) =>
+    toLoadProblem(file, {
+      message: `The export '${exportName}' looks like a tool but is not one. Write \`defineTool({ … })\` around it.`,
+      tool,
+      place: findExport(file, exportName),
+    }),
+  ),
+  ...findRefusedVariables(file, tools, isAllowed),
+  ...(tools.length + unexported.length + lookalikes.length === 0 && !isMentioned(file) ? [toUseless(file)] : []),
+];
+
+/** Whether any other file of the directory has its name in a text: it is there to be imported. */
+const isMentioned = ({ path, sources }: ToolFile): boolean => {
+  const stem = basename(path).replace(/\.[^.]+$/, '');
+  const isNamed = new RegExp(`['"\`/]${toPattern(stem)}(?:\\.[cm]?[jt]s)?['"\`]`);
+  return [...sources].some(([other, text]) => other !== path && isNamed.test(text));
+};
+
+const toPattern = (name: string): string => name.replace(/\W/g, '\\$&');
+
+const toUseless = (file: ToolFile): LoadProblem =>
+  toLoadProblem(file, {
+    level: 'warning',
+    message: 'It exports no tool, and no other file imports it. Export what `defineTool` returns.',
+    place: null,
+  });
+
+// `export` and the name that it exports; a text is looked through in a time that grows with its length alone.
+const MOST_BEFORE_NAME = 200;
+
+const findExport = ({ path, sources }: ToolFile, name: string): SourcePlace | null => {
+  const text = sources.get(path) ?? '';
+  const found = (
+    name === 'default'
+      ? /\bexport\s+default\b/
+      : new RegExp(`\\bexport\\s[^\\n]{0,${MOST_BEFORE_NAME}}\\b${toPattern(name)}(?![\\w$])`)
+  ).exec(text);
+  return found === null ? null : { path, ...toLineAndColumn(text, found.index) };
+};
+
+const toUnexported = (file: ToolFile, { role, name, place }: LoadedFacts): LoadProblem =>
+  toLoadProblem(file, {
+    message: `The ${role} '${name}' is declared but not exported, so it is not available. Write \`export const … = define${role === 'tool' ? 'Tool' : 'Reducer'}({ … })\`, or export a list of them.`,
+    tool: name,
+    place,
+  });
+
+/** At most one problem a file: its tools mostly share their variables. */
+const findRefusedVariables = (
+  file: ToolFile,
+  tools: readonly LoadedFacts[],
+  isAllowed: IsAllowed,
+): readonly LoadProblem[] => {
+  const refused = tools.filter(({ env }) => !env.every(isAllowed));
+  const [first, ...others] = refused;
+  if (first === undefined) return [];
+  const variables = [...new Set(refused.flatMap(({ env }) => env.filter((variable) => !isAllowed(variable))))];
+  const names = refused.map(({ name }) => `'${name}'`).join(', ');
+  const who = others.length === 0 ? `Tool ${names} requests` : `Tools ${names} request`;
+  return [
+    toLoadProblem(file, {
+      level: 'warning',
+      message: `${who} ${variables.join(', ')}, which TOOLS_ENV_ALLOW does not allow.`,
+      tool: first.name,
+      member: 'env',
+      place: first.place,
+    }),
+  ];
+};
+
+/** What is wrong and what to write instead; `place` is null where `thrown` says it, if anybody does. */
+type Explained = { readonly message: string; readonly place: SourcePlace | null };
+
+/** Why a file cannot be loaded, in words for its author; null where what it threw says all that is known. */
+export const explainFailed = (file: ToolFile, { reason, thrown }: FailedFile): Explained | null => {
+  if (thrown === null) return explainEnding(file, reason);
+  for (const explain of EXPLANATIONS) {
+    const explained = explain(thrown, file);
+    if (explained !== null) return explained;
+  }
+  return null;
+};
+
+const explainEnding = (file: ToolFile, reason: string): Explained | null => {
+  if (!reason.includes('did not finish loading')) return null;
+  const place = findWaiting(file.path, file.sources.get(file.path) ?? '');
+  const advice = 'Loading a file must not wait or compute for long: move that work into run.';
+  return { message: `${toSentence(reason)} ${advice}`, place };
+};
+
+/** The first `await` that stands outside of functions, as far as the beginnings of lines show it. */
+const findWaiting = (path: string, text: string): SourcePlace | null => {
+  const found = /^(?!.*\basync\b)[A-Za-z][^\n]*?\bawait\b/m.exec(text);
+  if (found === null) return null;
+  return { path, ...toLineAndColumn(text, found.index + found[0].length - 'await'.length) };
+};
+
+const toSentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+
+type Explain = (thrown: ThrownAtLoad, file: ToolFile) => Explained | null;
+
+const explainMissingFile: Explain = ({ message }, file) => {
+  const found =
+    /^Cannot find module '(\/[^']+)' imported from (\/.+)$/.exec(message) ??
+    /^Directory import '(\/[^']+?)\/?' is not supported resolving ES modules imported from (\/.+)$/.exec(message);
+  const [, missing, importer] = found ?? [];
+  if (missing === undefined || importer === undefined) return null;
+  const written = findSpecifier(importer, file, (specifier) => resolve(dirname(importer), specifier) === missing);
+  const specifier = written?.specifier ?? basename(missing);
+  const better = findMeantFile(missing, file);
+  const advice =
+    better === null
+      ? `There is no such file in the tools directory.`
+      : `Write './${relative(dirname(importer), better)}': imports must have the file extension.`.replace(
+          "'./../",
+          "'../",
+        );
+  return { message: `It imports '${specifier}', which is not a file. ${advice}`, place: written?.place ?? null };
+};
+
+const EXTENSIONS = ['.ts', '.mts', '.js', '.mjs', '.cts', '.cjs', '.json'];
+
+const findMeantFile = (missing: string, { sources }: ToolFile): string | null => {
+  const stem = missing.slice(0, missing.length - extname(missing).length);
+  const candidates = [missing, stem].flatMap((start) => EXTENSIONS.map((extension) => start + extension));
+  const inFolder = EXTENSIONS.map((extension) => `${missing}/index${extension}`);
+  const [exact] = [...candidates, ...inFolder].filter((path) => sources.has(path));
+  const lower = missing.toLowerCase();
+  return exact ?? [...sources.keys()].find((path) => path.toLowerCase() === lower) ?? null;
+};
+
+type Written = { readonly specifier: string; readonly place: SourcePlace };
+
+/** The import in the text of `importer` that is meant, and where it stands. */
+const findSpecifier = (
+  importer: string,
+  { sources }: ToolFile,
+  isMeant: (specifier: string) => boolean,
+): Written | null => {
+  const text = sources.get(importer) ?? '';
+  for (const { 0: whole, 1: start = '', 2: specifier = '', index } of text.matchAll(IMPORT)) {
+    if (!isMeant(specifier)) continue;
+    const at = index + start.length;
+    return whole === '' ? null : { specifier, place: { path: importer, ...toLineAndColumn(text, at) } };
+  }
+  return null;
+};
+
+const IMPORT = /(\b(?:from|import|require)\s*(?:\(\s*)?)['"]([^'"\n]+)['"]/g;
+
+const explainMissingPackage: Explain = ({ message }, file) => {
+  const [, name, importer] = /^Cannot find package '([^']+)' imported from (\/.+)$/.exec(message) ?? [];
+  const [, required, from] = /^Cannot find module '([^'./][^']*)'\nRequire stack:\n- (\/.+)/.exec(message) ?? [];
+  const wanted = name ?? required;
+  const path = importer ?? from;
+  if (wanted === undefined || path === undefined) return null;
+  const isMeant = (specifier: string): boolean => specifier === wanted || specifier.startsWith(`${wanted}/`);
+  const place = findSpecifier(path, file, isMeant)?.place ?? null;
+  // npm's `recourse` is an unrelated package: it must not be recommended.
+  if (isApi(wanted))
+    return { message: `It imports '${wanted}/testing', which is for tests. Name a test file *.test.ts.`, place };
+  const zod = wanted === 'zod' ? " Or write `import { z } from 'recourse-server'`, which needs no installation." : '';
+  const advice = `Run \`npm install ${wanted}\` in ${findPackageFolder(path, file)}.`;
+  return { message: `It imports the package '${wanted}', which is not installed. ${advice}${zod}`, place };
+};
+
+/** The nearest folder with a package.json, as people know it. */
+const findPackageFolder = (path: string, { root, sources }: ToolFile): string => {
+  for (let folder = dirname(path); folder.startsWith(`${root}/`); folder = dirname(folder))
+    if (sources.has(`${folder}/package.json`)) return `TOOLS_DIR/${relative(root, folder)}`;
+  return 'TOOLS_DIR';
+};
+
+const explainMissingExport: Explain = ({ message, exports }) => {
+  const [, specifier, name] =
+    /^The requested module '([^']+)' does not provide an export named '([^']+)'$/.exec(message) ?? [];
+  if (specifier === undefined || name === undefined) return null;
+  const meant = exports.find((known) => known.toLowerCase() === name.toLowerCase());
+  if (isApi(specifier) && meant !== undefined)
+    return { message: `'${specifier}' does not export '${name}'. Did you mean '${meant}'?`, place: null };
+  const known = isApi(specifier) ? ` It exports ${exports.join(', ')}.` : '';
+  const advice = `If '${name}' is a type, write \`import type { ${name} } from '${specifier}'\`.`;
+  return { message: `'${specifier}' does not export '${name}'.${known} ${advice}`, place: null };
+};
+
+const NOT_ERASABLE: readonly (readonly [RegExp, string])[] = [
+  [/\benum\b/, "Write an object, `const Color = { red: 'red' } as const`, or a union, `'red' | 'blue'`."],
+  [/\b(?:namespace|module)\b/, 'Write the functions and constants of the namespace as exports of a file.'],
+  [/parameter property/, 'Declare the field in the class and assign it in the constructor.'],
+  [/import ?=|import equals/i, 'Write `import name from …` or `import * as name from …`.'],
+  [/export assignment|export =/i, 'Write `export const …`.'],
+];
+
+const explainTypeScript: Explain = ({ code, message }) => {
+  if (code !== 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX') return null;
+  const what = message.replace(/ is not supported in strip-only mode$/, '');
+  const advice = NOT_ERASABLE.find(([pattern]) => pattern.test(what))?.[1] ?? 'Write it in JavaScript with types.';
+  return { message: `${what} cannot be used: Node strips types and compiles nothing. ${advice}`, place: null };
+};
+
+const explainCommonJs: Explain = ({ name, message }) => {
+  const [, word] =
+    /^(require|module|exports|__dirname|__filename) is not defined in ES module scope/.exec(message) ?? [];
+  if (name !== 'ReferenceError' || word === undefined) return null;
+  return { message: `'${word}' does not exist here: the file is an ES module. ${INSTEAD[word] ?? ''}`, place: null };
+};
+
+const INSTEAD: Readonly<Record<string, string>> = {
+  require: "Write `import name from 'package'`.",
+  module: 'Write `export const …` instead of `module.exports`.',
+  exports: 'Write `export const …`.',
+  __dirname: 'Write `import.meta.dirname`.',
+  __filename: 'Write `import.meta.filename`.',
+};
+
+const explainSyntax: Explain = ({ name, message, place }, { path, sources }) => {
+  if (name !== 'SyntaxError') return null;
+  const text = sources.get(path) ?? '';
+  const decorator = place === null ? /^[ \t]*(?=@\w)/m.exec(text) : null;
+  if (decorator === null) return { message: `Syntax error: ${message}.`, place: null };
+  const at = toLineAndColumn(text, decorator.index + decorator[0].length);
+  return {
+    message: 'Decorators cannot be used: Node does not support them. Call the function instead.',
+    place: { path, ...at },
+  };
+};
+
+/** What a refused declaration says is written for its author. */
+const explainDefinition: Explain = ({ member, message }) => (member === null ? null : { message, place: null });
+
+const EXPLANATIONS: readonly Explain[] = [
+  explainMissingFile,
+  explainMissingPackage,
+  explainMissingExport,
+  explainTypeScript,
+  explainCommonJs,
+  explainSyntax,
+  explainDefinition,
+];
+
+const MAX_REASON = 500;
+const ABSOLUTE_PATH = /(?<![\w:/.])\/(?:[\w.@+-]+\/)+[\w.@+-]+/g;
+
+/** Why a file cannot be used, as one line for people: no host paths, at most 500 characters to be shown. */
+const toFileReason = (text: string, root: string): string => {
+  const line = text
+    .replaceAll('file://', '')
+    .replaceAll(root + sep, '')
+    .replace(ABSOLUTE_PATH, (path) => `…/${basename(path)}`)
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .trim();
+  return withLookahead(line === '' ? 'It cannot be loaded, for an unknown reason.' : line, MAX_REASON);
+};

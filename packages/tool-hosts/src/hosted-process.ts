@@ -1,0 +1,364 @@
+import { randomUUID } from 'node:crypto';
+import type { HostedTool } from 'recourse-server/tools/tool';
+import { createFrameReader, encodeFrame } from './frames.ts';
+import { HostConversation, toThrown } from './host-conversation.ts';
+import { type HostOrder, toMonotonicMs } from './host-messages.ts';
+import type { Death, IsolationObserver, KillReason } from './isolation-observer.ts';
+import { type HostLaunch, type HostProcess, launchHost } from './launch-host.ts';
+import { OutputTail } from './output-tail.ts';
+import { endFamily, endProcess } from './process-control.ts';
+import type { ProcessTable } from './process-table.ts';
+import {
+  type Blame,
+  type HostedCall,
+  type HostLoad,
+  type LoadableFile,
+  RunningCall,
+  type ToolHost,
+  type Unrest,
+} from './tool-host.ts';
+
+type HostSettings = {
+  readonly launch: HostLaunch;
+  readonly processes: Pick<ProcessTable, 'findDescendants' | 'waitedMs'>;
+  readonly maxResultBytes: number;
+  readonly observer: Pick<IsolationObserver, 'messageDropped' | 'strayThrown' | 'hostUnfit' | 'lineWritten'>;
+};
+
+/** Starts a host; null where the system gives no process. */
+export const createToolHost = (settings: HostSettings): ToolHost | null => {
+  const started = launchHost(settings.launch);
+  return started === null ? null : new HostedProcess(started, settings);
+};
+
+/** Why a host ends in order: no call has gone wrong in it. */
+const ORDERLY: ReadonlySet<KillReason> = new Set(['recycle', 'growth', 'surplus', 'shutdown']);
+// A little more than the tools have themselves.
+const RELEASE_MS = 1500;
+// A busy machine is not the file's fault: the clock of a file starts when its process is up and takes it in hand.
+const START_MS = 15_000;
+// What still holds up a process that is up may go on for ever.
+const BEGIN_MS = 5000;
+// Where nothing tells how long a process has waited, a busy machine must not pass for a file that hangs.
+const PATIENCE = 3;
+// Descriptions of a file's tools may be larger than any result.
+const MIN_BODY_BYTES = 8_388_608;
+// What a process wrote last may be read after it has ended; a grandchild may hold its pipes open for ever.
+const LAST_WORDS_MS = 50;
+
+/**
+ * A process that loads files and answers calls. It starts (`ready`), is told to end (`kill`: `isEnding`), in order where its
+ * tools hold something, and has ended (`ended`) when its last words are read; the calls that run in it then end with it.
+ */
+class HostedProcess implements ToolHost {
+  readonly pid: number;
+  readonly ready: Promise<string | null>;
+  readonly ended: Promise<Death>;
+  readonly calls = new Set<RunningCall>();
+  isSpent = false;
+  spoiler: HostedTool | null = null;
+  unrest: Unrest | null = null;
+  answered = 0;
+  heardAt = toMonotonicMs();
+  readonly #settings: HostSettings;
+  readonly #nonce = randomUUID();
+  readonly #conversation: HostConversation;
+  readonly #stdout: OutputTail;
+  readonly #stderr: OutputTail;
+  readonly #orders: HostProcess['orders'];
+  /** Names of the sources that it has been sent. */
+  readonly #sources = new Set<string>();
+  #killedFor: KillReason | null = null;
+  #death: Death | null = null;
+  /** The path of the file that it ran last. */
+  #file = '';
+  #holdsResources = false;
+  /** The call whose code said that it ends the process. */
+  #leaver: { readonly nonce: string; readonly tool: HostedTool | null } | null = null;
+  #listener: () => void = () => undefined;
+
+  constructor(started: HostProcess, settings: HostSettings) {
+    this.pid = started.pid;
+    this.#settings = settings;
+    this.#orders = started.orders;
+    const ready = Promise.withResolvers<string | null>();
+    this.#conversation = this.#createConversation(() => ready.resolve(null));
+    const reader = createFrameReader({
+      maxBodyBytes: Math.max(settings.maxResultBytes, MIN_BODY_BYTES),
+      onFrame: (frame) => {
+        this.heardAt = toMonotonicMs();
+        this.#conversation.read(frame);
+      },
+      onFault: () => this.#stopListening('flood'),
+    });
+    const read = (stream: 'stdout' | 'stderr'): OutputTail =>
+      new OutputTail(started[stream], {
+        onLine: (line) => settings.observer.lineWritten(this.#file, stream, line),
+        onFlood: () => this.kill('flood'),
+      });
+    this.#stdout = read('stdout');
+    this.#stderr = read('stderr');
+    this.ended = this.#whenEnded(started).then((death) => this.#die(death));
+    started.words.on('data', reader.read);
+    // Its code may have closed a line. Where it is only ending, what it ended with is told shortly.
+    const onLost = (): void => void setTimeout(() => this.#death ?? this.kill('forgery'), LAST_WORDS_MS * 2).unref();
+    started.words.on('end', onLost).on('error', onLost);
+    started.orders.on('error', onLost);
+    this.ready = this.#startUp(ready);
+  }
+
+  get isEnding(): boolean {
+    return this.#death !== null || this.#killedFor !== null;
+  }
+
+  onState(listener: () => void): void {
+    this.#listener = listener;
+  }
+
+  load({ file, sources, version }: LoadableFile, placing: 'shared' | 'own', maxLoadMs: number): Promise<HostLoad> {
+    this.#stdout.reset();
+    this.#stderr.reset();
+    const body = this.#sources.has(sources.name) ? '' : sources.toText();
+    this.#sources.add(sources.name);
+    this.#file = file.path;
+    const nonce = randomUUID();
+    const { promise, resolve } = Promise.withResolvers<HostLoad>();
+    let stopClock = this.#startClock(BEGIN_MS, 'its process did not start loading it', resolve);
+    this.#conversation.expectLoad(nonce, {
+      onLoading: () => {
+        stopClock();
+        stopClock = this.#startClock(maxLoadMs, 'it did not finish loading', resolve);
+      },
+      onLoaded: resolve,
+    });
+    void this.ended.then((death) => resolve({ kind: 'broken', reason: toEndReason(death, 'loading') }));
+    const { path, root } = file;
+    this.#send({ type: 'load', nonce, version, path, root, sources: sources.name, placing }, body);
+    return promise.finally(() => stopClock());
+  }
+
+  unload({ version }: LoadableFile): void {
+    this.#send({ type: 'unload', version });
+  }
+
+  run(call: HostedCall, version: string, beginWithinMs: number | null): RunningCall {
+    this.#file = call.tool.file.path;
+    const beginBy = beginWithinMs === null ? null : toMonotonicMs() + beginWithinMs;
+    // Of calls that run side by side nothing tells whose a line is.
+    for (const output of [this.#stdout, this.#stderr]) {
+      if (this.calls.size === 0) output.reset();
+      else output.renew();
+    }
+    const running = new RunningCall(randomUUID(), call.tool, beginBy);
+    if (this.#death !== null) {
+      running.settle({ kind: 'died', death: this.#death, began: false, blame: 'other' });
+      return running;
+    }
+    this.calls.add(running);
+    this.#conversation.expectCall(running.nonce, {
+      ...call,
+      onBegan: () => {
+        running.began = true;
+      },
+      onRefused: () => {
+        this.calls.delete(running);
+        running.settle({ kind: 'moved', began: false });
+      },
+      onEnd: (outcome) => {
+        this.answered += 1;
+        this.calls.delete(running);
+        running.settle({ kind: 'ended', outcome });
+      },
+    });
+    this.#send(toCallOrder(running, version, call), JSON.stringify(call.input));
+    return running;
+  }
+
+  leave(call: RunningCall): void {
+    this.calls.delete(call);
+    call.settle({ kind: 'moved', began: call.began });
+  }
+
+  abort({ nonce }: RunningCall, reason: 'TimeoutError' | 'AbortError'): void {
+    this.#send({ type: 'abort', nonce, reason });
+  }
+
+  ping(): void {
+    this.#send({ type: 'ping', nonce: this.#nonce });
+  }
+
+  kill(reason: KillReason): void {
+    // Its number may be another process's by now.
+    if (this.#death !== null || this.#killedFor !== null) return;
+    this.#killedFor = reason;
+    if (this.#holdsResources && this.calls.size === 0 && ORDERLY.has(reason)) this.#release();
+    else this.#endFamily();
+  }
+
+  #endFamily(): void {
+    endFamily(this.pid, this.#settings.processes.findDescendants);
+  }
+
+  /** Its tools end what they hold; it ends when they have, and in any case soon. */
+  #release(): void {
+    this.#send({ type: 'release' });
+    const timer = setTimeout(() => this.#endFamily(), RELEASE_MS);
+    void this.ended.then(() => clearTimeout(timer));
+  }
+
+  /** Nothing is heard of it any more, and so not which calls begin: each may have. */
+  #stopListening(reason: 'flood' | 'forgery'): void {
+    for (const call of this.calls) call.began = true;
+    this.kill(reason);
+  }
+
+  #createConversation(onReady: () => void): HostConversation {
+    const { observer, maxResultBytes } = this.#settings;
+    return new HostConversation(this.#nonce, maxResultBytes, {
+      onReady,
+      onDropped: observer.messageDropped,
+      onStray: (tool, thrown) =>
+        observer.strayThrown(tool?.name ?? null, tool?.file.path ?? this.#file, toThrown(thrown)),
+      onUnfit: (tool, reason) => {
+        this.isSpent = true;
+        this.spoiler = tool;
+        observer.hostUnfit(tool?.name ?? null, tool?.file.path ?? this.#file, reason);
+        this.#listener();
+      },
+      onRest: (unrest) => {
+        this.unrest = unrest;
+        this.#listener();
+      },
+      onLeaving: (tool, nonce) => {
+        this.#leaver = { nonce, tool };
+      },
+      onResources: (state) => {
+        this.#holdsResources = state === 'held';
+        if (state === 'released' && this.#killedFor !== null && this.#death === null) this.#endFamily();
+      },
+      onAbuse: (kind) => this.#stopListening(kind),
+    });
+  }
+
+  #startUp({ promise, resolve }: PromiseWithResolvers<string | null>): Promise<string | null> {
+    const timer = setTimeout(() => {
+      resolve(`its process did not start within ${START_MS / 1000} s`);
+      this.kill('timeout');
+    }, START_MS);
+    void this.ended.then((death) => resolve(toEndReason(death, 'starting')));
+    this.#send({ type: 'start', nonce: this.#nonce, maxResultBytes: this.#settings.maxResultBytes });
+    return promise.finally(() => clearTimeout(timer));
+  }
+
+  #startClock(ms: number, what: string, resolve: (load: HostLoad) => void): () => void {
+    const waitedMs = (): number | null => this.#settings.processes.waitedMs(this.pid);
+    const maxMs = waitedMs() === null ? ms * PATIENCE : ms;
+    const onOver = (): void => {
+      resolve({ kind: 'broken', reason: `${what} within ${maxMs / 1000} s` });
+      this.kill('timeout');
+    };
+    return startLoadClock({ maxMs, waitedMs: () => waitedMs() ?? 0, now: toMonotonicMs, onOver });
+  }
+
+  #send(order: HostOrder, body = ''): void {
+    this.#orders.write(encodeFrame(JSON.stringify(order), body));
+  }
+
+  #whenEnded({ child, pid, stdout, stderr, orders, words }: HostProcess): Promise<Death> {
+    const { promise, resolve } = Promise.withResolvers<Death>();
+    child.once('exit', (exitCode, signal) => {
+      // Whatever it started in its process group ends with it.
+      endProcess(-pid);
+      const tell = (): void => {
+        clearTimeout(timer);
+        for (const stream of [stdout, stderr, orders, words]) stream.destroy();
+        const lastLines = this.#stderr.lines();
+        const leaver = this.#leaver?.tool ?? null;
+        resolve({ pid, exitCode, signal, killedFor: this.#killedFor, lastLines, leaver });
+      };
+      // Where this process was held up meanwhile, the last words are there and have not been read: that comes before immediates.
+      const timer = setTimeout(() => setImmediate(tell), LAST_WORDS_MS);
+      child.once('close', tell);
+    });
+    return promise;
+  }
+
+  #die(death: Death): Death {
+    this.#death = death;
+    const calls = [...this.calls];
+    const suspects = findSuspects(calls, this.#leaver?.nonce ?? null);
+    this.calls.clear();
+    for (const call of calls) call.settle({ kind: 'died', death, began: call.began, blame: toBlame(call, suspects) });
+    return death;
+  }
+}
+
+/** The calls of which one ended the process. `leaver`: the nonce of the one whose code said that it does. */
+const findSuspects = (calls: readonly RunningCall[], leaver: string | null): readonly RunningCall[] => {
+  const begun = calls.filter(({ began }) => began);
+  const overdue = begun.filter(({ isOverdue }) => isOverdue);
+  if (overdue.length > 0) return overdue;
+  return leaver === null ? begun : begun.filter(({ nonce }) => nonce === leaver);
+};
+
+const toBlame = (call: RunningCall, suspects: readonly RunningCall[]): Blame => {
+  if (!suspects.includes(call)) return 'other';
+  // Each that is over its time is killed for it.
+  if (suspects.length === 1 || call.isOverdue) return 'this';
+  return suspects.every(({ tool }) => tool.name === call.tool.name) ? 'tool' : 'any';
+};
+
+const toEndReason = ({ exitCode, signal, lastLines }: Death, doing: string): string => {
+  const how = signal === null ? `exit code ${exitCode}` : `signal ${signal}`;
+  return [`its process ended while ${doing}: ${how}`, ...lastLines.slice(-3)].join(' | ');
+};
+
+/** What a host is told of a call. */
+const toCallOrder = ({ nonce, beginBy }: RunningCall, version: string, call: HostedCall): HostOrder => ({
+  type: 'call',
+  nonce,
+  version,
+  beginBy,
+  role: call.tool.role,
+  tool: call.tool.name,
+  session: call.session,
+  tenant: call.tenant,
+  caller: call.caller,
+  callId: call.callId,
+  // Of the service's tool: its operator may have said otherwise than the file.
+  effects: call.tool.effects,
+  retriesLeft: call.retriesLeft,
+  timeoutMs: call.timeoutMs,
+  idempotencyKey: call.idempotencyKey,
+  parts: call.part === null ? 'dropped' : 'shown',
+  traceparent: call.traceparent,
+  graceful: call.graceful,
+  purpose: call.purpose,
+});
+
+/** A clock that allows for a busy machine. In milliseconds. */
+type LoadClockOptions = {
+  /** Time that the process may take, without what it waits for a processor. */
+  readonly maxMs: number;
+  /** How long it has waited for a processor since it started. */
+  readonly waitedMs: () => number;
+  readonly now: () => number;
+  readonly onOver: () => void;
+};
+
+// Whoever waits for a file does not wait for ever, however busy the machine is.
+const LONGEST_MS = 15_000;
+
+/** Calls `onOver` once when the time is over; gives the way to stop it. */
+export const startLoadClock = ({ maxMs, waitedMs, now, onOver }: LoadClockOptions): (() => void) => {
+  const startedAt = now();
+  const waitedBefore = waitedMs();
+  const look = (): void => {
+    const tookMs = now() - startedAt;
+    const leftMs = Math.min(maxMs + waitedMs() - waitedBefore, Math.max(maxMs, LONGEST_MS)) - tookMs;
+    if (leftMs <= 0) onOver();
+    else timer = setTimeout(look, Math.ceil(leftMs));
+  };
+  let timer = setTimeout(look, maxMs);
+  return () => clearTimeout(timer);
+};

@@ -1,0 +1,269 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { flushCompileCache } from 'node:module';
+import { PUBLIC_API } from 'recourse-server/files/own-package';
+import { parseJson } from 'recourse-server/json/parse-json';
+import type { InlineTool } from 'recourse-server/tools/tool';
+import type { Frame } from '../frames.ts';
+import { type HostOrder, isRecord, toMonotonicMs } from '../host-messages.ts';
+import { createHostCall, type HostCall, toThrownParts } from './answer-call.ts';
+import type { Channel } from './channel.ts';
+import { loadFile } from './module-worlds.ts';
+import { createSharedState, type SharedState } from './shared-state.ts';
+
+// Kept here, before a tool's code could put its own in their place.
+const soon = setImmediate;
+const later = setTimeout;
+const write = process.stderr.write.bind(process.stderr);
+
+// What goes on after a call has mostly ended within a few turns; what stays is looked at no more often than this.
+const LOOK_AGAIN_MS = [2, 5, 10, 20, 50] as const;
+const LOOK_AT_MOST_EVERY_MS = 100;
+
+type Order<Type extends HostOrder['type']> = Extract<HostOrder, { type: Type }>;
+
+/**
+ * Loads files and runs calls, those of one file at a time, and tells what becomes of them and of this process. It is
+ * someone's turn (`#turn`) until another version may run; unfit, nothing begins any more; restless, no other version may.
+ */
+export class FileRunner {
+  readonly #channel: Channel;
+  /** Whose code is running: what a call started long ago is told apart by it from what runs now. */
+  readonly #caller = new AsyncLocalStorage<string>();
+  #shared: SharedState | null = null;
+  #maxResultBytes = 0;
+  /** Of the first order: what is said of this process as a whole carries it. */
+  #nonce = '';
+  readonly #versions = new Map<string, readonly InlineTool[]>();
+  readonly #sources = new Map<string, ReadonlyMap<string, string>>();
+  /** Calls that run, by nonce: all of the version whose turn it is. */
+  readonly #running = new Map<string, HostCall>();
+  /** Tools that hold something open between their calls, which the service lets them end. */
+  readonly #holders = new Set<InlineTool>();
+  #turn = '';
+  /** Of the last call that began. */
+  #lastNonce = '';
+  #isLoading = false;
+  /** Calls of which the word that they begin is on its way out. */
+  #beginning = 0;
+  /** No call must begin here any more. */
+  #isUnfit = false;
+  /** The service has been told that no other file may run here. */
+  #isRestless = false;
+
+  constructor(channel: Channel) {
+    this.#channel = channel;
+  }
+
+  hear({ head, body }: Frame): void {
+    const parsed = parseJson(head);
+    if (!parsed.ok || !isOrder(parsed.value)) return;
+    const order = parsed.value;
+    if (this.#shared !== null) this.#obey(order, body, this.#shared);
+    else if (order.type === 'start') void this.#start(order);
+  }
+
+  #obey(order: HostOrder, body: string, shared: SharedState): void {
+    switch (order.type) {
+      case 'start':
+        break;
+      case 'load':
+        void this.#load(order, body, shared);
+        break;
+      case 'unload':
+        this.#versions.delete(order.version);
+        shared.worlds.forget(order.version);
+        break;
+      case 'call':
+        this.#hearCall(order, body, shared);
+        break;
+      case 'abort':
+        this.#running.get(order.nonce)?.context.abort(toAbortError(order.reason));
+        break;
+      case 'release':
+        this.#isUnfit = true;
+        void this.#release();
+        break;
+      case 'ping':
+        this.#channel.send({ type: 'pong', nonce: order.nonce });
+        break;
+    }
+  }
+
+  async #start({ nonce, maxResultBytes }: Order<'start'>): Promise<void> {
+    this.#nonce = nonce;
+    this.#maxResultBytes = maxResultBytes;
+    // Here once, for all files, and before anything is remembered of how this process was.
+    await import(PUBLIC_API);
+    this.#shared = createSharedState(PUBLIC_API, () => {
+      const caller = this.#caller.getStore();
+      if (caller !== undefined) this.#channel.send({ type: 'leaving', nonce: caller });
+    });
+    this.#channel.send({ type: 'ready', nonce });
+    // A host is killed, not ended, and would never write it: the next one starts in half the time.
+    soon(() => flushCompileCache());
+  }
+
+  async #load({ nonce, ...order }: Order<'load'>, body: string, shared: SharedState): Promise<void> {
+    const { version, path, root } = order;
+    if (body !== '') this.#sources.set(order.sources, new Map(JSON.parse(body)));
+    if (!this.#takeTurn(version, shared)) {
+      this.#refuse(nonce);
+      return;
+    }
+    this.#isLoading = true;
+    this.#channel.send({ type: 'loading', nonce });
+    const request = { version, path, root, sources: this.#sources.get(order.sources) ?? new Map() };
+    const end = await this.#caller.run(nonce, () => loadFile(shared.worlds, request, PUBLIC_API));
+    const trace = await shared.findTraceOfLoad();
+    this.#isLoading = false;
+    this.#versions.set(version, end.ok ? end.tools : []);
+    if (trace !== null && order.placing === 'own') shared.accept();
+    else if (trace !== null) this.#beUnfit(nonce, trace);
+    if (!end.ok) this.#channel.send({ type: 'load_failed', nonce, reason: end.reason }, end.body);
+    else this.#channel.send({ type: 'loaded', nonce, trace }, end.body);
+  }
+
+  #hearCall(order: Order<'call'>, body: string, shared: SharedState): void {
+    const { nonce, version, role, tool: name } = order;
+    const found = this.#versions.get(version)?.findLast((tool) => tool.role === role && tool.name === name);
+    if (found === undefined || !this.#takeTurn(version, shared)) this.#refuse(nonce);
+    else this.#caller.run(nonce, () => this.#begin(found, order, body, shared));
+  }
+
+  /** Whether this version may run here from now on: nothing of another one is left. */
+  #takeTurn(version: string, shared: SharedState): boolean {
+    if (this.#isUnfit) return false;
+    if (this.#turn === version) return true;
+    if (this.#running.size > 0 || this.#beginning > 0 || this.#isLoading) return false;
+    if (this.#turn !== '' && !this.#isClean(shared)) return false;
+    shared.worlds.enter(version);
+    this.#turn = version;
+    return true;
+  }
+
+  #isClean(shared: SharedState): boolean {
+    const taint = shared.findDeepTaint();
+    if (taint !== null) this.#beUnfit(this.#lastNonce, taint);
+    const unrest = taint === null ? shared.findUnrest() : null;
+    if (unrest !== null) this.#beRestless(unrest, shared);
+    return taint === null && unrest === null;
+  }
+
+  #begin(tool: InlineTool, order: Order<'call'>, body: string, shared: SharedState): void {
+    const { nonce } = order;
+    const input = parseJson(body);
+    const taint = shared.findTaint();
+    if (taint !== null) this.#beUnfit(nonce, taint);
+    if (this.#isUnfit || !input.ok || !isRecord(input.value)) {
+      this.#refuse(nonce);
+      return;
+    }
+    const { value } = input;
+    this.#beginning += 1;
+    // The handler must not run before the word is out: if this process ended then, another host would run the call, too.
+    this.#channel.sendOut({ type: 'began', nonce }, () => {
+      this.#beginning -= 1;
+      this.#caller.run(nonce, () => this.#run(tool, order, value, shared));
+    });
+  }
+
+  #run(tool: InlineTool, order: Order<'call'>, input: Readonly<Record<string, unknown>>, shared: SharedState): void {
+    const { nonce, beginBy } = order;
+    // Looked at when the word is out: if the service had not heard it by then, it gives the call to another host.
+    if (this.#isUnfit || (beginBy !== null && toMonotonicMs() > beginBy)) {
+      this.#refuse(nonce);
+      return;
+    }
+    const onAnswered = (spoiled: boolean): void => this.#onAnswered(nonce, spoiled, shared);
+    const call = createHostCall(tool, order, {
+      channel: this.#channel,
+      maxResultBytes: this.#maxResultBytes,
+      onAnswered,
+    });
+    this.#running.set(nonce, call);
+    this.#lastNonce = nonce;
+    if (tool.close !== undefined) this.#noteHolder(tool);
+    call.start(input);
+  }
+
+  /** Before a call of the tool runs: the service hears of the first that may hold something. */
+  #noteHolder(tool: InlineTool): void {
+    if (this.#holders.size === 0) this.#channel.send({ type: 'resources', nonce: this.#nonce, state: 'held' });
+    this.#holders.add(tool);
+  }
+
+  /** Has all tools end what they hold, and tells the service. Never rejects. */
+  async #release(): Promise<void> {
+    const closings = await Promise.allSettled([...this.#holders].map((tool) => tool.close?.()));
+    for (const closing of closings)
+      if (closing.status === 'rejected') write(`A teardown failed: ${String(closing.reason)}\n`);
+    this.#channel.send({ type: 'resources', nonce: this.#nonce, state: 'released' });
+  }
+
+  #onAnswered(nonce: string, spoiled: boolean, shared: SharedState): void {
+    this.#running.delete(nonce);
+    if (spoiled) this.#beUnfit(nonce, 'an uncaught exception');
+    shared.noteAnswer();
+    // Looked for only once the answer is out, so that no caller waits for it.
+    soon(() => this.#lookAround(nonce, shared));
+  }
+
+  #lookAround(nonce: string, shared: SharedState): void {
+    const taint = shared.findTaint();
+    if (taint !== null) this.#beUnfit(nonce, taint);
+    if (this.#running.size > 0 || this.#isUnfit) return;
+    const unrest = shared.findUnrest();
+    if (unrest !== null) this.#beRestless(unrest, shared);
+  }
+
+  #beUnfit(nonce: string, reason: string): void {
+    if (this.#isUnfit) return;
+    this.#isUnfit = true;
+    this.#channel.send({ type: 'unfit', nonce, reason });
+  }
+
+  #beRestless(reason: string, shared: SharedState): void {
+    if (this.#isRestless) return;
+    this.#isRestless = true;
+    this.#channel.send({ type: 'restless', nonce: this.#nonce, version: this.#turn, reason });
+    this.#lookAgain(0, shared);
+  }
+
+  #lookAgain(times: number, shared: SharedState): void {
+    const look = (): void => {
+      if (this.#running.size > 0 || shared.findUnrest() !== null) {
+        this.#lookAgain(times + 1, shared);
+        return;
+      }
+      this.#isRestless = false;
+      this.#channel.send({ type: 'quiet', nonce: this.#nonce });
+    };
+    later(look, LOOK_AGAIN_MS[times] ?? LOOK_AT_MOST_EVERY_MS).unref();
+  }
+
+  #refuse(nonce: string): void {
+    this.#channel.send({ type: 'refused', nonce });
+  }
+
+  /** What was thrown where nobody waited: it ends the call that started it if that runs, and else is told. */
+  onStray(thrown: unknown, kind: 'exception' | 'rejection'): void {
+    // Where nothing says whose it is, the only call that runs is the one.
+    const [only] = this.#running.size === 1 ? this.#running.keys() : [];
+    const nonce = this.#caller.getStore() ?? only ?? '';
+    const call = this.#running.get(nonce);
+    if (call !== undefined && kind === 'exception') call.fail(thrown);
+    else this.#channel.send({ type: 'stray', nonce, thrown: [...toThrownParts(thrown)] });
+    // What threw may have left anything half done.
+    if (call === undefined) this.#beUnfit(nonce, 'an exception was thrown after its call ended');
+  }
+}
+
+// The service's word is taken for it: nobody else writes on this side of the channel.
+const isOrder = (value: unknown): value is HostOrder => isRecord(value) && 'type' in value;
+
+/** What a handler's signal says. */
+const toAbortError = (reason: Order<'abort'>['reason']): DOMException => {
+  const text =
+    reason === 'TimeoutError' ? 'The deadline of this call passed.' : 'The caller no longer waits for this call.';
+  return new DOMException(text, reason);
+};

@@ -1,0 +1,48 @@
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { expect, test } from 'vitest';
+import { explainFailed, findProblems } from '#src/directory/find-problems.ts';
+import { toLoadProblem } from '#src/directory/load-problem.ts';
+import { findExpectedVariables } from '#src/hosted-files.ts';
+
+// Each text is read inside the service: at 40 000 repeats a pattern that tries again from every place took 2 to 18 s.
+const toFile = (text: string) => ({ path: '/tools/a.ts', root: '/tools', sources: new Map([['/tools/a.ts', text]]) });
+const REPEATS = 40_000;
+const GAP = `import${' '.repeat(REPEATS)}x`;
+
+const LIMIT = timeLimit(2000);
+
+test('a long gap behind `import` does not hold up the search for variables', () => {
+  const begun = performance.now();
+  expect(findExpectedVariables(toFile(`${GAP} 'KEY'`), () => true)).toEqual(['KEY']);
+  expect(performance.now() - begun).toBeLessThan(LIMIT);
+});
+
+test('a long gap behind `import` does not hold up the search for an import that fails', () => {
+  const message = "Cannot find package 'left' imported from /tools/a.ts";
+  const thrown = { name: 'Error', message, code: null, tool: null, member: null, place: null, exports: [] };
+  const begun = performance.now();
+  expect(explainFailed(toFile(`${GAP}\nimport 'left';`), { kind: 'failed', reason: '', thrown })?.place).toEqual({
+    path: '/tools/a.ts',
+    line: 2,
+    column: 8,
+  });
+  expect(performance.now() - begun).toBeLessThan(LIMIT);
+});
+
+test('a long line does not hold up the search for an export', () => {
+  const found = { tools: [], imported: [], unexported: [], lookalikes: [{ exportName: 'late', tool: null }] };
+  const begun = performance.now();
+  const file = toFile(`${'export '.repeat(REPEATS)}\nexport const late = {};`);
+  expect(findProblems(file, { kind: 'loaded', ...found }, () => true).map(({ line }) => line)).toEqual([2]);
+  expect(performance.now() - begun).toBeLessThan(LIMIT);
+});
+
+test('an excerpt of a long line never shows a part of a word: half a secret is not redacted', () => {
+  const secret = `sk-${'a1b2'.repeat(12)}`;
+  const line = `${'x, '.repeat(30)}'${secret}', ${'y, '.repeat(8)}here, ${'z, '.repeat(16)}'${secret}', ${'w, '.repeat(40)}`;
+  const place = { path: '/tools/a.ts', line: 1, column: line.indexOf('here') + 1 };
+  const excerpt = toLoadProblem(toFile(line), { message: '', place }).excerpt ?? '';
+  const [shown = '', caret = ''] = excerpt.split('\n');
+  expect(shown.slice(caret.length - 1)).toMatch(/^here, /);
+  expect(shown.match(/[a1b2]{4,}/g)).toBeNull();
+});
