@@ -17,6 +17,7 @@ COPY package.json package-lock.json .npmrc ./
 COPY clients/typescript/package.json clients/typescript/
 COPY checkout/package.json checkout/
 COPY test/support/package.json test/support/
+COPY packages/background/package.json packages/background/
 COPY packages/dialects/package.json packages/dialects/
 COPY packages/tool-hosts/package.json packages/tool-hosts/
 COPY packages/toolkit-files/package.json packages/toolkit-files/
@@ -46,6 +47,7 @@ COPY package.json package-lock.json .npmrc ./
 COPY clients/typescript/package.json clients/typescript/
 COPY checkout/package.json checkout/
 COPY test/support/package.json test/support/
+COPY packages/background/package.json packages/background/
 COPY packages/dialects/package.json packages/dialects/
 COPY packages/tool-hosts/package.json packages/tool-hosts/
 COPY packages/toolkit-files/package.json packages/toolkit-files/

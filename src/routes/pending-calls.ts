@@ -1,6 +1,6 @@
+import type { OpenCall, PendingFilter, PendingLists } from '@recourse/background/pending-lists';
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import type { OpenCall, PendingFilter, PendingLists } from '../pending/pending-lists.ts';
 import { ignoreBodies } from './body-parsers.ts';
 import { createStoreProblem, overloaded, ProblemError } from './problems.ts';
 import { callerKeyOf, type RequestCaller } from './request-gate.ts';

@@ -1,10 +1,10 @@
-import type { Logger } from 'pino';
 import {
   DELIVERY_RESULTS,
   type DeliveryReport,
   type DeliveryResult,
   type WebhookObserver,
-} from '../webhooks/webhook-observer.ts';
+} from '@recourse/background/webhooks/webhook-observer';
+import type { Logger } from 'pino';
 import { describeCauses } from './describe-error.ts';
 import type { Metrics } from './metrics.ts';
 import { createStories } from './repeated-lines.ts';

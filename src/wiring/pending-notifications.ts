@@ -1,10 +1,10 @@
 import { setTimeout } from 'node:timers/promises';
+import { handleOfSpec } from '@recourse/background/pending-service';
+import type { WebhookEvent, Webhooks } from '@recourse/background/webhooks/webhooks';
 import { firstCharacters } from '../contract/tool-call.ts';
 import { readEnd, readHandle } from '../executor/kept-result.ts';
 import { type KeyedStore, toWhole } from '../executor/keyed-store.ts';
 import type { CallSpec } from '../executor/pending-calls.ts';
-import { handleOfSpec } from '../pending/pending-service.ts';
-import type { WebhookEvent, Webhooks } from '../webhooks/webhooks.ts';
 
 type NotificationParts = {
   readonly webhooks: Pick<Webhooks, 'emit'>;

@@ -1,6 +1,6 @@
+import type { KnownCall, PendingService } from '@recourse/background/pending-service';
 import { pendingText } from '../executor/pending-result.ts';
 import type { PendingTasks } from '../mcp-server/tasks.ts';
-import type { KnownCall, PendingService } from '../pending/pending-service.ts';
 
 /** Pending calls as `/mcp` tells tasks. */
 export const createPendingTasks = (

@@ -1,9 +1,9 @@
+import { type CallRecords, type CallRecordsOptions, createCallRecords } from '@recourse/background/calls/call-records';
+import { createLocalSignals, createRedisSignals } from '@recourse/background/calls/call-signals';
+import { openEmbeddedCallRecords } from '@recourse/background/calls/embedded-call-records';
+import { createLiveCalls, type PendingLimits } from '@recourse/background/calls/live-calls';
 import type { Config } from '../config/settings/config.ts';
 import type { ByteBudget } from '../memory/byte-budget.ts';
-import { type CallRecords, type CallRecordsOptions, createCallRecords } from '../sessions/calls/call-records.ts';
-import { createLocalSignals, createRedisSignals } from '../sessions/calls/call-signals.ts';
-import { openEmbeddedCallRecords } from '../sessions/calls/embedded-call-records.ts';
-import { createLiveCalls, type PendingLimits } from '../sessions/calls/live-calls.ts';
 import type { RedisClient, RedisSubscription } from '../sessions/redis-client.ts';
 import type { StoreSpace } from '../sessions/store-space.ts';
 import type { RecordStore } from '../store/record-store.ts';
@@ -66,7 +66,7 @@ export const openSharedCalls = async (
     readonly sealing: Sealing;
   },
 ): Promise<CallRecords> => {
-  const { createRedisLiveCalls } = await import('../jobs/redis-live-calls.ts');
+  const { createRedisLiveCalls } = await import('@recourse/background/jobs/redis-live-calls');
   const limits = toPendingLimits(config);
   return createCallRecords({
     ...{ durability: 'durable', holdsArguments: false, makingPauseMs: 50, ...rest },

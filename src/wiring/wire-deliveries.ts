@@ -1,7 +1,7 @@
+import type { Delivery, DeliveryStore } from '@recourse/background/webhooks/delivery-store';
 import type { StoreSpace } from '../sessions/store-space.ts';
 import type { RecordStore } from '../store/record-store.ts';
 import type { Sealing } from '../store/seals.ts';
-import type { Delivery, DeliveryStore } from '../webhooks/delivery-store.ts';
 
 type OnEvicted = (delivery: Delivery) => void;
 
@@ -10,7 +10,7 @@ export const LOCAL_QUEUE = 'local';
 
 /** Messages in a store that ends with this process. */
 export const openEmbeddedDeliveries = async (store: RecordStore, onEvicted: OnEvicted): Promise<DeliveryStore> => {
-  const { createRecordDeliveries } = await import('../sessions/deliveries/record-deliveries.ts');
+  const { createRecordDeliveries } = await import('@recourse/background/deliveries/record-deliveries');
   return createRecordDeliveries({ store, queue: LOCAL_QUEUE, survives: 'nothing', onEvicted });
 };
 
@@ -25,8 +25,8 @@ export const openSharedDeliveries = async (options: {
   readonly onEvicted: OnEvicted;
 }): Promise<DeliveryStore> => {
   const { store, queue, space, sealing, ...rest } = options;
-  const { createRecordDeliveries } = await import('../sessions/deliveries/record-deliveries.ts');
-  const { createFallbackDeliveries } = await import('../sessions/deliveries/fallback-deliveries.ts');
+  const { createRecordDeliveries } = await import('@recourse/background/deliveries/record-deliveries');
+  const { createFallbackDeliveries } = await import('@recourse/background/deliveries/fallback-deliveries');
   const primary = createRecordDeliveries({ store, queue, survives: 'process', space, sealing });
   return createFallbackDeliveries({ primary, ...rest });
 };

@@ -1,4 +1,13 @@
 import { setTimeout } from 'node:timers/promises';
+import { KEY_HOLDER, toCallKey } from '@recourse/background/calls/call-kind';
+import type { CallRecords } from '@recourse/background/calls/call-records';
+import type { Job, JobEnd, JobQueue, Taking } from '@recourse/background/job-queue';
+import { createMemoryJobQueue } from '@recourse/background/jobs/memory-job-queue';
+import { observeJobQueue } from '@recourse/background/jobs/observe-job-queue';
+import { createPendingLists, type PendingLists } from '@recourse/background/pending-lists';
+import { PendingService } from '@recourse/background/pending-service';
+import type { Webhooks } from '@recourse/background/webhooks/webhooks';
+import { createWorker, type Worker } from '@recourse/background/worker';
 import type { Logger } from 'pino';
 import type { ApiKeys } from '../auth/api-keys.ts';
 import type { Config } from '../config/settings/config.ts';
@@ -7,19 +16,10 @@ import type { KeyedStore } from '../executor/keyed-store.ts';
 import type { CallSpec } from '../executor/pending-calls.ts';
 import type { ExecuteBatch } from '../executor/run-batch.ts';
 import type { SessionStore } from '../executor/session-store.ts';
-import { createMemoryJobQueue } from '../jobs/memory-job-queue.ts';
-import { observeJobQueue } from '../jobs/observe-job-queue.ts';
 import type { ByteBudget } from '../memory/byte-budget.ts';
-import type { Job, JobEnd, JobQueue, Taking } from '../pending/job-queue.ts';
-import { createPendingLists, type PendingLists } from '../pending/pending-lists.ts';
-import { PendingService } from '../pending/pending-service.ts';
-import { createWorker, type Worker } from '../pending/worker.ts';
-import { KEY_HOLDER, toCallKey } from '../sessions/calls/call-kind.ts';
-import type { CallRecords } from '../sessions/calls/call-records.ts';
 import { describeCauses } from '../telemetry/describe-error.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createQuietLine } from '../telemetry/repeated-lines.ts';
-import type { Webhooks } from '../webhooks/webhooks.ts';
 import { createNotifications } from './pending-notifications.ts';
 
 export type WiredPending = {
@@ -184,7 +184,7 @@ const createQueue = async (
   onError: (error: unknown) => void,
 ): Promise<JobQueue> => {
   if (REDIS_URL === undefined) return createMemoryJobQueue(lanes.map(({ lane }) => lane));
-  const { createBullmqJobQueue } = await import('../jobs/bullmq-job-queue.ts');
+  const { createBullmqJobQueue } = await import('@recourse/background/jobs/bullmq-job-queue');
   const url = { url: REDIS_URL, sentinelPassword: REDIS_SENTINEL_PASSWORD };
   return createBullmqJobQueue({ url, lanes, onError });
 };

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { getHeapStatistics } from 'node:v8';
+import type { CallRecords } from '@recourse/background/calls/call-records';
+import type { Delivery, DeliveryStore } from '@recourse/background/webhooks/delivery-store';
 import type { Logger } from 'pino';
 import type { RateLimitsOptions } from '../auth/rate-limits.ts';
 import type { Config } from '../config/settings/config.ts';
@@ -12,7 +14,6 @@ import type { Redactor } from '../executor/redactor.ts';
 import type { EndedSessions, SessionSettings, SessionStore } from '../executor/session-store.ts';
 import { type ByteBudget, createByteBudget } from '../memory/byte-budget.ts';
 import { createStoreMemory, type StoreMemory, toRequestBytes, toStoreBytes } from '../memory/store-memory.ts';
-import type { CallRecords } from '../sessions/calls/call-records.ts';
 import { createRecordEndedSessions } from '../sessions/ended-sessions.ts';
 import { createRecordKeyedStore } from '../sessions/keyed/record-keyed-store.ts';
 import { createRecordPageTokens } from '../sessions/record-page-tokens.ts';
@@ -33,7 +34,6 @@ import { describeCauses } from '../telemetry/describe-error.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createSpaceObserver, createStoreObserver, createUnopenedObserver } from '../telemetry/store-observers.ts';
 import type { PageTokenStore, PageTokens } from '../tools/page-tokens.ts';
-import type { Delivery, DeliveryStore } from '../webhooks/delivery-store.ts';
 import { openEmbeddedCalls, openSharedCalls } from './wire-calls.ts';
 import { LOCAL_QUEUE, openEmbeddedDeliveries, openSharedDeliveries } from './wire-deliveries.ts';
 
@@ -319,7 +319,7 @@ const openSqlite = async (
   return {
     ...{ kind: 'sqlite', records, outage, space, sealing, queue: LOCAL_QUEUE, rates: null },
     openCallRecords: async (budget) => {
-      const { callKind } = await import('../sessions/calls/call-kind.ts');
+      const { callKind } = await import('@recourse/background/calls/call-kind');
       const kept = { durability: 'file', store: records, space, keys: store.keys(callKind.name), sealing } as const;
       return openEmbeddedCalls(config, { ...kept, budget, now, onReturn: outage.availability.onRecovered });
     },

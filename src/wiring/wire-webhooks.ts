@@ -1,11 +1,11 @@
+import type { Delivery } from '@recourse/background/webhooks/delivery-store';
+import type { WebhookObserver } from '@recourse/background/webhooks/webhook-observer';
+import type { ConfigurableWebhooks, Webhooks } from '@recourse/background/webhooks/webhooks';
 import type { Logger } from 'pino';
 import type { ConfigContent } from '../config/file/load-config-file.ts';
 import type { FirstConfigFile } from '../config/file/read-config-file.ts';
 import type { Redactor } from '../executor/redactor.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import type { Delivery } from '../webhooks/delivery-store.ts';
-import type { WebhookObserver } from '../webhooks/webhook-observer.ts';
-import type { ConfigurableWebhooks, Webhooks } from '../webhooks/webhooks.ts';
 import type { WiredStore } from './wire-store.ts';
 
 export type WiredWebhooks = Webhooks & {
@@ -46,9 +46,9 @@ type OpenedWebhooks = { readonly webhooks: ConfigurableWebhooks; readonly close:
 
 const openWebhooks = async (parts: WebhookParts): Promise<OpenedWebhooks> => {
   const { redactor, createId } = parts;
-  const { createWebhooks } = await import('../webhooks/webhooks.ts');
+  const { createWebhooks } = await import('@recourse/background/webhooks/webhooks');
   const { createWebhookObserver } = await import('../telemetry/webhook-logs.ts');
-  const { createEndpointClients } = await import('../webhooks/endpoint-clients.ts');
+  const { createEndpointClients } = await import('@recourse/background/webhooks/endpoint-clients');
   const observer = createWebhookObserver(parts);
   const clients = createEndpointClients();
   const webhooks = createWebhooks({

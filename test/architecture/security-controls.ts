@@ -3,7 +3,7 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
   'API1 Broken Object Level Authorization': {
     'Every record is stored under the tenant of the key: no tenant reads or writes what another one stored.': [
       'test/contract/tenants.test.ts: one id of a session is two sessions: budgets, journal and reset of one are not those of the other',
-      'test/pending/tenants.test.ts: is nothing to another one: each path answers as for an id that nobody has, and changes nothing',
+      'packages/background/test/tenants.test.ts: is nothing to another one: each path answers as for an id that nobody has, and changes nothing',
     ],
     'An `Idempotency-Key` of another tenant is new; its results answer 404.': [
       "test/contract/tenants.test.ts: another tenant's Idempotency-Key is new, and its kept results are not found",
@@ -30,7 +30,7 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
     ],
     'Keys expire, and are revoked within about a second without a restart, also for calls that are queued; an emptied file admits no caller.':
       [
-        'test/pending/revoked-keys.test.ts: start only while the key is one and may use their tool, whatever it was allowed when they were accepted',
+        'packages/background/test/revoked-keys.test.ts: start only while the key is one and may use their tool, whatever it was allowed when they were accepted',
         'test/contract/hostile-auth.test.ts: a key is refused from its expiry on, while the service runs',
         'test/contract/hostile-auth.test.ts: keys of a file are followed: a revoked one is refused, a new one let in, and a broken file changes nothing',
         'test/contract/hostile-auth.test.ts: where all keys are taken out of the file nobody is let in, least of all as anonymous',
@@ -301,8 +301,8 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
       'test/contract/idempotency-replicas.test.ts: a stored result that is %s is no bug of ours, and its call is unknown and does not run again',
     ],
     'With STORE_KEYS a call or a message that something else wrote into Redis or a file of SQLite is not acted on.': [
-      'test/sessions/calls/sealed-calls.test.ts: a call $title where its record is $change',
-      'test/webhooks/sealed-deliveries.test.ts: a message that was %s is not sent, and is counted',
+      'packages/background/test/calls/sealed-calls.test.ts: a call $title where its record is $change',
+      'packages/background/test/webhooks/sealed-deliveries.test.ts: a message that was %s is not sent, and is counted',
     ],
     'The TypeScript client bounds answers, follows no redirect and repeats its key in no error.': [
       'test/clients/typescript/hostile-server.system.test.ts: a body without an end under %i is read no further than the limit',

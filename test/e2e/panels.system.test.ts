@@ -85,7 +85,7 @@ const STAYS_ZERO = [
   'Updates decided again, A',
   // Of a Redis that is nearly full: `store-space.system.test.ts`.
   'Not kept, A',
-  // Of a store that something else writes to: `test/pending/store-keys.system.test.ts`.
+  // Of a store that something else writes to: `packages/background/test/store-keys.system.test.ts`.
   'Not acted on in the store, A',
 ];
 // Without an endpoint there is no webhook: test/webhooks.

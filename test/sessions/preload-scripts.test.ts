@@ -6,7 +6,7 @@ import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { createRedisClient, createRedisScript } from '#src/sessions/redis-client.ts';
 
-const toFile = (name: string): URL => new URL(`../../src/jobs/lua/${name}`, import.meta.url);
+const toFile = (name: string): URL => new URL(`../../packages/background/src/jobs/lua/${name}`, import.meta.url);
 const INDEX = toFile('pending-index.lua');
 const WAIT = { timeout: timeLimit(20_000), interval: 20 };
 

@@ -1,12 +1,12 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { createCallRecords } from '@recourse/background/calls/call-records';
+import { createLocalSignals } from '@recourse/background/calls/call-signals';
+import { createLiveCalls } from '@recourse/background/calls/live-calls';
 import { Job } from 'bullmq';
 import { createByteBudget } from '#src/memory/byte-budget.ts';
 import { createStoreMemory } from '#src/memory/store-memory.ts';
-import { createCallRecords } from '#src/sessions/calls/call-records.ts';
-import { createLocalSignals } from '#src/sessions/calls/call-signals.ts';
-import { createLiveCalls } from '#src/sessions/calls/live-calls.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 
 // A service that stops before or after a step of a pending call and waits there, so that a test can end or freeze its

@@ -1,16 +1,16 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { createRecordDeliveries } from '@recourse/background/deliveries/record-deliveries';
+import type { DeliveryStore } from '@recourse/background/webhooks/delivery-store';
+import { createEndpointClients } from '@recourse/background/webhooks/endpoint-clients';
+import type { EndpointSettings } from '@recourse/background/webhooks/endpoint-settings';
+import type { DeliveryReport } from '@recourse/background/webhooks/webhook-observer';
+import { type ConfigurableWebhooks, createWebhooks, type WebhookEvent } from '@recourse/background/webhooks/webhooks';
 import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, vi } from 'vitest';
-import { createRecordDeliveries } from '#src/sessions/deliveries/record-deliveries.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
-import type { DeliveryStore } from '#src/webhooks/delivery-store.ts';
-import { createEndpointClients } from '#src/webhooks/endpoint-clients.ts';
-import type { EndpointSettings } from '#src/webhooks/endpoint-settings.ts';
-import type { DeliveryReport } from '#src/webhooks/webhook-observer.ts';
-import { type ConfigurableWebhooks, createWebhooks, type WebhookEvent } from '#src/webhooks/webhooks.ts';
 import { createIdFactory } from '#src/wiring/create-id.ts';
 
 /** Base64 of 32 bytes, as `recourse webhooks secret` makes them. */

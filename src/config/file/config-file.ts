@@ -1,7 +1,7 @@
+import { WEBHOOKS } from '@recourse/background/webhooks/endpoint-settings';
 import { TOOL_PATTERN, ToolOverride } from '@recourse/upstreams/tool-override';
 import * as z from 'zod';
 import { UPSTREAM_SECTIONS } from '../../upstreams/upstreams.ts';
-import { WEBHOOKS } from '../../webhooks/endpoint-settings.ts';
 import { LANE_NAME } from '../settings/lanes.ts';
 
 const ToolPattern = z.string().regex(TOOL_PATTERN, 'must be a tool name, or a pattern with * for any characters');

@@ -1,0 +1,228 @@
+import type { PendingCall, RenderedResult } from 'recourse-server/contract/tool-result';
+import { type FoundAnswer, toWhole } from 'recourse-server/executor/keyed-store';
+import type { CallPlace, CallState } from 'recourse-server/executor/pending-calls';
+import { LOST_END, renderLost, renderPending } from 'recourse-server/executor/pending-result';
+import { toEndedResult } from 'recourse-server/executor/render-result';
+import * as z from 'zod';
+import { toCallKey } from './calls/call-kind.ts';
+import type { PartsWatch } from './calls/call-signals.ts';
+import type { PendingService } from './pending-service.ts';
+
+/** How long a reading waits, in milliseconds, and for which ends; it waits no longer once `over` resolves. */
+export type ResultsWait = {
+  readonly waitMs: number;
+  readonly until: 'all' | 'any';
+  readonly over: Promise<void>;
+};
+
+/** Results as they are now. `pending` as long as any of them is; left out where none ever was. */
+export type ResultsNow = {
+  readonly results: readonly RenderedResult[];
+  readonly status?: 'pending' | 'done';
+  /** Those of them that were answered as pending, and are the results of ends now. */
+  readonly late: readonly RenderedResult[];
+};
+
+export type AnsweredListener = {
+  readonly result: (index: number, result: RenderedResult) => void;
+  readonly progress: (index: number, progress: NonNullable<PendingCall['progress']>) => void;
+};
+
+type Service = Pick<PendingService, 'describe' | 'stateOf' | 'cancel' | 'waiters' | 'watchParts'>;
+
+/** Results that were answered before, some of them as pending. Everything rejects with the store. */
+export type AnsweredCalls = ReturnType<typeof createAnsweredCalls>;
+
+/** `time`: the store's, in Unix milliseconds. */
+export const createAnsweredCalls = ({ service, time }: Pick<Following, 'service' | 'time'>) => {
+  const readOne = async (tenant: string, answered: RenderedResult): Promise<ResultNow> => {
+    const { handle } = answered;
+    if (handle === null) return { result: answered, state: 'answered' };
+    return toResultNow(answered, await service.stateOf(tenant, handle, 0), time());
+  };
+  const readAll = (tenant: string, answered: readonly RenderedResult[]): Promise<readonly ResultNow[]> =>
+    Promise.all(answered.map((result) => readOne(tenant, result)));
+  /** What a call of the batch comes to whose result was not kept: that of the call which it has accepted in that place; null: it has none. */
+  const readPlace = async (tenant: string, place: CallPlace): Promise<string | null> => {
+    const known = await service.describe(tenant, place);
+    if (known === null) return null;
+    const { spec, state } = known;
+    if (state.kind === 'ended') return state.result;
+    return renderPending(spec, state.pending, { isReplay: false, now: time() }).json;
+  };
+  return {
+    /**
+     * All results of a batch, JSON texts. Those that its store never got are of calls that it has accepted, or lost; null: no
+     * such call is known, or results are to come.
+     */
+    complete: async (tenant: string, found: FoundAnswer): Promise<readonly string[] | null> => {
+      const whole = toWhole(found);
+      if (whole !== null) return whole;
+      const { recordKey, results, isOpen } = found;
+      const places = await Promise.all(
+        results.map(async (result, index) => (result === null ? readPlace(tenant, { recordKey, place: index }) : null)),
+      );
+      const known = results.map((result, index) => result ?? places[index] ?? null);
+      if (places.every((place) => place === null) || (isOpen && known.includes(null))) return null;
+      return known.map((result, index) => result ?? renderLost({ index, id: null, name: null }));
+    },
+    /** The same results as they are now, or after a wait. */
+    read: async (
+      tenant: string,
+      answered: readonly RenderedResult[],
+      wait: ResultsWait | null,
+    ): Promise<ResultsNow> => {
+      const handles = toHandles(answered);
+      if (handles.length === 0) return { results: answered, late: [] };
+      if (wait !== null)
+        await waitForEnds(handles, wait, (handle, enough) => service.stateOf(tenant, handle, wait.waitMs, enough));
+      const now = await readAll(tenant, answered);
+      return {
+        results: now.map(({ result }) => result),
+        status: now.some(({ state }) => state === 'pending') ? 'pending' : 'done',
+        late: now.filter(({ state }) => state === 'late').map(({ result }) => result),
+      };
+    },
+    /**
+     * Tells of those that are pending until all have ended, or `over` resolves: how far each is, and each result once. Resolves
+     * with all results as they are then.
+     */
+    follow: async (
+      tenant: string,
+      answered: readonly RenderedResult[],
+      listener: AnsweredListener,
+      over: Promise<void>,
+    ): Promise<readonly RenderedResult[]> => {
+      const ends = answered.map((result, index) => followOne(result, { tenant, service, time }, index, listener));
+      await Promise.race([Promise.all(ends.map(({ ended }) => ended)), over]);
+      for (const { stop } of ends) stop();
+      return (await readAll(tenant, answered)).map(({ result }) => result);
+    },
+    /** Tells one reader what handlers show from now on, of the calls that it is given. `listener`: JSON text. */
+    watchParts: (tenant: string, listener: (index: number, valueJson: string) => void) =>
+      watchEach((index, handle) => service.watchParts(tenant, handle, (valueJson) => listener(index, valueJson))),
+    /** Ends those that are pending where that does no harm, or in any case. */
+    cancel: async (tenant: string, answered: readonly RenderedResult[], how: 'asked' | 'forced'): Promise<void> => {
+      await Promise.all(toHandles(answered).map((handle) => service.cancel(tenant, handle, how)));
+    },
+  };
+};
+
+/** The parts of the calls of one batch: each call once, under the index that it was first named by. */
+const watchEach = (start: (index: number, handle: string) => PartsWatch) => {
+  const watches = new Map<string, PartsWatch>();
+  let isOver = false;
+  /** Resolves when the parts of the call arrive. Never rejects. */
+  const watch = async (index: number, handle: string): Promise<void> => {
+    if (isOver || watches.has(handle)) return;
+    const started = start(index, handle);
+    watches.set(handle, started);
+    await started.ready;
+  };
+  return {
+    watch,
+    /** The same for those of the results that are pending. */
+    watchResults: (results: readonly RenderedResult[]): void => {
+      for (const [index, { handle }] of results.entries()) if (handle !== null) void watch(index, handle);
+    },
+    stop: (): void => {
+      isOver = true;
+      for (const { stop } of watches.values()) stop();
+    },
+  };
+};
+
+type Following = {
+  readonly tenant: string;
+  readonly service: Service;
+  readonly time: () => number;
+};
+
+const NOT_PENDING = { ended: Promise.resolve(), stop: (): void => undefined };
+
+/** Looks at a call whenever something has happened to it. What the store cannot tell now it tells later. */
+const followOne = (
+  answered: RenderedResult,
+  { tenant, service, time }: Following,
+  index: number,
+  listener: AnsweredListener,
+): { readonly ended: Promise<void>; readonly stop: () => void } => {
+  const { handle } = answered;
+  if (handle === null) return NOT_PENDING;
+  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  let shown = '';
+  let isOver = false;
+  const tell = (state: CallState | null): void => {
+    if (isOver) return;
+    if (state?.kind !== 'pending') {
+      isOver = true;
+      listener.result(index, toResultNow(answered, state, time()).result);
+      resolve();
+      return;
+    }
+    const { progress } = state.pending;
+    const text = JSON.stringify(progress);
+    if (progress === null || text === shown) return;
+    shown = text;
+    listener.progress(index, progress);
+  };
+  const look = (): void =>
+    void service.stateOf(tenant, handle, 0).then(
+      // Parts are on another connection: those that Redis sent before this answer are read first.
+      (state) => (state?.kind === 'pending' ? tell(state) : setImmediate(tell, state)),
+      () => undefined,
+    );
+  const stop = service.waiters.onChange(toCallKey(tenant, handle), look);
+  look();
+  return { ended, stop };
+};
+
+const waitForEnds = async (
+  handles: readonly string[],
+  { until, over }: ResultsWait,
+  waitOne: (handle: string, enough: Promise<void>) => Promise<CallState | null>,
+): Promise<void> => {
+  const { promise: enough, resolve } = Promise.withResolvers<void>();
+  const ends = handles.map(async (handle) => {
+    const state = await waitOne(handle, enough);
+    if (until === 'any' && state?.kind !== 'pending') resolve();
+  });
+  try {
+    await Promise.race([Promise.all(ends), enough, over]);
+  } finally {
+    // Who has gone, or has got what it waited for, takes no more room among those that wait.
+    resolve();
+  }
+};
+
+const toHandles = (answered: readonly RenderedResult[]): readonly string[] =>
+  answered.map(({ handle }) => handle).filter((handle) => handle !== null);
+
+/** `answered`: it was no pending one when its batch was answered. */
+type ResultNow = { readonly result: RenderedResult; readonly state: 'answered' | 'pending' | 'late' };
+
+const toResultNow = ({ json }: RenderedResult, state: CallState | null, now: number): ResultNow => {
+  const head = Head.parse(JSON.parse(json));
+  if (state === null) return { result: toEndedResult(toLost(json)), state: 'late' };
+  if (state.kind === 'ended') return { result: toEndedResult(withHead(state.result, head)), state: 'late' };
+  return { result: renderPending(head, state.pending, { isReplay: false, now }), state: 'pending' };
+};
+
+const Head = z.object({
+  index: z.int(),
+  id: z.union([z.string(), z.number(), z.null()]),
+  name: z.string().nullable(),
+});
+
+/** The result of a call's end under the place and the name that it was answered by: another batch may have accepted it. */
+const withHead = (ended: string, head: z.infer<typeof Head>): string => {
+  const own = Head.safeParse(JSON.parse(ended)).data;
+  return own?.index === head.index && own.id === head.id && own.name === head.name
+    ? ended
+    : JSON.stringify({ ...JSON.parse(ended), ...head, replayed: true });
+};
+
+const toLost = (answered: string): string => {
+  const { pending: _gone, ...rest } = JSON.parse(answered);
+  return JSON.stringify({ ...rest, ...LOST_END });
+};

@@ -1,0 +1,393 @@
+import type { CallSpec } from 'recourse-server/executor/pending-calls';
+import { inRoom, type Shortage, type StoreSpace, UNLIMITED_SPACE } from 'recourse-server/sessions/store-space';
+import { type Decide, isNoRecord, type RecordStore, type Records } from 'recourse-server/store/record-store';
+import { NO_SEALING, type Sealing } from 'recourse-server/store/seals';
+import {
+  BRIEF_FIELDS,
+  type CallLease,
+  type CallProgress,
+  type CallRecord,
+  type CancelRequest,
+  type Claim,
+  type CommitKind,
+  type Creation,
+  callKind,
+  createCall,
+  endCall,
+  findHeld,
+  HEAD_FIELDS,
+  holderOf,
+  markCancelled,
+  mayEnd,
+  type StoredCall,
+  toHeld,
+  VERSION_FIELDS,
+} from './call-kind.ts';
+import { CallLeases, GONE, LEASE_MS, type Look } from './call-leases.ts';
+import { takeResultRoom, toArgumentsWeight, toCallWeight } from './call-room.ts';
+import { CallSeals, type Looked, type Unopened } from './call-seals.ts';
+import type { CallListener, CallSignals, PartsWatch } from './call-signals.ts';
+import { type LiveCall, type LiveCalls, LOOK_AFTER_MS, LOOK_SOON_MS } from './live-calls.ts';
+import { createSessionCalls, type Peeked, type SessionCalls } from './session-calls.ts';
+
+export type CallRecordsOptions = {
+  readonly store: RecordStore;
+  /** `process`: gone when this process ends. `file`: the next process on this machine goes on with them. `durable`: others do. */
+  readonly durability: 'durable' | 'file' | 'process';
+  /** Whether memory is held here for the arguments of all calls that have not ended: a worker need not hold it again. */
+  readonly holdsArguments: boolean;
+  readonly signals: CallSignals;
+  readonly live: LiveCalls;
+  /** How many calls of a session may be pending at once. */
+  readonly ofSession: number;
+  /** How long is waited for another process, or another batch of this one, that is making a call. */
+  readonly makingPauseMs: number;
+  /** Calls the listener each time the store is back after it was away. */
+  readonly onReturn: (listener: () => void) => void;
+  readonly maxResultBytes?: number;
+  /** Where calls and their results take room. Left out: there is room for all. */
+  readonly space?: StoreSpace;
+  /** Left out: nothing is sealed. */
+  readonly sealing?: Sealing;
+};
+
+/** The records of pending calls, or what stands before them. */
+export type CallRecords = Pick<StoredCallRecords, keyof StoredCallRecords>;
+
+export const createCallRecords = (options: CallRecordsOptions): CallRecords => new StoredCallRecords(options);
+
+// Of entries that one question for calls that are due goes through: many have a worker.
+const DUE_ROUNDS = 100;
+
+/**
+ * The records of pending calls: the truth about each, whatever a queue says. Each step is one decision on a record, which waits
+ * at most a second until it is kept. All reject when the store fails. A record that has not ended is never dropped for want of
+ * room: there `create` answers `full`.
+ */
+class StoredCallRecords {
+  readonly durability: CallRecordsOptions['durability'];
+  readonly holdsArguments: boolean;
+  readonly #options: CallRecordsOptions;
+  readonly #calls: Records<StoredCall>;
+  readonly #sessions: SessionCalls;
+  readonly #leases = new CallLeases();
+  readonly #seals: CallSeals;
+
+  constructor(options: CallRecordsOptions) {
+    const { store, ofSession, makingPauseMs, onReturn } = options;
+    this.durability = options.durability;
+    this.holdsArguments = options.holdsArguments;
+    this.#options = options;
+    onReturn(() => this.#leases.leaveToOwners());
+    this.#calls = store.open(callKind);
+    this.#seals = new CallSeals(this.#calls, options.sealing ?? NO_SEALING, options.signals.publish);
+    this.#sessions = createSessionCalls({ store, most: ofSession, peek: (key) => this.#peek(key), makingPauseMs });
+  }
+
+  async create(key: string, spec: CallSpec): Promise<Creation> {
+    const { space = UNLIMITED_SPACE } = this.#options;
+    const weight = this.#seals.toWeight(toCallWeight(spec));
+    const shortage = await space.take(spec.tenant, 'arguments', weight);
+    if (shortage !== null) return this.#findKept(key, spec, shortage);
+    const creation = await inRoom(space, spec.tenant, weight, () => this.#create(key, spec));
+    if (creation.kind !== 'created') space.give(spec.tenant, weight);
+    return creation;
+  }
+
+  // At once, for they are three records. A record without its entries, or the other way round, is not confirmed.
+  async #create(key: string, spec: CallSpec): Promise<Creation> {
+    const { live } = this.#options;
+    const kept = this.#seals.keep(key, spec);
+    const create: Decide<StoredCall, 'created' | 'exists' | 'ended'> = (stored, now) => {
+      const { call } = stored;
+      if (call?.state === 'ended') return 'ended';
+      if (call === null) stored.call = createCall(spec, kept, now);
+      else call.tries += 1;
+      return call === null ? 'created' : 'exists';
+    };
+    const [made, inSession, inAll] = await Promise.all([
+      this.#update(key, create),
+      this.#sessions.enter(key, spec),
+      live.enter(key, spec),
+    ]);
+    if (made === 'exists') return EXISTS;
+    const refusal = made === 'ended' ? EXISTS : [inSession, inAll].find((entered) => typeof entered === 'object');
+    if (refusal === undefined) return { kind: 'created' };
+    if (inSession === 'entered') this.#sessions.leave(key, spec);
+    if (inAll === 'entered') live.leave({ key, holder: holderOf(spec) });
+    // Where that fails the record is gone in a minute.
+    if (made === 'created') await this.#withdraw(key).then(ignore, ignore);
+    return refusal;
+  }
+
+  /**
+   * Says that whoever made the record knows of it. One that is not confirmed is dropped after a minute, and never queued by a
+   * sweep: its caller was told that nothing was accepted. `gone`: there is none to confirm.
+   */
+  async confirm(key: string): Promise<'confirmed' | 'gone'> {
+    return this.#update(key, ({ call }) => {
+      if (call === null) return 'gone';
+      call.confirmed = true;
+      return 'confirmed';
+    });
+  }
+
+  /**
+   * Takes back a call whose caller was told that nothing was accepted, so that it never runs and another try of its batch
+   * finds nothing. One that another try has created as well stays; one that a worker has taken is cancelled instead. Its entries
+   * are taken out by who finds them: another try of the batch may have entered it again.
+   */
+  async withdraw(key: string): Promise<void> {
+    const withdrawn = await this.#withdraw(key);
+    if (withdrawn !== null) this.#options.space?.give(withdrawn.tenant, this.#seals.toWeight(toCallWeight(withdrawn)));
+  }
+
+  /** What the call ran by whose record is gone; null: there is none, or it stays. */
+  async #withdraw(key: string): Promise<CallSpec | null> {
+    const take = (stored: StoredCall): { readonly isCancelled: boolean; readonly spec: CallSpec | null } => {
+      const { call } = stored;
+      if (call?.tries !== 1) return { isCancelled: false, spec: null };
+      if (call.fence === 0) stored.call = null;
+      else markCancelled(call, 'asked');
+      const spec = this.#seals.open(key, call, 'all');
+      return { isCancelled: call.fence > 0, spec: call.fence > 0 || 'problem' in spec ? null : spec };
+    };
+    const { isCancelled, spec } = await this.#calls.update(key, take, 'always');
+    if (isCancelled) this.#options.signals.publish(key);
+    return spec;
+  }
+
+  /** null: unknown. Ends a call that nobody may act on: its record was damaged, or made or moved by something else. */
+  async find(key: string): Promise<CallRecord | null> {
+    return this.#seals.settle(key, await this.#calls.read(key, (stored) => this.#seals.look(key, stored, 'all')));
+  }
+
+  /** The same of a call that was confirmed, with empty arguments: they may be long. */
+  async describe(key: string): Promise<CallRecord | null> {
+    const look = (stored: StoredCall): Looked =>
+      stored.call?.confirmed === true ? this.#seals.look(key, stored, 'brief') : null;
+    return this.#seals.settle(key, await this.#calls.read(key, look, BRIEF_FIELDS));
+  }
+
+  /** All calls that have not ended, a part at a time; of those that begin or end meanwhile some may be left out or have ended. */
+  list(): AsyncIterable<readonly LiveCall[]> {
+    return this.#options.live.list();
+  }
+
+  /**
+   * What tells whether something has happened to each of these calls, for much less than `find`: '' as long as it has neither
+   * ended nor said how far it is, else a text that changes with that; a call that is unknown has ended.
+   */
+  async versions(keys: readonly string[]): Promise<readonly string[]> {
+    const toVersion = ({ call }: StoredCall): string => {
+      if (call === null || call.state === 'ended') return 'ended';
+      return call.progress === null ? '' : JSON.stringify(call.progress);
+    };
+    const look = async (key: string): Promise<string> =>
+      (await this.#calls.read(key, toVersion, VERSION_FIELDS)) ?? 'ended';
+    // A key that is no record says nothing of the others; where none is answered the store is away.
+    const looks = keys.map(look);
+    if (keys.length > 0) await Promise.any(looks);
+    const looked = await Promise.allSettled(looks);
+    return looked.map((one) => (one.status === 'fulfilled' ? one.value : 'ended'));
+  }
+
+  /** Takes the call: of all workers that do so at once, one holds it. `begins` above 0: a worker that began it has died. */
+  async claim(key: string): Promise<Claim> {
+    const claim = await this.#update(key, (stored, now): Claim | Unopened => {
+      const { call } = stored;
+      if (call === null) return { kind: 'gone' };
+      if (call.state === 'ended') return { kind: 'ended' };
+      const retryAfterMs = this.#leases.leftMs(call, now);
+      if (retryAfterMs > 0) return { kind: 'busy', retryAfterMs };
+      const isTakenOver = call.leaseEndsAt > 0;
+      const spec = this.#seals.open(key, call, 'all');
+      if ('problem' in spec) return spec;
+      call.confirmed = true;
+      call.fence += 1;
+      // Whatever an earlier worker began, this one has not.
+      call.state = 'queued';
+      call.leaseEndsAt = now + LEASE_MS;
+      return toHeld(key, call, spec, isTakenOver);
+    });
+    if ('problem' in claim) return { kind: await this.#seals.refuse(key, claim) };
+    if (claim.kind !== 'held') return claim;
+    this.#sessions.enterAgain(key, claim.record.spec);
+    this.#options.live.enterAgain(key, claim.record.spec, LEASE_MS);
+    return claim;
+  }
+
+  /** Notes that the handler begins, before it does, and holds the call. `lost`: another worker holds it, and it must not run. */
+  async begin(lease: HeldBy): Promise<'held' | 'lost'> {
+    return this.#update(lease.key, (stored, now) => {
+      const call = findHeld(stored, lease);
+      if (call === null) return 'lost';
+      if (call.state === 'queued') call.begins += 1;
+      call.state = 'running';
+      call.leaseEndsAt = now + LEASE_MS;
+      return 'held';
+    });
+  }
+
+  /** Holds the call for another lease, and keeps how far it is; tells whether somebody wants it ended. */
+  async renew(
+    lease: HeldBy,
+    progress: CallProgress | null,
+  ): Promise<{ readonly state: 'held' | 'lost'; readonly cancel: CancelRequest }> {
+    const hold: Decide<StoredCall, Awaited<ReturnType<CallRecords['renew']>>> = (stored, now) => {
+      const call = findHeld(stored, lease);
+      if (call === null) return { state: 'lost', cancel: 'no' };
+      call.leaseEndsAt = now + LEASE_MS;
+      call.progress = progress ?? call.progress;
+      return { state: 'held', cancel: call.cancel };
+    };
+    const renewed = await this.#calls.update(lease.key, hold, 'always');
+    if (renewed.state === 'held' && progress !== null) this.#options.signals.publish(lease.key);
+    return renewed;
+  }
+
+  /**
+   * Gives back a call that did not run: as if it had not begun. `lackedAt`: now, in Unix milliseconds, where its tool is
+   * lacking; left out, it is no longer known to be.
+   */
+  async release(lease: HeldBy, lackedAt?: number): Promise<void> {
+    await this.#update(lease.key, (stored) => {
+      const call = findHeld(stored, lease);
+      if (call === null) return;
+      if (call.state === 'running') call.begins = Math.max(0, call.begins - 1);
+      call.state = 'queued';
+      call.leaseEndsAt = 0;
+      call.lackedSince = lackedAt === undefined ? null : (call.lackedSince ?? lackedAt);
+    });
+  }
+
+  /**
+   * Ends the call. A late end replaces only a result that says that nobody knows how the call ended. A worker whose answer was
+   * lost commits the same result again: it has ended the call.
+   */
+  async commit(lease: CallLease, uncapped: string, how: CommitKind): Promise<'held' | 'lost'> {
+    const { space = UNLIMITED_SPACE, signals, live, maxResultBytes } = this.#options;
+    const { key, fence, spec } = lease;
+    const { result, weight } = await takeResultRoom(space, spec.tenant, uncapped, maxResultBytes);
+    const kept = this.#seals.keepEnded(lease);
+    const toEnd: Decide<StoredCall, 'first' | 'late' | 'again' | 'lost'> = ({ call }, now) => {
+      if (call === null) return 'lost';
+      const wasEnded = call.state === 'ended';
+      if (wasEnded && call.fence === fence && call.result === result) return 'again';
+      if (!mayEnd(call, fence, how)) return 'lost';
+      endCall(call, { result, unknown: how.unknown, kept }, now);
+      return wasEnded ? 'late' : 'first';
+    };
+    const ended = await inRoom(space, spec.tenant, weight, () => this.#calls.update(key, toEnd, 'always'));
+    if (ended === 'again' || ended === 'lost') space.give(spec.tenant, weight);
+    if (ended === 'lost') return 'lost';
+    signals.publish(key);
+    if (ended === 'first') space.give(spec.tenant, this.#seals.toWeight(toArgumentsWeight(spec)));
+    this.#sessions.leave(key, spec);
+    live.leave({ key, holder: holderOf(spec) });
+    return 'held';
+  }
+
+  /** Notes that somebody wants it ended, and tells what is known of it now; null: unknown. */
+  async cancel(key: string, how: Exclude<CancelRequest, 'no'>): Promise<CallRecord | null> {
+    const opened = await this.#update(key, (stored) => {
+      if (stored.call !== null) markCancelled(stored.call, how);
+      return this.#seals.look(key, stored, 'all');
+    });
+    const record = await this.#seals.settle(key, opened);
+    if (record !== null) this.#options.signals.publish(key);
+    return record;
+  }
+
+  /** The calls of a session that have not ended, oldest first. */
+  ofSession(sessionKey: string): Promise<readonly string[]> {
+    return this.#sessions.list(sessionKey);
+  }
+
+  /** The pending call of a session with this fingerprint; null: none. */
+  findSame(sessionKey: string, fingerprint: string): Promise<string | null> {
+    return this.#sessions.findSame(sessionKey, fingerprint);
+  }
+
+  /**
+   * Calls that no worker holds and whose time to be looked at has come, at most so many, each to one asker: those that wait, each once
+   * in a while, and those whose lease has lapsed, as soon as they may be taken.
+   */
+  async due(most: number): Promise<readonly string[]> {
+    const due: string[] = [];
+    for (let round = 0; round < DUE_ROUNDS && due.length < most; round += 1) {
+      const wanted = most - due.length;
+      const askedAt = performance.now();
+      const { now, calls } = await this.#options.live.popDue(wanted);
+      this.#leases.heard(now, askedAt);
+      const areDue = await Promise.all(calls.map((call) => this.#isDue(call, now)));
+      due.push(...calls.flatMap(({ key }, place) => (areDue[place] === true ? [key] : [])));
+      if (calls.length < wanted) break;
+    }
+    return due;
+  }
+
+  /** A sweep soon looks at the call again: what it was to be given it has not got. Best effort. */
+  lookSoon(key: string, spec: CallSpec): void {
+    this.#options.live.enterAgain(key, spec, LOOK_SOON_MS);
+  }
+
+  /** Hears of each time the store is back after it was away. */
+  onReturn(listener: () => void): void {
+    this.#options.onReturn(listener);
+  }
+
+  /** Whether the call is due. One that is held is looked at again when its lease may be taken. */
+  async #isDue(call: LiveCall, poppedAt: number): Promise<boolean> {
+    const { live } = this.#options;
+    const look = async (): Promise<Look> => (await this.#calls.read(call.key, this.#leases.look, HEAD_FIELDS)) ?? GONE;
+    const found = await look().then(undefined, (error: unknown) => (isNoRecord(error) ? GONE : null));
+    // A part of the store is away: its owners cannot renew, either.
+    if (found === null) this.#leases.leaveToOwners();
+    if (found?.state === 'gone' || found?.state === 'ended') live.leave(call);
+    if (found?.state === 'held') live.lookAgain(call, poppedAt, found.leftMs);
+    if (found?.state === 'waiting') live.lookAgain(call, poppedAt, LOOK_AFTER_MS);
+    return found?.state === 'waiting';
+  }
+
+  /** Hears of calls until it is stopped. Best effort: who waits reads again once a second. */
+  watch(listener: CallListener): () => void {
+    return this.#options.signals.watch(listener);
+  }
+
+  /**
+   * Sends what the handler of a held call shows, JSON text without secrets, to whoever watches the call now, in any process.
+   * Best effort: kept nowhere, dropped rather than waited for. Never throws.
+   */
+  publishPart(lease: HeldBy, valueJson: string): void {
+    const isHeld = (stored: StoredCall): boolean => findHeld(stored, lease) !== null;
+    const ask = async (): Promise<boolean> => (await this.#calls.read(lease.key, isHeld, HEAD_FIELDS)) === true;
+    this.#options.signals.publishPart(lease.key, valueJson, ask);
+  }
+
+  /** Hears of the parts of a call in their order, from `ready` until it is stopped. */
+  watchParts(key: string, listener: (valueJson: string) => void): PartsWatch {
+    return this.#options.signals.watchParts(key, listener);
+  }
+
+  async #peek(key: string): Promise<Peeked> {
+    return (await this.#calls.read(key, this.#leases.look, HEAD_FIELDS))?.state ?? 'gone';
+  }
+
+  async #update<Result>(key: string, decide: Decide<StoredCall, Result>): Promise<Result> {
+    return this.#calls.update(key, decide, 'long');
+  }
+
+  /** A call that the store has no room for, unless it is there. */
+  async #findKept(key: string, { sessionKey, fingerprint }: CallSpec, shortage: Shortage): Promise<Creation> {
+    if ((await this.find(key)) !== null) return EXISTS;
+    const same = sessionKey === null ? null : await this.findSame(sessionKey, fingerprint);
+    return same === null ? { kind: 'full', ...shortage } : { kind: 'same', key: same };
+  }
+}
+
+type HeldBy = Pick<CallLease, 'key' | 'fence'>;
+
+const EXISTS: Creation = { kind: 'exists' };
+
+const ignore = (): void => undefined;

@@ -1,0 +1,48 @@
+import type { CallSpec } from 'recourse-server/executor/pending-calls';
+import { createResultCap, withoutRoom } from 'recourse-server/sessions/keyed/keyed-results';
+import type { Weight } from 'recourse-server/sessions/share-kind';
+import type { StoreSpace } from 'recourse-server/sessions/store-space';
+import { RESULT_TTL_MS } from './call-kind.ts';
+
+// Measured in Redis: a record and its entries in three lists and a queue, without the texts of the record.
+const STORED_BYTES = 2300;
+// Of a shorter result next to nothing is gained by leaving its value out.
+const BRIEF_FROM_BYTES = 2048;
+
+/** What a call takes in a store until it has ended, and without its arguments for a day more. */
+export const toCallWeight = (spec: CallSpec): Weight => {
+  const { bytes, endsAt } = toArgumentsWeight(spec);
+  return { bytes: STORED_BYTES + Buffer.byteLength(JSON.stringify({ ...spec, arguments: '' })) + bytes, endsAt };
+};
+
+/** What its end frees of that. */
+export const toArgumentsWeight = ({
+  arguments: text,
+  expiresAt,
+}: Pick<CallSpec, 'arguments' | 'expiresAt'>): Weight => ({
+  bytes: Buffer.byteLength(text),
+  endsAt: expiresAt + RESULT_TTL_MS,
+});
+
+/** What a store keeps of a result, and what that takes. */
+type KeptResult = { readonly result: string; readonly weight: Weight };
+
+const toKept = (result: string): KeptResult => ({
+  result,
+  weight: { bytes: Buffer.byteLength(result), endsAt: Date.now() + RESULT_TTL_MS },
+});
+
+/** What is kept of a result, for which there is room then. What says how a call ended always has some. */
+export const takeResultRoom = async (
+  { take, add }: Pick<StoreSpace, 'take' | 'add'>,
+  tenant: string,
+  uncapped: string,
+  maxResultBytes: number | undefined,
+): Promise<KeptResult> => {
+  const whole = toKept(createResultCap([], { maxResultBytes })(uncapped));
+  const isBrief = whole.weight.bytes < BRIEF_FROM_BYTES;
+  if (!isBrief && (await take(tenant, 'pending_results', whole.weight)) === null) return whole;
+  const brief = isBrief ? whole : toKept(withoutRoom(whole.result));
+  add(tenant, brief.weight);
+  return brief;
+};

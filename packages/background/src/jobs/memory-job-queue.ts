@@ -1,0 +1,131 @@
+import type { Job, JobEnd, JobQueue, LaneState, ServedLane, Taking } from '../job-queue.ts';
+import { FairLane } from './fair-lane.ts';
+import { RunningJobs, sharedSlots } from './running-jobs.ts';
+
+/** A job is waiting (in its lane), delayed (`timer` runs), or running (neither). */
+type Entry = {
+  readonly job: Job;
+  /** By `performance.now()`. */
+  waitingSince: number;
+  state: 'waiting' | 'delayed' | 'running';
+  timer: NodeJS.Timeout | undefined;
+};
+
+type Run = (job: Job) => Promise<JobEnd>;
+
+/** A worker. `running`: its jobs of each lane. */
+type MemoryTaking = {
+  readonly lanes: readonly (ServedLane & { readonly running: RunningJobs })[];
+  readonly run: Run;
+  isStopped: boolean;
+};
+
+class MemoryJobQueue implements JobQueue {
+  readonly durability = 'process';
+  readonly #entries = new Map<string, Entry>();
+  readonly #lanes = new Map<string, FairLane<Entry>>();
+  readonly #takings: MemoryTaking[] = [];
+  #isPumping = false;
+
+  constructor(lanes: readonly string[]) {
+    for (const lane of lanes) this.#laneOf(lane);
+  }
+
+  async offer(job: Job): Promise<void> {
+    if (this.#entries.has(job.call)) return;
+    const entry: Entry = { job, waitingSince: performance.now(), state: 'waiting', timer: undefined };
+    this.#entries.set(job.call, entry);
+    this.#laneOf(job.lane).offer(entry);
+    this.#pumpSoon();
+  }
+
+  // A worker that has a job here lives.
+  offerAgain(job: Job): Promise<void> {
+    return this.offer(job);
+  }
+
+  take(lanes: readonly ServedLane[], run: Run): Taking {
+    const served = lanes.map((lane) => ({ ...lane, running: new RunningJobs() }));
+    const taking = { lanes: served, run, isStopped: false };
+    this.#takings.push(taking);
+    this.#pumpSoon();
+    return {
+      stop: () => {
+        taking.isStopped = true;
+      },
+      // What is offered starts what it can; there is no fetch that could hang.
+      lastFetchAt: () => performance.now(),
+    };
+  }
+
+  async cancel({ call }: Job): Promise<void> {
+    const entry = this.#entries.get(call);
+    if (entry === undefined || entry.state === 'running') return;
+    clearTimeout(entry.timer);
+    this.#entries.delete(call);
+    this.#laneOf(entry.job.lane).remove(entry);
+  }
+
+  async lanes(): Promise<readonly LaneState[]> {
+    const now = performance.now();
+    return [...this.#lanes].map(([lane, jobs]) => {
+      const waits = [...jobs.waiting()].map(({ waitingSince }) => now - waitingSince);
+      return { lane, waiting: waits.length, oldestWaitingMs: waits.reduce((most, wait) => Math.max(most, wait), 0) };
+    });
+  }
+
+  async close(): Promise<void> {
+    for (const taking of this.#takings) taking.isStopped = true;
+    for (const { timer } of this.#entries.values()) clearTimeout(timer);
+    await Promise.all(this.#takings.flatMap(({ lanes }) => lanes.map(({ running }) => running.whenIdle())));
+    this.#entries.clear();
+    this.#lanes.clear();
+  }
+
+  #laneOf(name: string): FairLane<Entry> {
+    const lane = this.#lanes.get(name) ?? new FairLane();
+    this.#lanes.set(name, lane);
+    return lane;
+  }
+
+  // Not within `offer`: what is offered is answered before it runs.
+  #pumpSoon(): void {
+    if (this.#isPumping) return;
+    this.#isPumping = true;
+    setImmediate(() => {
+      this.#isPumping = false;
+      for (const taking of this.#takings) for (const lane of taking.lanes) this.#start(taking, lane);
+    });
+  }
+
+  #start(taking: MemoryTaking, { lane, concurrency, running }: MemoryTaking['lanes'][number]): void {
+    while (!taking.isStopped && running.count < concurrency) {
+      const isShared = running.count < sharedSlots(concurrency);
+      const entry = this.#laneOf(lane).take(isShared ? undefined : running.tenants);
+      if (entry === undefined) return;
+      entry.state = 'running';
+      running.add(entry.job.tenant);
+      void taking.run(entry.job).then((end) => {
+        if (end.kind === 'done') this.#entries.delete(entry.job.call);
+        else this.#waitLater(entry, end.afterMs);
+        running.delete(entry.job.tenant);
+        this.#pumpSoon();
+      });
+    }
+  }
+
+  #waitLater(entry: Entry, afterMs: number): void {
+    entry.state = 'delayed';
+    entry.waitingSince = performance.now() + afterMs;
+    const wait = (): void => {
+      entry.state = 'waiting';
+      this.#laneOf(entry.job.lane).offerAgain(entry);
+      this.#pumpSoon();
+    };
+    // A job that waits keeps no process alive.
+    entry.timer = setTimeout(wait, afterMs).unref();
+  }
+}
+
+/** Jobs of this process, which end with it; needs no store. `lanes`: those whose state is told before their first job. */
+export const createMemoryJobQueue = (lanes: readonly string[] = []): JobQueue => new MemoryJobQueue(lanes);

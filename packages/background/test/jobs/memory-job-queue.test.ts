@@ -1,0 +1,23 @@
+import { afterEach, expect, test } from 'vitest';
+import type { JobQueue } from '#src/job-queue.ts';
+import { createMemoryJobQueue } from '#src/jobs/memory-job-queue.ts';
+import { describeJobQueue } from './describe-job-queue.ts';
+
+const opened: JobQueue[] = [];
+
+const open = (): Promise<JobQueue> => {
+  const queue = createMemoryJobQueue(['default', 'gpu']);
+  opened.push(queue);
+  return Promise.resolve(queue);
+};
+
+afterEach(() => {
+  // Some tests leave jobs running, for which closing would wait.
+  for (const queue of opened.splice(0)) void queue.close();
+});
+
+describeJobQueue('in this process', open);
+
+test('it says that its jobs end with the process', async () => {
+  expect((await open()).durability).toBe('process');
+});

@@ -1,0 +1,24 @@
+import { randomUUID } from 'node:crypto';
+import { vi } from 'vitest';
+import type { JobQueue } from '#src/job-queue.ts';
+import { type BullmqJobQueueOptions, createBullmqJobQueue } from '#src/jobs/bullmq-job-queue.ts';
+import { SOON } from './job-recorder.ts';
+
+/** A queue that is connected, with keys of its own. */
+export const openUntilReady = async (
+  options: Pick<BullmqJobQueueOptions, 'url' | 'onError'> & Partial<BullmqJobQueueOptions>,
+): Promise<JobQueue> => {
+  const queue = createBullmqJobQueue({
+    lanes: [
+      { lane: 'default', shards: 1 },
+      { lane: 'gpu', shards: 1 },
+    ],
+    keyPrefix: `recourse:${randomUUID()}`,
+    ...options,
+  });
+  await vi.waitFor(async () => {
+    await queue.lanes();
+    await queue.cancel({ call: 'c_none', tenant: 'a', lane: 'default' });
+  }, SOON);
+  return queue;
+};
