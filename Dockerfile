@@ -19,6 +19,7 @@ COPY checkout/package.json checkout/
 COPY test/support/package.json test/support/
 COPY packages/background/package.json packages/background/
 COPY packages/dialects/package.json packages/dialects/
+COPY packages/mcp-server/package.json packages/mcp-server/
 COPY packages/tool-hosts/package.json packages/tool-hosts/
 COPY packages/toolkit-files/package.json packages/toolkit-files/
 COPY packages/toolkit-google/package.json packages/toolkit-google/
@@ -49,6 +50,7 @@ COPY checkout/package.json checkout/
 COPY test/support/package.json test/support/
 COPY packages/background/package.json packages/background/
 COPY packages/dialects/package.json packages/dialects/
+COPY packages/mcp-server/package.json packages/mcp-server/
 COPY packages/tool-hosts/package.json packages/tool-hosts/
 COPY packages/toolkit-files/package.json packages/toolkit-files/
 COPY packages/toolkit-google/package.json packages/toolkit-google/

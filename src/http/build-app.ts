@@ -1,5 +1,5 @@
+import { addMcpRoute, type McpRouteOptions } from '@recourse/mcp-server/mcp-route';
 import type { FastifyInstance } from 'fastify';
-import { addMcpRoute, type McpRouteOptions } from '../mcp-server/mcp-route.ts';
 import { addOpsRoutes, type OpsRoutesOptions } from '../routes/health.ts';
 import { addKeptResultsRoutes, type KeptResultsOptions } from '../routes/kept-results.ts';
 import { addConsoleRoutes, addRootRoute, type ConsoleFiles } from '../routes/pages.ts';

@@ -1,6 +1,6 @@
 import type { KnownCall, PendingService } from '@recourse/background/pending-service';
+import type { PendingTasks } from '@recourse/mcp-server/tasks';
 import { pendingText } from '../executor/pending-result.ts';
-import type { PendingTasks } from '../mcp-server/tasks.ts';
 
 /** Pending calls as `/mcp` tells tasks. */
 export const createPendingTasks = (

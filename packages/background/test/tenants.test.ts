@@ -4,7 +4,7 @@ import { createHeldTool, createPendingClient, type PendingAnswer } from '@recour
 import { redisForTests } from '@recourse/test-support/redis-server.ts';
 import { describe, expect, onTestFinished, test } from 'vitest';
 
-// Tasks of MCP: test/mcp-server/service-tasks.test.ts.
+// Tasks of MCP: packages/mcp-server/test/service-tasks.test.ts.
 
 const UNKNOWN = 'a-request-that-nobody-sent';
 const A = 'the-key-of-tenant-a-012345';

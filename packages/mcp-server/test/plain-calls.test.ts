@@ -1,7 +1,7 @@
 import { connect, MODERN_META, post, postModern } from '@recourse/test-support/mcp-clients.ts';
 import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { defineTool } from 'recourse-server/internal/tools/define-tool.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { defineTool } from '#src/tools/define-tool.ts';
 
 const WHERE = defineTool({
   name: 'where',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createRunningCalls } from '#src/mcp-server/call-batch.ts';
+import { createRunningCalls } from '#src/call-batch.ts';
 
 test('a call can be cancelled by its session and id while it runs, and nothing of it is kept afterwards', () => {
   const running = createRunningCalls();

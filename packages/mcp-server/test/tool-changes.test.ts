@@ -8,7 +8,7 @@ import { type RunningService, startService } from '@recourse/test-support/start-
 import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { createToolChanges } from '#src/mcp-server/tool-changes.ts';
+import { createToolChanges } from '#src/tool-changes.ts';
 
 const toFile = (name: string, description: string): string => `
   import { defineTool, z } from 'recourse-server';

@@ -117,7 +117,7 @@ test.for(['2025-11-25', '2026-07-28'] as const)(
   },
 );
 
-// `npx vitest run test/mcp-server/conformance -u` writes it.
+// `npx vitest run packages/mcp-server/test/conformance -u` writes it.
 test('the page shows what came of each scenario', async () => {
   expect(ran.size).toBe(10);
   await expect(renderConformancePage(ran, EXPECTED_FAILURES)).toMatchFileSnapshot(

@@ -4,8 +4,8 @@ import { startRedisServer } from '@recourse/test-support/redis-server.ts';
 import { startProcess } from '@recourse/test-support/start-process.ts';
 import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { SessionView } from 'recourse-server/internal/contract/session.ts';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { SessionView } from '#src/contract/session.ts';
 
 let misses = 0;
 /** A failing call, another one each time: the same again and again would be a loop. */

@@ -1,7 +1,7 @@
 import { connect, connectEarlier, post, postModern } from '@recourse/test-support/mcp-clients.ts';
+import type { ToolDescription } from 'recourse-server/internal/contract/tool-description.ts';
+import { toEndedResult } from 'recourse-server/internal/executor/render-result.ts';
 import { expect, test } from 'vitest';
-import type { ToolDescription } from '#src/contract/tool-description.ts';
-import { toEndedResult } from '#src/executor/render-result.ts';
 import { startRoute } from './start-route.ts';
 
 const CALL = { name: 'echo', arguments: {} };

@@ -1,10 +1,10 @@
 import { connect, post, postModern } from '@recourse/test-support/mcp-clients.ts';
 import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { defineTool } from 'recourse-server/internal/tools/define-tool.ts';
+import type { Tool } from 'recourse-server/internal/tools/tool.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
-import { defineTool } from '#src/tools/define-tool.ts';
-import type { Tool } from '#src/tools/tool.ts';
 
 /** Tools that wait until they are told, and what became of their calls. */
 type Lab = {

@@ -1,9 +1,9 @@
 import { isObject, member } from '@recourse/dialects/json-access';
+import type { RenderedResult } from 'recourse-server/contract/tool-result';
+import type { BatchRequest, Client } from 'recourse-server/executor/batch-request';
+import { ProblemError } from 'recourse-server/routes/problems';
+import { askStore } from 'recourse-server/routes/sessions';
 import * as z from 'zod';
-import type { RenderedResult } from '../contract/tool-result.ts';
-import type { BatchRequest, Client } from '../executor/batch-request.ts';
-import { ProblemError } from '../routes/problems.ts';
-import { askStore } from '../routes/sessions.ts';
 import { type Exchange, TASKS } from './rpc-exchange.ts';
 import { toCallResult } from './to-call-result.ts';
 

@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { isObject } from '@recourse/dialects/json-access';
 import type { FastifyReply } from 'fastify';
-import type { BatchAnswer } from '../executor/batch-request.ts';
-import { toOneLineJson } from '../json/json-text.ts';
-import { holdUntil, toPayload } from '../routes/request-memory.ts';
-import { sendAnswer } from '../routes/send-answer.ts';
-import { ReplyClient } from '../routes/tool-calls.ts';
+import type { BatchAnswer } from 'recourse-server/executor/batch-request';
+import { toOneLineJson } from 'recourse-server/json/json-text';
+import { holdUntil, toPayload } from 'recourse-server/routes/request-memory';
+import { sendAnswer } from 'recourse-server/routes/send-answer';
+import { ReplyClient } from 'recourse-server/routes/tool-calls';
 import { type CallOptions, CallParams, nameCall, toCallAbout, toCallAnswer, toCallBatch } from './call-batch.ts';
 import { CURRENT_REVISION, type Exchange, toErrorMessage, toRpcFailure } from './rpc-exchange.ts';
 import { declaresTasks } from './tasks.ts';

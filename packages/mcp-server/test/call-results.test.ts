@@ -2,12 +2,12 @@ import { callTool } from '@llamaindex/core/agent';
 import { FunctionTool } from '@llamaindex/core/tools';
 import { connect, detailOf, type McpAnswer, post, postModern } from '@recourse/test-support/mcp-clients.ts';
 import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { defineTool } from 'recourse-server/internal/tools/define-tool.ts';
+import type { Tool } from 'recourse-server/internal/tools/tool.ts';
+import { RetryableToolError, TerminalToolError } from 'recourse-server/internal/tools/tool-errors.ts';
+import { empty, ok } from 'recourse-server/internal/tools/tool-values.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as z from 'zod';
-import { defineTool } from '#src/tools/define-tool.ts';
-import type { Tool } from '#src/tools/tool.ts';
-import { RetryableToolError, TerminalToolError } from '#src/tools/tool-errors.ts';
-import { empty, ok } from '#src/tools/tool-values.ts';
 
 const NO_INPUT = z.object({});
 const tool = (name: string, effects: 'read' | 'idempotent' | 'write', run: () => unknown, output?: z.ZodType): Tool =>

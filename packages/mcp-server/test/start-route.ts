@@ -1,15 +1,15 @@
 import type { AddressInfo } from 'node:net';
 import { ANY_READINGS } from '@recourse/test-support/any-readings.ts';
 import fastify from 'fastify';
+import type { ToolDescription } from 'recourse-server/internal/contract/tool-description.ts';
+import type { BatchAnswer, BatchRequest } from 'recourse-server/internal/executor/batch-request.ts';
+import type { ByteHold } from 'recourse-server/internal/memory/byte-budget.ts';
+import { addJsonBodyParser } from 'recourse-server/internal/routes/body-parsers.ts';
+import { addProblemHandler } from 'recourse-server/internal/routes/problem-handler.ts';
+import { addRequestGate, callerOf, type RequestCaller } from 'recourse-server/internal/routes/request-gate.ts';
+import { watchRequests } from 'recourse-server/internal/routes/watch-requests.ts';
 import { onTestFinished } from 'vitest';
-import type { ToolDescription } from '#src/contract/tool-description.ts';
-import type { BatchAnswer, BatchRequest } from '#src/executor/batch-request.ts';
-import { addMcpRoute, type McpRouteOptions } from '#src/mcp-server/mcp-route.ts';
-import type { ByteHold } from '#src/memory/byte-budget.ts';
-import { addJsonBodyParser } from '#src/routes/body-parsers.ts';
-import { addProblemHandler } from '#src/routes/problem-handler.ts';
-import { addRequestGate, callerOf, type RequestCaller } from '#src/routes/request-gate.ts';
-import { watchRequests } from '#src/routes/watch-requests.ts';
+import { addMcpRoute, type McpRouteOptions } from '#src/mcp-route.ts';
 
 /** Who may do everything. */
 export const ANYONE: RequestCaller = {

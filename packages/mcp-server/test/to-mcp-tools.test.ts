@@ -1,6 +1,6 @@
 import { toMcpTools } from '@recourse/dialects/catalogue/to-catalogue';
+import type { ToolDescription } from 'recourse-server/internal/contract/tool-description.ts';
 import { expect, test } from 'vitest';
-import type { ToolDescription } from '#src/contract/tool-description.ts';
 
 const TOOL: ToolDescription = {
   name: 'files.read-1',

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { ToolDescription } from '#src/contract/tool-description.ts';
-import type { BatchAnswer, BatchRequest } from '#src/executor/batch-request.ts';
-import { toEndedResult } from '#src/executor/render-result.ts';
-import type { Background, PendingTask, PendingTasks } from '#src/mcp-server/tasks.ts';
+import type { ToolDescription } from 'recourse-server/internal/contract/tool-description.ts';
+import type { BatchAnswer, BatchRequest } from 'recourse-server/internal/executor/batch-request.ts';
+import { toEndedResult } from 'recourse-server/internal/executor/render-result.ts';
+import type { Background, PendingTask, PendingTasks } from '#src/tasks.ts';
 
 type Arguments = Readonly<Record<string, unknown>>;
 

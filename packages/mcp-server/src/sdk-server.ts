@@ -11,13 +11,13 @@ import {
 import { isOffered, toMcpTools } from '@recourse/dialects/catalogue/to-catalogue';
 import { isObject, member } from '@recourse/dialects/json-access';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { hasMoreNodes } from '../contract/json-record.ts';
-import type { ToolDescription } from '../contract/tool-description.ts';
-import type { BatchListener, Client } from '../executor/batch-request.ts';
-import type { OpenReadings } from '../routes/open-readings.ts';
-import { draining, ProblemError } from '../routes/problems.ts';
-import { holdUntil, requireRoom, toPayload } from '../routes/request-memory.ts';
-import { type CatalogueTexts, createCatalogueTexts } from '../routes/tools.ts';
+import { hasMoreNodes } from 'recourse-server/contract/json-record';
+import type { ToolDescription } from 'recourse-server/contract/tool-description';
+import type { BatchListener, Client } from 'recourse-server/executor/batch-request';
+import type { OpenReadings } from 'recourse-server/routes/open-readings';
+import { draining, ProblemError } from 'recourse-server/routes/problems';
+import { holdUntil, requireRoom, toPayload } from 'recourse-server/routes/request-memory';
+import { type CatalogueTexts, createCatalogueTexts } from 'recourse-server/routes/tools';
 import { type CallOptions, CallParams, nameCall, toCallAbout, toCallAnswer, toCallBatch } from './call-batch.ts';
 import { type Exchange, requestIdOf, TASKS, toDataCode, toIdMember, toRpcFailure } from './rpc-exchange.ts';
 import {

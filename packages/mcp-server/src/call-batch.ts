@@ -1,11 +1,17 @@
+import { ToolCallsRequest } from 'recourse-server/contract/tool-call';
+import type { RenderedResult } from 'recourse-server/contract/tool-result';
+import type {
+  BatchAnswer,
+  BatchListener,
+  BatchRequest,
+  Client,
+  IdempotencyKey,
+} from 'recourse-server/executor/batch-request';
+import { NO_RESULT } from 'recourse-server/executor/call';
+import { toCallKeyOf } from 'recourse-server/routes/idempotency';
+import { requireRoomForReplay } from 'recourse-server/routes/request-memory';
+import type { ToolCallsOptions } from 'recourse-server/routes/tool-calls';
 import * as z from 'zod';
-import { ToolCallsRequest } from '../contract/tool-call.ts';
-import type { RenderedResult } from '../contract/tool-result.ts';
-import type { BatchAnswer, BatchListener, BatchRequest, Client, IdempotencyKey } from '../executor/batch-request.ts';
-import { NO_RESULT } from '../executor/call.ts';
-import { toCallKeyOf } from '../routes/idempotency.ts';
-import { requireRoomForReplay } from '../routes/request-memory.ts';
-import type { ToolCallsOptions } from '../routes/tool-calls.ts';
 import { type Exchange, type RpcError, SERVER_ERROR } from './rpc-exchange.ts';
 import type { Background } from './tasks.ts';
 import type { CallAbout } from './to-call-result.ts';

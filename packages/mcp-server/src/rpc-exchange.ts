@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { BatchRequest } from '../executor/batch-request.ts';
-import { isJsonBody, type JsonBody } from '../routes/body-parsers.ts';
-import { ProblemError, toHttpFailure } from '../routes/problems.ts';
-import { callerKeyOf, type RequestCaller } from '../routes/request-gate.ts';
-import { toBatchMemory } from '../routes/request-memory.ts';
+import type { BatchRequest } from 'recourse-server/executor/batch-request';
+import { isJsonBody, type JsonBody } from 'recourse-server/routes/body-parsers';
+import { ProblemError, toHttpFailure } from 'recourse-server/routes/problems';
+import { callerKeyOf, type RequestCaller } from 'recourse-server/routes/request-gate';
+import { toBatchMemory } from 'recourse-server/routes/request-memory';
 
 /** The session that a request names by `Mcp-Session-Id`; null where it names none. Throws where it can be no session. */
 export const sessionIdOf = ({ headers }: FastifyRequest): string | null => {

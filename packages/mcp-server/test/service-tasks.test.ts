@@ -5,9 +5,9 @@ import { toKeyEntry } from '@recourse/test-support/access-client.ts';
 import { MODERN_META, postModern } from '@recourse/test-support/mcp-clients.ts';
 import { startService } from '@recourse/test-support/start-service.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { defineTool } from 'recourse-server/internal/tools/define-tool.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
-import { defineTool } from '#src/tools/define-tool.ts';
 
 const WITH_TASKS = {
   ...MODERN_META,

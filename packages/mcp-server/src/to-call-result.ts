@@ -10,7 +10,7 @@ import {
   toTextPart,
 } from '@recourse/dialects/media';
 import { toObservation, toParts } from '@recourse/dialects/observation';
-import type { RenderedResult, ToolResult } from '../contract/tool-result.ts';
+import type { RenderedResult, ToolResult } from 'recourse-server/contract/tool-result';
 
 /** The key of `_meta` under which a result says what the protocol has no word for. */
 const RESULT_KEY = 'recourse/result';

@@ -1,10 +1,10 @@
 import { connect, post, postModern } from '@recourse/test-support/mcp-clients.ts';
 import { startService } from '@recourse/test-support/start-service.ts';
 import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
+import { defineTool } from 'recourse-server/internal/tools/define-tool.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
-import { createProgressNotifier } from '#src/mcp-server/sdk-server.ts';
-import { defineTool } from '#src/tools/define-tool.ts';
+import { createProgressNotifier } from '#src/sdk-server.ts';
 
 const COUNTING = defineTool({
   name: 'count',

@@ -1,8 +1,8 @@
 import { post } from '@recourse/test-support/mcp-clients.ts';
 import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { defineTool } from 'recourse-server/internal/tools/define-tool.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as z from 'zod';
-import { defineTool } from '#src/tools/define-tool.ts';
 
 let ran = 0;
 const COUNT = defineTool({

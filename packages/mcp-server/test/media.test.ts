@@ -1,9 +1,9 @@
 import { connect, post } from '@recourse/test-support/mcp-clients.ts';
 import { startService } from '@recourse/test-support/start-service.ts';
+import { defineTool } from 'recourse-server/internal/tools/define-tool.ts';
+import { ok } from 'recourse-server/internal/tools/tool-values.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
-import { defineTool } from '#src/tools/define-tool.ts';
-import { ok } from '#src/tools/tool-values.ts';
 
 const PNG = { type: 'image', mimeType: 'image/png', data: 'iVBORw0KGgoAAAANSUhEUgAA' };
 const SOUND = { type: 'audio', mimeType: 'audio/mpeg', data: 'SUQzBAAAAAAAI1RTU0UAAAAP' };

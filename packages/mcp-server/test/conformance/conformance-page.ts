@@ -31,8 +31,8 @@ export const renderConformancePage = (ran: Ran, expected: readonly ExpectedFailu
   return `# Conformance to the Model Context Protocol
 
 Results of the protocol's conformance suite ([modelcontextprotocol/conformance](https://github.com/modelcontextprotocol/conformance)),
-release 0.1.16 and 0.2.0-alpha.12 (alpha, with the scenarios of revision 2026-07-28). \`npx vitest run test/mcp-server/conformance\` runs
-it against a whole service and compares the failing checks with the baseline, \`test/mcp-server/conformance/expected-failures.ts\`. A
+release 0.1.16 and 0.2.0-alpha.12 (alpha, with the scenarios of revision 2026-07-28). \`npx vitest run packages/mcp-server/test/conformance\` runs
+it against a whole service and compares the failing checks with the baseline, \`packages/mcp-server/test/conformance/expected-failures.ts\`. A
 failure that the baseline lacks fails the test, and so does a baseline entry that passes. A test compares this page; \`-u\` writes it.
 
 \`pass\`: all checks pass. \`partly\`: some fail, for the reason in the [note](#notes). Empty: the version or revision lacks
