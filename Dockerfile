@@ -18,6 +18,7 @@ COPY clients/typescript/package.json clients/typescript/
 COPY checkout/package.json checkout/
 COPY test/support/package.json test/support/
 COPY packages/background/package.json packages/background/
+COPY packages/console/package.json packages/console/
 COPY packages/dialects/package.json packages/dialects/
 COPY packages/mcp-server/package.json packages/mcp-server/
 COPY packages/tool-hosts/package.json packages/tool-hosts/
@@ -49,6 +50,7 @@ COPY clients/typescript/package.json clients/typescript/
 COPY checkout/package.json checkout/
 COPY test/support/package.json test/support/
 COPY packages/background/package.json packages/background/
+COPY packages/console/package.json packages/console/
 COPY packages/dialects/package.json packages/dialects/
 COPY packages/mcp-server/package.json packages/mcp-server/
 COPY packages/tool-hosts/package.json packages/tool-hosts/

@@ -19,7 +19,7 @@ type Node = Record<string, unknown> & { readonly type: string; readonly start: n
 /** The first matching folder decides; texts in OPERATOR_PLACE are the operator's in every folder. */
 const READER_BY_FOLDER: readonly (readonly [string, Reader])[] = [
   ['src/cli/', 'cli'],
-  ['src/console/', 'ui'],
+  ['packages/console/src/', 'ui'],
   ['clients/', 'caller'],
   ['src/routes/', 'caller'],
   ['src/contract/', 'caller'],

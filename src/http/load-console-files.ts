@@ -1,11 +1,15 @@
 import { hash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire, stripTypeScriptTypes } from 'node:module';
-import { basename, extname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { basename, dirname, extname, join } from 'node:path';
 import type { ConsoleFile, ConsoleFiles, MakeConsoleFile } from '../routes/pages.ts';
 
-const DIRECTORY = fileURLToPath(new URL('../console', import.meta.url));
+// The package, wherever npm has put it: its sources, or what the build makes of them.
+const { resolve } = createRequire(import.meta.url);
+const DIRECTORY = join(
+  dirname(resolve('@recourse/console/package.json')),
+  import.meta.url.endsWith('.ts') ? 'src' : 'dist',
+);
 
 const CONTENT_TYPES: ReadonlyMap<string, string> = new Map([
   ['.html', 'text/html; charset=utf-8'],
@@ -21,7 +25,7 @@ const CONTENT_TYPES: ReadonlyMap<string, string> = new Map([
 export const loadConsoleFiles = (): ConsoleFiles => {
   const own = readdirSync(DIRECTORY).map((name) => toEntry(name, read(join(DIRECTORY, name))));
   // The browser's build, which lies beside the one for Node.
-  const lit = join(createRequire(import.meta.url).resolve('lit-html'), '../../lit-html.js');
+  const lit = join(resolve('lit-html'), '../../lit-html.js');
   return new Map([...own, toEntry('lit-html.js', read(lit).replace(/^\/\/# sourceMappingURL=.*$/m, ''))]);
 };
 

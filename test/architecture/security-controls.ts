@@ -244,16 +244,16 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
       'test/contract/quiet-door.test.ts: two scrapes within a second are one collection',
     ],
     'The console has a strict content security policy, holds no data and can be removed.': [
-      'test/console/console-routes.test.ts: the page is served without a key, under a strict policy, and is asked for anew every time',
-      'test/console/console-routes.test.ts: the console is no part of the API document, and CONSOLE=false leaves it out',
+      'packages/console/test/console-routes.test.ts: the page is served without a key, under a strict policy, and is asked for anew every time',
+      'packages/console/test/console-routes.test.ts: the console is no part of the API document, and CONSOLE=false leaves it out',
     ],
     'A key typed into the console stays in its tab; no other site can frame it or hold its window.': [
-      'test/e2e/console-same-origin.system.test.ts: the key is in the tab and nowhere else, and in no address that was asked for',
-      'test/e2e/console-same-origin.system.test.ts: another site can neither frame the console nor keep a hand on it, and its messages change nothing',
-      'test/e2e/console-access.system.test.ts: a key is asked for, sent as a header alone, kept for the tab, and forgotten',
+      'packages/console/test/console-same-origin.system.test.ts: the key is in the tab and nowhere else, and in no address that was asked for',
+      'packages/console/test/console-same-origin.system.test.ts: another site can neither frame the console nor keep a hand on it, and its messages change nothing',
+      'packages/console/test/console-access.system.test.ts: a key is asked for, sent as a header alone, kept for the tab, and forgotten',
     ],
     "`/docs` loads this service's document only, whatever its address says.": [
-      'test/e2e/console-same-origin.system.test.ts: /docs shows the document of this service, whatever its address says, and asks nobody else',
+      'packages/console/test/console-same-origin.system.test.ts: /docs shows the document of this service, whatever its address says, and asks nobody else',
     ],
     'Containers run without root and capabilities, read-only, with limits of memory and processes.': [
       'test/deploy/compose.system.test.ts: %s has a read-only root, no capabilities and no way to new privileges',
@@ -377,7 +377,7 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
       "packages/tool-hosts/test/directory/tool-names.test.ts: a tool called like one of the service's own is refused, at start and later",
     ],
     'The console loads nothing from elsewhere.': [
-      'test/console/console-routes.test.ts: the page is served without a key, under a strict policy, and is asked for anew every time',
+      'packages/console/test/console-routes.test.ts: the page is served without a key, under a strict policy, and is asked for anew every time',
     ],
   },
   'ASI05 Unexpected Code Execution (RCE)': {
@@ -430,8 +430,8 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
       'test/contract/hostile-isolated-context.system.test.ts: %s is refused where the operator has not granted %s',
     ],
     'Hostile names are shown as text in the console; a script in the page does not run.': [
-      'test/e2e/console-hostile.system.test.ts: what a tool is called and says is shown as text, with hidden characters written out',
-      'test/e2e/console-hostile.system.test.ts: a script that found its way into the page would not run',
+      'packages/console/test/console-hostile.system.test.ts: what a tool is called and says is shown as text, with hidden characters written out',
+      'packages/console/test/console-hostile.system.test.ts: a script that found its way into the page would not run',
     ],
   },
   'ASI06 Memory & Context Poisoning': {
@@ -486,20 +486,20 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
   },
   'ASI09 Human-Agent Trust Exploitation': {
     'The console asks before it runs a tool that writes or does not say what it changes.': [
-      'test/e2e/console.system.test.ts: a write tool runs only after it was confirmed',
-      'test/e2e/console-heavy.system.test.ts: whatever is not known to do no harm is asked about first',
+      'packages/console/test/console.system.test.ts: a write tool runs only after it was confirmed',
+      'packages/console/test/console-heavy.system.test.ts: whatever is not known to do no harm is asked about first',
     ],
     'It shows text of tools and models as text, with hidden characters written out.': [
-      'test/console/page-texts.test.ts: characters that hide or turn others are written out, and those that scripts need are left',
-      'test/console/page-texts.test.ts: what is shown as nothing or as a blank is written out (%#)',
-      'test/e2e/console-hostile.system.test.ts: a session whose id, calls and arguments are hostile is shown as text',
+      'packages/console/test/page-texts.test.ts: characters that hide or turn others are written out, and those that scripts need are left',
+      'packages/console/test/page-texts.test.ts: what is shown as nothing or as a blank is written out (%#)',
+      'packages/console/test/console-hostile.system.test.ts: a session whose id, calls and arguments are hostile is shown as text',
     ],
     'A link from a stranger shows no data and runs nothing.': [
-      'test/e2e/console-hostile.system.test.ts: an address made by a stranger shows no tool and no session, and runs nothing',
+      'packages/console/test/console-hostile.system.test.ts: an address made by a stranger shows no tool and no session, and runs nothing',
     ],
     'It stays usable with any schema, catalogue or result.': [
-      'test/e2e/console-heavy.system.test.ts: a schema without measure leaves the page usable: %s',
-      'test/e2e/console-heavy.system.test.ts: a large result is prepared once, and not at every key',
+      'packages/console/test/console-heavy.system.test.ts: a schema without measure leaves the page usable: %s',
+      'packages/console/test/console-heavy.system.test.ts: a large result is prepared once, and not at every key',
     ],
     'A failure counts as a failure everywhere, although HTTP says 200.': [
       'test/contract/seeds.test.ts: seed 003: a failed call with a null value is counted and logged, never dropped',

@@ -4,9 +4,9 @@ import { createConsoleTools } from '@recourse/test-support/console/console-tools
 import { findUnnamed, readContrast, readOverflow } from '@recourse/test-support/console/page-checks.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import type { Page, Route } from 'playwright-core';
+import { defineTool } from 'recourse-server/internal/tools/define-tool.ts';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
-import { defineTool } from '#src/tools/define-tool.ts';
 
 const lab = createConsoleLab();
 

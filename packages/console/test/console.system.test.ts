@@ -3,9 +3,9 @@ import { keepScreenshot } from '@recourse/test-support/chromium.ts';
 import { createConsoleLab, SLOW_MS, send } from '@recourse/test-support/console/console-lab.ts';
 import { createConsoleTools } from '@recourse/test-support/console/console-tools.ts';
 import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
+import { defineTool } from 'recourse-server/internal/tools/define-tool.ts';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
-import { defineTool } from '#src/tools/define-tool.ts';
 
 const lab = createConsoleLab();
 

@@ -1,8 +1,8 @@
 import { createConsoleLab, SLOW_MS } from '@recourse/test-support/console/console-lab.ts';
 import { HOSTILE, HOSTILE_SHOWN } from '@recourse/test-support/console/console-tools.ts';
+import { defineTool } from 'recourse-server/internal/tools/define-tool.ts';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
-import { defineTool } from '#src/tools/define-tool.ts';
 
 const lab = createConsoleLab();
 

@@ -2,9 +2,9 @@ import { hash } from 'node:crypto';
 import { createConsoleLab, SLOW_MS } from '@recourse/test-support/console/console-lab.ts';
 import { createConsoleTools } from '@recourse/test-support/console/console-tools.ts';
 import type { Page } from 'playwright-core';
+import { defineTool } from 'recourse-server/internal/tools/define-tool.ts';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
-import { defineTool } from '#src/tools/define-tool.ts';
 
 const lab = createConsoleLab();
 

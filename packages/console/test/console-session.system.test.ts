@@ -3,9 +3,9 @@ import { createConsoleLab, SLOW_MS } from '@recourse/test-support/console/consol
 import { createConsoleTools } from '@recourse/test-support/console/console-tools.ts';
 import { startRedisServer } from '@recourse/test-support/redis-server.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { defineTool } from 'recourse-server/internal/tools/define-tool.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
-import { defineTool } from '#src/tools/define-tool.ts';
 
 const lab = createConsoleLab();
 

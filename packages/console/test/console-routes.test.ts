@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
 import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { loadConsoleFiles } from 'recourse-server/internal/http/load-console-files.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { loadConsoleFiles } from '#src/http/load-console-files.ts';
 
-const ROOT = join(import.meta.dirname, '../..');
+const ROOT = join(import.meta.dirname, '../../..');
 
 const start = async (environment: Readonly<Record<string, string>> = {}): Promise<RunningService> => {
   const service = await startService(environment);
@@ -104,7 +104,7 @@ test(
 );
 
 test('no source of the console can make markup of a text', () => {
-  const sources = globSync('src/console/*.ts', { cwd: ROOT });
+  const sources = globSync('packages/console/src/*.ts', { cwd: ROOT });
   expect(sources.length).toBeGreaterThan(10);
   const dangerous =
     /unsafe|innerHTML|outerHTML|insertAdjacent|document\.write|createContextualFragment|eval\(|Function\(/;
