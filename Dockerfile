@@ -18,9 +18,11 @@ COPY clients/typescript/package.json clients/typescript/
 COPY checkout/package.json checkout/
 COPY test/support/package.json test/support/
 COPY packages/background/package.json packages/background/
+COPY packages/cli/package.json packages/cli/
 COPY packages/console/package.json packages/console/
 COPY packages/dialects/package.json packages/dialects/
 COPY packages/mcp-server/package.json packages/mcp-server/
+COPY packages/testing/package.json packages/testing/
 COPY packages/tool-hosts/package.json packages/tool-hosts/
 COPY packages/toolkit-files/package.json packages/toolkit-files/
 COPY packages/toolkit-google/package.json packages/toolkit-google/
@@ -50,9 +52,11 @@ COPY clients/typescript/package.json clients/typescript/
 COPY checkout/package.json checkout/
 COPY test/support/package.json test/support/
 COPY packages/background/package.json packages/background/
+COPY packages/cli/package.json packages/cli/
 COPY packages/console/package.json packages/console/
 COPY packages/dialects/package.json packages/dialects/
 COPY packages/mcp-server/package.json packages/mcp-server/
+COPY packages/testing/package.json packages/testing/
 COPY packages/tool-hosts/package.json packages/tool-hosts/
 COPY packages/toolkit-files/package.json packages/toolkit-files/
 COPY packages/toolkit-google/package.json packages/toolkit-google/

@@ -26,4 +26,5 @@ const copyAssets = (from: string, to: string): readonly string[] => {
 };
 
 const [from = 'src', to = 'dist'] = process.argv.slice(2);
-console.log(`copied ${copyAssets(from, to).length} files that are not TypeScript from ${from} to ${to}`);
+const copied = copyAssets(from, to);
+if (copied.length > 0) console.log(`copied ${copied.length} files that are not TypeScript from ${from} to ${to}`);

@@ -13,6 +13,7 @@ const Manifest = z.looseObject({
   devDependencies: z.unknown().optional(),
   optionalDependencies: z.unknown().optional(),
   workspaces: z.unknown().optional(),
+  bundleDependencies: z.unknown().optional(),
 });
 const Lock = z.looseObject({
   packages: z.record(
@@ -44,6 +45,7 @@ const writeProductionProject = (project: string, subject: Subject): void => {
     peerDependencies: __,
     peerDependenciesMeta: ___,
     workspaces: ____,
+    bundleDependencies: _____,
     dependencies,
     ...manifest
   } = Manifest.parse(readJson('package.json'));
@@ -53,7 +55,9 @@ const writeProductionProject = (project: string, subject: Subject): void => {
     ([path, { dev, optional, devOptional, link }]) =>
       path.startsWith('node_modules/') && !(dev || optional || devOptional || link),
   );
-  const root = { ...manifest, dependencies: { ...dependencies, ...further } };
+  // What is made of this repository's own packages is the subject itself.
+  const foreign = Object.entries(dependencies).filter(([name]) => !name.startsWith('@recourse/'));
+  const root = { ...manifest, dependencies: { ...Object.fromEntries(foreign), ...further } };
   mkdirSync(project);
   writeFileSync(join(project, 'package.json'), JSON.stringify(root));
   writeFileSync(

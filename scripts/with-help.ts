@@ -1,4 +1,4 @@
-import { runProgram } from '../src/cli/program.ts';
+import { runProgram } from '@recourse/cli/program';
 
 const PLACE = /<!-- help ?([a-z]*) -->\n[\s\S]*?<!-- \/help -->/g;
 

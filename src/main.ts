@@ -21,7 +21,7 @@ const keepCompiledCode = (): void => {
 
 /** Does what the words of a command line ask for; without words it serves, and no parser is loaded. */
 const run = async (words: readonly string[], context: CliContext): Promise<ExitCode | 'serving'> => {
-  if (words.length > 0) return (await import('./cli/program.ts')).runProgram(words, context);
+  if (words.length > 0) return (await import('@recourse/cli/program')).runProgram(words, context);
   await (await import('./cli/serve-command.ts')).serve({}, context);
   return 'serving';
 };

@@ -1,6 +1,6 @@
 // What a test of a tool imports as `recourse-server/testing`.
 // biome-ignore lint/performance/noBarrelFile: the public entry for tests; they must not know where things lie.
-export { createTester } from './testing/create-tester.ts';
+export { createTester } from '@recourse/testing/create-tester';
 export type {
   BatchOptions,
   CallOptions,
@@ -14,5 +14,5 @@ export type {
   TestResult,
   TestSession,
   TestSuccess,
-} from './testing/tester.ts';
-export { RefusedBatchError } from './testing/tester.ts';
+} from '@recourse/testing/tester';
+export { RefusedBatchError } from '@recourse/testing/tester';

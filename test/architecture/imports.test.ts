@@ -125,10 +125,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   '@mcp-server': ['contract', 'json', '@dialects', 'executor', 'routes'],
   http: ['routes', '@mcp-server', 'auth', 'config', 'executor', 'files', 'queue', 'telemetry'],
   wiring: CORE,
-  testing: ['contract', 'tools', 'executor', 'memory', 'queue', 'redaction', 'session-view', 'sessions', 'store'],
-  src: ['contract', 'tools', 'testing'],
+  '@testing': ['contract', 'tools', 'executor', 'memory', 'queue', 'redaction', 'session-view', 'sessions', 'store'],
+  src: ['contract', 'tools', '@testing'],
   cli: [...CORE, 'wiring'],
-  main: ['cli', 'config', 'files'],
+  main: ['cli', 'config', 'files', '@cli'],
   bin: ['main'],
   '@tracing': ['executor'],
   '@toolkit-files': ['@toolkit-kit', 'src'],
@@ -140,6 +140,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   '@upstream-mcp': ['@toolkit-kit', '@upstreams', 'contract', 'tools'],
   '@upstream-openapi': ['@toolkit-kit', '@upstreams', 'contract', 'files', 'tools'],
   '@upstreams': ['contract', 'tools'],
+  '@cli': ['@tool-hosts', 'cli', 'config', 'contract', 'files', 'json', 'store', 'tools', 'wiring'],
 };
 
 // They implement what the executor asks for, or are told of what happens: its types are all they need of it.
@@ -193,7 +194,7 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   upstreams: /^zod$/,
   '@background/webhooks': /^(zod|standardwebhooks|node:crypto)$/,
   wiring: /^(zod|fastify|lru-cache|pino|node:.*)$/,
-  testing: /^node:(crypto|perf_hooks)$/,
+  '@testing': /^node:(crypto|perf_hooks)$/,
   '@console': /^lit-html(\/.*)?$/,
   routes: /^(zod|fastify|@fastify\/.*|node:buffer|node:events|node:http|node:net|node:stream)$/,
   src: /^zod$/,
@@ -206,6 +207,7 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   '@toolkit-shell': /^(zod|node:.*)$/,
   '@toolkit-slack': /^(@slack\/web-api|zod|node:.*)$/,
   '@toolkit-web': /^(zod)$/,
+  '@cli': /^(cli-table3|commander|pino|node:.*)$/,
 };
 
 const offences = (check: (file: SourceFile) => readonly string[]): readonly string[] =>
@@ -365,14 +367,14 @@ test('only main.ts reads the environment, and a tool host its own', () => {
 const MAY_CATCH: Readonly<Record<string, string>> = {
   'auth/rate-limits.ts':
     'a request that is one too many comes as an exception of the library; a rate that cannot be counted refuses nobody',
-  'cli/ask-service.ts': 'a service that cannot be asked is a sentence for people',
-  'cli/check-command.ts': 'a directory that cannot be read is a wrong word of a command line',
-  'cli/init-command.ts': 'a file that cannot be written is a sentence for people',
+  '@cli/ask-service.ts': 'a service that cannot be asked is a sentence for people',
+  '@cli/check-command.ts': 'a directory that cannot be read is a wrong word of a command line',
+  '@cli/init-command.ts': 'a file that cannot be written is a sentence for people',
   'cli/key-command.ts': 'the same',
-  'cli/own-service.ts': 'settings that no service can be made of are wrong words of a command line',
-  'cli/program.ts': 'commander ends with an exception',
+  '@cli/own-service.ts': 'settings that no service can be made of are wrong words of a command line',
+  '@cli/program.ts': 'commander ends with an exception',
   'cli/serve-command.ts': 'a start that fails ends with one sentence',
-  'cli/store-command.ts': 'why there is no copy is told in words',
+  '@cli/store-command.ts': 'why there is no copy is told in words',
   'config/read-configuration.ts': 'mistakes in what settings name stand in one list with all others',
   '@console/json.ts': 'JSON that a person types is mostly not finished',
   'executor/late-result.ts': 'what is written down after the answer must not end the process',

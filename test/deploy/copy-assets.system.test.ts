@@ -30,9 +30,8 @@ test('pages, styles, scripts and pictures arrive as they are', () => {
   const sandbox = createScriptSandbox();
   // No text in any encoding.
   const picture = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x00, 0xff, 0xfe, 0x0d, 0x0a]);
-  for (const name of ['page.html', 'page.css', 'page.js', 'icon.svg'])
-    sandbox.write(`packages/console/src/${name}`, name);
-  writeFileSync(join(sandbox.root, 'packages/console/src/icon.png'), picture);
+  for (const name of ['page.html', 'page.css', 'page.js', 'icon.svg']) sandbox.write(`src/console/${name}`, name);
+  writeFileSync(join(sandbox.root, 'src/console/icon.png'), picture);
   const [from, to] = [join(sandbox.root, 'src'), join(sandbox.root, 'dist')];
   const { stdout } = spawnSync(process.execPath, [join(ROOT, 'scripts/copy-assets.ts'), from, to], {
     encoding: 'utf8',

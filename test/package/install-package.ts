@@ -1,5 +1,14 @@
 import { execFile } from 'node:child_process';
-import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -21,8 +30,20 @@ export type InstalledPackage = {
 const PACKED = [
   ...['package.json', 'package-lock.json', '.npmrc', 'LICENSE', 'README.md', 'tsconfig.json', 'tsconfig.build.json'],
   ...['tsconfig.console.json', 'checkout/package.json', 'clients/typescript/package.json', 'examples/workspace'],
-  ...['scripts', 'src'],
+  ...['scripts', 'src', 'packages', 'test/support/package.json'],
 ];
+
+/** The dependencies of this repository, and as its own packages those of the copy, linked as npm links them. */
+const linkModules = (copy: string): void => {
+  const modules = join(copy, 'node_modules');
+  mkdirSync(join(modules, '@recourse'), { recursive: true });
+  const own = ['@recourse', 'recourse-server', '.cache'];
+  for (const name of readdirSync(join(ROOT, 'node_modules')).filter((each) => !own.includes(each)))
+    symlinkSync(join(ROOT, 'node_modules', name), join(modules, name));
+  symlinkSync('..', join(modules, 'recourse-server'));
+  for (const name of readdirSync(join(copy, 'packages')))
+    symlinkSync(join('../../packages', name), join(modules, '@recourse', name));
+};
 
 const Ended = z.looseObject({ stdout: z.string(), stderr: z.string() });
 
@@ -81,7 +102,7 @@ export const installPackage = async (): Promise<InstalledPackage> => {
   const copy = join(directory, 'copy');
   const project = join(directory, 'project');
   for (const path of PACKED) cpSync(join(ROOT, path), join(copy, path), { recursive: true });
-  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+  linkModules(copy);
   await runIn(copy, ['npm', 'pack', '--pack-destination', directory]);
   const [tarball = 'none'] = globSync('*.tgz', { cwd: directory });
   mkdirSync(project);

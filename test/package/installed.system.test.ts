@@ -9,7 +9,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { type EndedProcess, ROOT, runToEnd, startProcess } from '@recourse/test-support/start-process.ts';
 import { callService } from '@recourse/test-support/start-service.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
@@ -31,7 +31,10 @@ const pathOf = (...parts: readonly string[]): string => join(installed.directory
 const inPackage = (...parts: readonly string[]): string => pathOf('node_modules/recourse-server', ...parts);
 
 const Manifest = z.looseObject({
-  exports: z.record(z.string(), z.union([z.string(), z.looseObject({ types: z.string(), default: z.string() })])),
+  exports: z.record(
+    z.string(),
+    z.union([z.string(), z.looseObject({ types: z.string().optional(), default: z.string().optional() })]),
+  ),
   bin: z.object({ recourse: z.string(), 'recourse-server': z.string() }),
   scripts: z.record(z.string(), z.string()),
   private: z.undefined().optional(),
@@ -40,7 +43,19 @@ const Manifest = z.looseObject({
 
 test('the package is small, and holds what it promises and no more', () => {
   expect(statSync(installed.tarball).size).toBeLessThan(1_500_000);
-  expect(readdirSync(inPackage()).sort()).toEqual(['LICENSE', 'README.md', 'dist', 'examples', 'package.json']);
+  expect(readdirSync(inPackage()).sort()).toEqual([
+    ...['LICENSE', 'README.md', 'dist', 'examples', 'node_modules', 'package.json'],
+  ]);
+  // Its own packages, built, and nothing else of others: the service is in the project once.
+  expect(globSync('node_modules/*/*', { cwd: inPackage() }).sort()).toEqual(
+    readdirSync(join(ROOT, 'packages')).map((name) => `node_modules/@recourse/${name}`),
+  );
+  expect(new Set(globSync('node_modules/@recourse/*/*', { cwd: inPackage() }).map((path) => basename(path)))).toEqual(
+    new Set(['dist', 'package.json', 'README.md']),
+  );
+  expect(globSync('**/recourse-server/package.json', { cwd: pathOf('node_modules') })).toEqual([
+    'recourse-server/package.json',
+  ]);
   expect(globSync('examples/**/*', { cwd: inPackage() }).sort()).toEqual([
     'examples/workspace',
     'examples/workspace/minutes',
@@ -50,7 +65,7 @@ test('the package is small, and holds what it promises and no more', () => {
     'examples/workspace/readings.csv',
     'examples/workspace/todo.txt',
   ]);
-  const files = globSync('dist/**/*.*', { cwd: inPackage() });
+  const files = globSync(['dist/**/*.*', 'node_modules/@recourse/*/dist/**/*.*'], { cwd: inPackage() });
   expect(files.filter((path) => !/\.(js|css|html|lua|d\.ts)$/.test(path)).sort()).toEqual([
     'dist/host/inside/host-main.mjs',
     'dist/http/openapi.json',
@@ -63,7 +78,7 @@ test('the package is small, and holds what it promises and no more', () => {
   expect(texts.filter((text) => /from\s+["']\.[^"']*(?<!\.js)["']/.test(text))).toEqual([]);
   const manifest = Manifest.parse(JSON.parse(readFileSync(inPackage('package.json'), 'utf8')));
   const named = Object.values(manifest.exports).flatMap((entry) =>
-    typeof entry === 'string' ? [entry] : [entry.types, entry.default],
+    typeof entry === 'string' ? [entry] : [entry.types ?? [], entry.default ?? []].flat(),
   );
   expect([...named, ...Object.values(manifest.bin)].filter((path) => !existsSync(inPackage(path)))).toEqual([]);
   // What npm would run where the package is installed.

@@ -1,4 +1,4 @@
-import { runProgram } from '#src/cli/program.ts';
+import { runProgram } from '@recourse/cli/program';
 
 export type RanCommand = { readonly end: number | 'serving'; readonly stdout: string; readonly stderr: string };
 

@@ -9,7 +9,7 @@ import {
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createFairTurns } from './fair-turns-model.ts';
 
-const TURNS = new URL('../../../../packages/background/src/jobs/lua/turns.lua', import.meta.url);
+const TURNS = new URL('../../src/jobs/lua/turns.lua', import.meta.url);
 
 let redis: RedisForTests | undefined;
 let connected: RedisClient | undefined;

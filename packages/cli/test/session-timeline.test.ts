@@ -1,8 +1,8 @@
 import { toEntry, toFailedEntry } from '@recourse/test-support/journal-entries.ts';
+import { cutToColumns, toPlainText } from 'recourse-server/internal/cli/terminal.ts';
+import type { SessionView } from 'recourse-server/internal/contract/session.ts';
 import { expect, test } from 'vitest';
-import { toOverview, toTimeline } from '#src/cli/session-command.ts';
-import { cutToColumns, toPlainText } from '#src/cli/terminal.ts';
-import type { SessionView } from '#src/contract/session.ts';
+import { toOverview, toTimeline } from '#src/session-command.ts';
 
 const CALLS: SessionView['calls'] = [
   toFailedEntry({

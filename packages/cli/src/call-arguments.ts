@@ -1,7 +1,7 @@
-import type { JsonSchema } from '../contract/tool-description.ts';
-import { parseJson } from '../json/parse-json.ts';
-import { isWideInteger } from '../tools/wide-integers.ts';
-import { toPlainText, WrongUse } from './terminal.ts';
+import { toPlainText, WrongUse } from 'recourse-server/cli/terminal';
+import type { JsonSchema } from 'recourse-server/contract/tool-description';
+import { parseJson } from 'recourse-server/json/parse-json';
+import { isWideInteger } from 'recourse-server/tools/wide-integers';
 
 export type Arguments = Readonly<Record<string, unknown>>;
 

@@ -1,9 +1,9 @@
 import { pino } from 'pino';
-import type { Variables } from '../config/file/expand-variables.ts';
-import { loadConfig } from '../config/settings/config.ts';
-import { wire } from '../wiring/wire.ts';
+import { CommandFailed, toMessage, WrongUse } from 'recourse-server/cli/terminal';
+import type { Variables } from 'recourse-server/config/file/expand-variables';
+import { loadConfig } from 'recourse-server/config/settings/config';
+import { wire } from 'recourse-server/wiring/wire';
 import type { ServiceAddress } from './ask-service.ts';
-import { CommandFailed, toMessage, WrongUse } from './terminal.ts';
 
 export type OwnService = {
   readonly address: ServiceAddress;

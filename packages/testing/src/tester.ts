@@ -1,6 +1,6 @@
-import type { SessionView } from '../contract/session.ts';
-import type { FailureDetail, ToolResult } from '../contract/tool-result.ts';
-import type { ToolProgress } from '../tools/tool.ts';
+import type { SessionView } from 'recourse-server/contract/session';
+import type { FailureDetail, ToolResult } from 'recourse-server/contract/tool-result';
+import type { ToolProgress } from 'recourse-server/tools/tool';
 
 // The face of `recourse-server/testing`, in types and one class: what stands behind it is no part of its declarations.
 

@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { defineReducer, defineTool, ok, TerminalToolError, z } from 'recourse-server';
+import { loadConfig } from 'recourse-server/internal/config/settings/config.ts';
 import { createTester, RefusedBatchError, type TestResult } from 'recourse-server/testing';
 import { afterEach, expect, test, vi } from 'vitest';
-import { loadConfig } from '#src/config/settings/config.ts';
-import { SERVICE_DEFAULTS } from '#src/testing/create-tester.ts';
+import { SERVICE_DEFAULTS } from '#src/create-tester.ts';
 
 const shared = { description: 'A tool of this test.', effects: 'read' } as const;
 

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { toKeyEntry } from '@recourse/test-support/access-client.ts';
 import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { ToolCallsResponse } from 'recourse-server/internal/contract/tool-result.ts';
 import { createTester, type TestCall, type Tester } from 'recourse-server/testing';
-import { ToolCallsResponse } from '#src/contract/tool-result.ts';
 import { tools } from './tools.ts';
 
 const KEY = 'parity-key';

@@ -1,6 +1,6 @@
+import { WrongUse } from 'recourse-server/internal/cli/terminal.ts';
 import { expect, test } from 'vitest';
-import { toServiceAddress } from '#src/cli/ask-service.ts';
-import { WrongUse } from '#src/cli/terminal.ts';
+import { toServiceAddress } from '#src/ask-service.ts';
 
 const FILE = '/srv/found/.env';
 const ELSEWHERE = { RECOURSE_URL: 'https://elsewhere.example' };

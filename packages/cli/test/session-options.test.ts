@@ -1,6 +1,6 @@
 import { runInProcess } from '@recourse/test-support/run-in-process.ts';
 import { expect, test } from 'vitest';
-import { toSessionRequest } from '#src/cli/session-command.ts';
+import { toSessionRequest } from '#src/session-command.ts';
 
 const DEFAULTS = { id: 'agent_7', url: new URL('http://127.0.0.1:8080'), key: null };
 

@@ -1,7 +1,3 @@
-import { ToolDescription } from '../contract/tool-description.ts';
-import { ToolCallsResponse, type ToolResult } from '../contract/tool-result.ts';
-import { type AddressWords, askService, type ServiceAddress, toServiceAddress } from './ask-service.ts';
-import { readObject, readPairs } from './call-arguments.ts';
 import {
   type CliContext,
   CommandFailed,
@@ -12,7 +8,11 @@ import {
   toPlainLines,
   toPlainText,
   WrongUse,
-} from './terminal.ts';
+} from 'recourse-server/cli/terminal';
+import { ToolDescription } from 'recourse-server/contract/tool-description';
+import { ToolCallsResponse, type ToolResult } from 'recourse-server/contract/tool-result';
+import { type AddressWords, askService, type ServiceAddress, toServiceAddress } from './ask-service.ts';
+import { readObject, readPairs } from './call-arguments.ts';
 
 /** Each as it was written on the command line. */
 export type CallWords = AddressWords & {

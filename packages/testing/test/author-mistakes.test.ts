@@ -1,8 +1,8 @@
+import { createTester } from 'recourse-server/internal/testing.ts';
+import { defineTool } from 'recourse-server/internal/tools/define-tool.ts';
+import { UpstreamToolError } from 'recourse-server/internal/tools/tool-errors.ts';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
-import { createTester } from '#src/testing.ts';
-import { defineTool } from '#src/tools/define-tool.ts';
-import { UpstreamToolError } from '#src/tools/tool-errors.ts';
 
 const declare = (input: z.ZodObject, run: () => unknown = () => null) =>
   defineTool({ name: 'tried', description: 'Is tried.', effects: 'read', input, run });

@@ -1,4 +1,4 @@
-import type { StartTimer } from '../executor/deadline.ts';
+import type { StartTimer } from 'recourse-server/executor/deadline';
 import type { TestClock } from './tester.ts';
 
 /** The clock as the executor reads it: a moment in milliseconds that never goes back, and timers that go by it. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type ExitCode, type Terminal, WrongUse } from './terminal.ts';
+import { type ExitCode, type Terminal, WrongUse } from 'recourse-server/cli/terminal';
 
 const SECRET_BYTES = 32;
 

@@ -1,9 +1,16 @@
 import { resolve } from 'node:path';
-import type { LoadedEnvironment } from '../config/read-configuration.ts';
-import { parseStore } from '../config/settings/store-choice.ts';
-import { askForCopy } from '../store/sqlite-copies.ts';
-import { withoutSqliteWarning } from '../store/sqlite-warning.ts';
-import { CommandFailed, type ExitCode, type Terminal, toMessage, toPlainText, WrongUse } from './terminal.ts';
+import {
+  CommandFailed,
+  type ExitCode,
+  type Terminal,
+  toMessage,
+  toPlainText,
+  WrongUse,
+} from 'recourse-server/cli/terminal';
+import type { LoadedEnvironment } from 'recourse-server/config/read-configuration';
+import { parseStore } from 'recourse-server/config/settings/store-choice';
+import { askForCopy } from 'recourse-server/store/sqlite-copies';
+import { withoutSqliteWarning } from 'recourse-server/store/sqlite-warning';
 
 /** Copies the file of SQLite that STORE names: by the service that uses it, or here where none does. */
 export const runStore = async (
@@ -28,7 +35,7 @@ const copyHere = async (
   to: string,
 ): Promise<string> => {
   try {
-    const { copySqlite } = await withoutSqliteWarning(() => import('../store/sqlite-file.ts'));
+    const { copySqlite } = await withoutSqliteWarning(() => import('recourse-server/store/sqlite-file'));
     copySqlite(choice, to);
     return 'done';
   } catch (error) {

@@ -1,7 +1,4 @@
 import Table from 'cli-table3';
-import type { LoadedEnvironment } from '../config/read-configuration.ts';
-import { type JournalEntry, type LateResult, type SessionTool, SessionView } from '../contract/session.ts';
-import { askService, type ServiceAddress, toServiceAddress } from './ask-service.ts';
 import {
   cutToColumns,
   type ExitCode,
@@ -10,7 +7,10 @@ import {
   toCount,
   toPlainText,
   WrongUse,
-} from './terminal.ts';
+} from 'recourse-server/cli/terminal';
+import type { LoadedEnvironment } from 'recourse-server/config/read-configuration';
+import { type JournalEntry, type LateResult, type SessionTool, SessionView } from 'recourse-server/contract/session';
+import { askService, type ServiceAddress, toServiceAddress } from './ask-service.ts';
 
 /** Each as it was written on the command line. */
 export type SessionWords = {

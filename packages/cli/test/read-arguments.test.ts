@@ -1,6 +1,6 @@
+import { WrongUse } from 'recourse-server/internal/cli/terminal.ts';
 import { expect, test } from 'vitest';
-import { readObject, readPairs } from '#src/cli/call-arguments.ts';
-import { WrongUse } from '#src/cli/terminal.ts';
+import { readObject, readPairs } from '#src/call-arguments.ts';
 
 const SCHEMA = {
   type: 'object',

@@ -1,7 +1,7 @@
-import type { LoadedEnvironment } from '../config/read-configuration.ts';
-import { Problem } from '../contract/tool-result.ts';
-import { parseJson } from '../json/parse-json.ts';
-import { CommandFailed, toPlainText, WrongUse } from './terminal.ts';
+import { CommandFailed, toPlainText, WrongUse } from 'recourse-server/cli/terminal';
+import type { LoadedEnvironment } from 'recourse-server/config/read-configuration';
+import { Problem } from 'recourse-server/contract/tool-result';
+import { parseJson } from 'recourse-server/json/parse-json';
 
 const DEFAULT_URL = 'http://127.0.0.1:8080';
 

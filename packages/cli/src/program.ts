@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
-import { readManifest } from '../files/own-package.ts';
-import { type CliContext, CommandFailed, type ExitCode, toPlainLines, WrongUse } from './terminal.ts';
+import { type CliContext, CommandFailed, type ExitCode, toPlainLines, WrongUse } from 'recourse-server/cli/terminal';
+import { readManifest } from 'recourse-server/files/own-package';
 
 type Outcome = { end: ExitCode | 'serving' };
 
@@ -85,7 +85,7 @@ const ENV_FILE = 'file of variables, one NAME=value per line; default: .env of t
 
 const addServe = (add: AddCommand, context: CliContext): void => {
   const act: Act = async (command) => {
-    const { serve } = await import('./serve-command.ts');
+    const { serve } = await import('recourse-server/cli/serve-command');
     await serve(command.opts(), context);
     return 'serving';
   };
@@ -107,7 +107,7 @@ const addServe = (add: AddCommand, context: CliContext): void => {
 
 const addWorker = (add: AddCommand, context: CliContext): void => {
   const act: Act = async (command) => {
-    const { serve } = await import('./serve-command.ts');
+    const { serve } = await import('recourse-server/cli/serve-command');
     await serve({ ...command.opts(), role: 'worker' }, context);
     return 'serving';
   };
@@ -192,7 +192,7 @@ Exit code: 0 = success, 1 = failure, 2 = invalid usage.`;
 
 const addKey = (add: AddCommand, context: CliContext): void => {
   const act: Act = async (command) => {
-    const { runKey } = await import('./key-command.ts');
+    const { runKey } = await import('recourse-server/cli/key-command');
     return runKey(command.opts(), context.terminal);
   };
   add('key', act)

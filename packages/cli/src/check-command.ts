@@ -1,8 +1,6 @@
 import { isAbsolute, join, relative, resolve } from 'node:path';
 import type { LoadProblem } from '@recourse/tool-hosts/directory/load-problem';
 import type { FileGroup } from '@recourse/tool-hosts/hosted-files';
-import { loadConfig } from '../config/settings/config.ts';
-import { checkTools } from '../wiring/wire-tools.ts';
 import {
   type CliContext,
   createPaint,
@@ -14,7 +12,9 @@ import {
   toPlainLines,
   toPlainText,
   WrongUse,
-} from './terminal.ts';
+} from 'recourse-server/cli/terminal';
+import { loadConfig } from 'recourse-server/config/settings/config';
+import { checkTools } from 'recourse-server/wiring/wire-tools';
 
 /** Each as it was written on the command line. */
 export type CheckWords = { readonly directory: string; readonly json?: boolean; readonly envFile?: string };

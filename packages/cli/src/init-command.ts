@@ -1,7 +1,6 @@
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join, relative, resolve } from 'node:path';
-import { PACKAGE_ROOT } from '../files/own-package.ts';
 import {
   CommandFailed,
   type ExitCode,
@@ -10,7 +9,8 @@ import {
   toPlainLines,
   toPlainText,
   WrongUse,
-} from './terminal.ts';
+} from 'recourse-server/cli/terminal';
+import { PACKAGE_ROOT } from 'recourse-server/files/own-package';
 
 /** Makes a tools directory that loads, whose test passes and whose types check. Overwrites nothing. */
 export const runInit = (directory: string, terminal: Terminal): ExitCode => {
