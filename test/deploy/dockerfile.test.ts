@@ -39,12 +39,13 @@ test('every stage has the same base, which a build may pin by its digest', () =>
 
 test('the image installs production dependencies without a second Node', () => {
   expect(instructions.find((line) => line.startsWith('RUN npm ci --omit'))).toMatch(
-    /^RUN npm ci --omit=dev --omit=optional && rm -r node_modules\/@recourse && find node_modules /,
+    /^RUN npm ci --omit=dev --omit=optional && rm -r node_modules\/@recourse\/client node_modules\/@recourse\/checkout node_modules\/@recourse\/test-support && find node_modules /,
   );
   expect(finalStage.filter((line) => line.startsWith('COPY') || line.startsWith('RUN'))).toEqual([
     'COPY package.json ./',
     'COPY --from=dependencies /app/node_modules node_modules',
     'COPY --from=build /app/dist dist',
+    'COPY --from=build /app/packages packages',
     'COPY --from=build /app/sbom.cdx.json ./',
     'COPY --chown=node:node examples/workspace /workspace',
   ]);
@@ -81,7 +82,8 @@ test('what the Dockerfile copies is what the build context lets through', () => 
   const copied = instructions
     .filter((line) => line.startsWith('COPY ') && !line.includes('--from='))
     .flatMap((line) => line.split(' ').slice(1, -1))
-    .filter((word) => !word.startsWith('--'));
+    // With `packages` their manifests are let through.
+    .filter((word) => !/^(--|packages\/)/.test(word));
   const admitted = readFileSync(join(ROOT, '.dockerignore'), 'utf8')
     .split('\n')
     .filter((line) => line.startsWith('!'))

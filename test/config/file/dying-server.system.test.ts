@@ -1,6 +1,7 @@
 import { rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createFolder, DEADLINE, Said, serverOf, startConfigLab } from '@recourse/test-support/config-lab.ts';
+import { ROOT } from '@recourse/test-support/start-process.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test, vi } from 'vitest';
 
@@ -18,7 +19,7 @@ const createProgram = async () => {
     await rm(path, { force: true });
     await symlink(target, path);
   };
-  return { path, heal: () => become(join(import.meta.dirname, 'named-server.ts')), fail: () => become(failing) };
+  return { path, heal: () => become(join(ROOT, 'test/support/named-server.ts')), fail: () => become(failing) };
 };
 
 test(

@@ -2,6 +2,7 @@ import { rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createFolder, DEADLINE, Said, startConfigLab } from '@recourse/test-support/config-lab.ts';
 import { postModern } from '@recourse/test-support/mcp-clients.ts';
+import { ROOT } from '@recourse/test-support/start-process.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test, vi } from 'vitest';
 
@@ -22,7 +23,7 @@ test(
   'an outage of an MCP server changes no byte of what models are told of, and people see it',
   async () => {
     const program = join(await createFolder(), 'server.ts');
-    const install = (): Promise<void> => symlink(join(import.meta.dirname, 'named-server.ts'), program);
+    const install = (): Promise<void> => symlink(join(ROOT, 'test/support/named-server.ts'), program);
     await install();
     const far = { command: process.execPath, args: [program, 'far', 'say', 'shout'] };
     const { service, tools } = await startConfigLab({
