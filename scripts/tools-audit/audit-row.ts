@@ -43,7 +43,7 @@ const AuditRow = z.object({
   says: z.string(),
 });
 
-/** `AUDIT` of `test/toolkits/<toolkit>/audit-rows.ts`: what the tools of a toolkit say, proved by the test beside it. */
+/** `AUDIT` of `audit-rows.ts` in the tests of a toolkit: what the tools of a toolkit say, proved by the test beside it. */
 export type ToolkitAudit = z.infer<typeof ToolkitAudit>;
 export const ToolkitAudit = z
   .object({

@@ -62,8 +62,12 @@ const readTools = async (toolkit: Toolkit, groups: readonly string[]): Promise<r
 
 /** The audit of a toolkit; one without is shown without situations. */
 const readAudit = async ({ name }: Toolkit): Promise<ToolkitAudit> => {
-  const file = new URL(`../../test/toolkits/${name}/audit-rows.ts`, import.meta.url);
-  if (!existsSync(file)) return { rows: [] };
+  // `echo` is the service's own.
+  const folders = [`../../packages/toolkit-${name}/test`, `../../test/toolkits/${name}`];
+  const file = folders
+    .map((folder) => new URL(`${folder}/audit-rows.ts`, import.meta.url))
+    .find((each) => existsSync(each));
+  if (file === undefined) return { rows: [] };
   const module: unknown = await import(file.href);
   return z.object({ AUDIT: ToolkitAudit }).parse(module).AUDIT;
 };

@@ -9,10 +9,12 @@ const PAGE = readFileSync(join(ROOT, 'docs/writing-tools.md'), 'utf8');
 const normalise = (text: string): string => text.replace(/\s+/g, ' ').trim();
 
 // A block that begins with the path of a file is quoted from it; a line with nothing but `// …` stands for what is left out.
-const EXCERPTS = [...PAGE.matchAll(/^```ts\n\/\/ (src\/\S+\.ts)\n(.*?)^```$/gms)].map(([, file = '', code = '']) => ({
-  file,
-  parts: code.split(/^\s*\/\/ …$/m).map(normalise),
-}));
+const EXCERPTS = [...PAGE.matchAll(/^```ts\n\/\/ ((?:src|packages)\/\S+\.ts)\n(.*?)^```$/gms)].map(
+  ([, file = '', code = '']) => ({
+    file,
+    parts: code.split(/^\s*\/\/ …$/m).map(normalise),
+  }),
+);
 
 test('docs/writing-tools.md quotes the tools that come with the service', () => {
   expect(EXCERPTS.map(({ file }) => file)).toEqual(QUOTED);
