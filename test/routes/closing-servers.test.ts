@@ -1,14 +1,14 @@
-import { expect, onTestFinished, test } from 'vitest';
-import * as z from 'zod';
-import { createTool } from '#test/executor/circuit/circuit-lab.ts';
+import { createTool } from '@recourse/test-support/circuit-lab.ts';
 import {
   openConnection,
   type RawAnswer,
   type RawConnection,
   toPostText,
   toRequestText,
-} from '#test/support/raw-http.ts';
-import { startService } from '#test/support/start-service.ts';
+} from '@recourse/test-support/raw-http.ts';
+import { startService } from '@recourse/test-support/start-service.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import * as z from 'zod';
 
 const BATCH = JSON.stringify({ calls: [{ name: 'until_told', arguments: {} }] });
 
