@@ -49,7 +49,8 @@ export class BatchCancellation implements Cancellation {
   readonly startTimer: StartTimer;
   readonly #client: Client;
   readonly #clock: Clock;
-  readonly #endsAt: number;
+  /** The deadline, a moment of the clock. */
+  readonly endsAt: number;
   #listeners: Set<(cause: CancelCause) => void> | undefined;
   #cause: CancelCause | null = null;
   #stopTimer: (() => void) | undefined;
@@ -59,16 +60,16 @@ export class BatchCancellation implements Cancellation {
     this.startTimer = clock.startTimer ?? startNodeTimer;
     this.#client = client;
     this.#clock = clock;
-    this.#endsAt = endsAt;
+    this.endsAt = endsAt;
   }
 
   remainingAt(moment: number): number {
-    return Math.max(0, this.#endsAt - moment);
+    return Math.max(0, this.endsAt - moment);
   }
 
   causeAt(moment: number): CancelCause | null {
     if (this.#cause === null && this.#client.isGone()) this.cancel('client_gone');
-    if (this.#cause === null && moment >= this.#endsAt) this.cancel('deadline');
+    if (this.#cause === null && moment >= this.endsAt) this.cancel('deadline');
     return this.#cause;
   }
 

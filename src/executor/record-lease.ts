@@ -26,6 +26,30 @@ export const byDeadline = <Answer, Late>(
     answer.finally(stop).then(resolve, reject);
   });
 
+// What the answer of a batch waits for its stores beyond the deadline, all in all: as long as one answer of a store may take.
+const BEYOND_DEADLINE_MS = 1000;
+// Where settling the session took all of that: a store that serves answers within it.
+const LEAST_MS = 50;
+// All steps of a record take less: where there is more time, no timer is needed.
+const MOST_MS = 5000;
+
+/**
+ * What a store answers before the answer of the batch is a second late; the other where it does not. What it was asked for goes on. A
+ * resumed call has no caller who waits.
+ */
+export const soonAfterDeadline = <Answer, Late>(
+  { cancellation, services, request }: Batch,
+  answer: Promise<Answer>,
+  late: Late,
+): Promise<Answer | Late> => {
+  const leftMs = Math.max(LEAST_MS, cancellation.endsAt + BEYOND_DEADLINE_MS - services.now());
+  if (leftMs > MOST_MS || request.resumed !== undefined) return answer;
+  return new Promise((resolve, reject) => {
+    const stop = cancellation.startTimer(() => resolve(late), leftMs);
+    answer.finally(stop).then(resolve, reject);
+  });
+};
+
 /** That of a batch whose record cannot be asked for. */
 export const AWAY: RecordLease = {
   state: 'away',
@@ -103,11 +127,11 @@ const FINISH_WITHIN_MS = 5000;
 
 /** Keeps the results in a record; of a batch with pending calls also where its store is away: after a few seconds once it is answered. */
 export const finishRecord = (
-  { hasAccepted }: Batch,
+  batch: Batch,
   record: RecordLease,
   results: readonly ResultToKeep[],
 ): ReturnType<RecordLease['finish']> => {
-  if (!hasAccepted) return record.finish(results);
+  if (!batch.hasAccepted) return soonAfterDeadline(batch, record.finish(results), away());
   const late = new Promise<'away'>((resolve) => setTimeout(resolve, FINISH_WITHIN_MS, 'away').unref());
   return Promise.race([insist(() => record.finish(results)), late]);
 };

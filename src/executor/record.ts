@@ -6,7 +6,16 @@ import type { Batch, Call } from './call.ts';
 import { keepCallResults, openCallRecords } from './call-ids.ts';
 import { warn } from './kept-result.ts';
 import type { HeldRecord, KeyedBatch, RecordLease, ResultToKeep } from './keyed-store.ts';
-import { AWAY, byDeadline, finishRecord, holdRecord, isRepeatable, NOT_DURABLE, NOT_RECORDED } from './record-lease.ts';
+import {
+  AWAY,
+  byDeadline,
+  finishRecord,
+  holdRecord,
+  isRepeatable,
+  NOT_DURABLE,
+  NOT_RECORDED,
+  soonAfterDeadline,
+} from './record-lease.ts';
 import { restoreCall } from './restore-earlier.ts';
 
 const NOT_KEPT: Warning = {
@@ -113,7 +122,8 @@ const keepBatchResults = (batch: Batch): Promise<void> | undefined => {
 const keepUnderRequest = async (batch: Batch, { recordKey, requestKey }: IdempotencyKey): Promise<void> => {
   const { calls, services } = batch;
   const body = toBodyDigest(batch);
-  const opening = await services.keys.open({ recordKey, requestKey, body, calls: calls.length });
+  const opened = services.keys.open({ recordKey, requestKey, body, calls: calls.length });
+  const opening = await soonAfterDeadline(batch, opened, { kind: 'unavailable' } as const);
   if (opening.kind !== 'held') {
     batch.isFound = false;
     warn(calls, NOT_FOUND_AGAIN);

@@ -158,6 +158,34 @@ test('where the record of a key cannot be held its writes do not run, and its re
   expect(codesOf(await post(executor, { idempotency }, source))).toEqual(['store_unavailable', 'tool_exception']);
 });
 
+test.each<readonly [string, Partial<BatchRequest>]>([
+  ['a key', { idempotency: { key: 'key', recordKey: 'test:key', requestKey: 'test:request' } }],
+  ['ids of calls', { callKeyOf: (id) => `test:${id}` }],
+])(
+  'an answer waits a second beyond its deadline for a record that does not answer, and says so: %s',
+  async (_by, kept) => {
+    const { open } = createMemoryKeyedStore({ now });
+    const never = (): Promise<never> => new Promise(() => undefined);
+    const { executor } = start(
+      {},
+      {
+        open: async (batch) => {
+          const opening = await open(batch);
+          if (opening.kind === 'held') Object.assign(opening.record, { commit: never });
+          return opening;
+        },
+      },
+    );
+    const source = '{"calls":[{"id":"a","name":"writes"},{"id":"b","name":"waits"}]}';
+    const answer = await post(executor, { ...kept, deadlineMs: 100 }, source);
+    expect(codesOf(answer)).toEqual(['ok', 'timeout']);
+    const [first] = answer.kind === 'results' ? answer.results : [];
+    expect(JSON.parse(first?.json ?? '').warnings).toContainEqual(
+      expect.objectContaining({ code: 'idempotency_not_recorded' }),
+    );
+  },
+);
+
 test('a round may reserve until five seconds after the deadline of its batch', async () => {
   const leases: number[] = [];
   const subject: ReturnType<typeof start> = start({
