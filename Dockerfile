@@ -22,6 +22,8 @@ COPY packages/cli/package.json packages/cli/
 COPY packages/console/package.json packages/console/
 COPY packages/dialects/package.json packages/dialects/
 COPY packages/mcp-server/package.json packages/mcp-server/
+COPY packages/store-redis/package.json packages/store-redis/
+COPY packages/store-sqlite/package.json packages/store-sqlite/
 COPY packages/testing/package.json packages/testing/
 COPY packages/tool-hosts/package.json packages/tool-hosts/
 COPY packages/toolkit-files/package.json packages/toolkit-files/
@@ -56,6 +58,8 @@ COPY packages/cli/package.json packages/cli/
 COPY packages/console/package.json packages/console/
 COPY packages/dialects/package.json packages/dialects/
 COPY packages/mcp-server/package.json packages/mcp-server/
+COPY packages/store-redis/package.json packages/store-redis/
+COPY packages/store-sqlite/package.json packages/store-sqlite/
 COPY packages/testing/package.json packages/testing/
 COPY packages/tool-hosts/package.json packages/tool-hosts/
 COPY packages/toolkit-files/package.json packages/toolkit-files/

@@ -3,14 +3,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
+import { createRedisClient, type RedisClient } from '@recourse/store-redis/redis-client';
+import { createRedisRecordStore } from '@recourse/store-redis/redis-record-store';
+import { createSqliteRecordStore } from '@recourse/store-sqlite/sqlite-record-store';
 import type { Round, RoundReport, SessionStore } from '#src/executor/session-store.ts';
 import { createStoreMemory } from '#src/memory/store-memory.ts';
 import { createRecordSessionStore } from '#src/sessions/record-session-store.ts';
-import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 import type { RecordStore } from '#src/store/record-store.ts';
-import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
-import { createSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
 import { SETTINGS, startRedis } from './measured-redis.ts';
 
 // Sessions in memory, in SQLite and in Redis: processor time of Redis and of this process, microseconds a batch (admit and

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createRedisClient } from '@recourse/store-redis/redis-client';
+import { createRedisRecordStore } from '@recourse/store-redis/redis-record-store';
 import type { Admission, RoundReport, SessionStore } from '#src/executor/session-store.ts';
 import { createRecordSessionStore } from '#src/sessions/record-session-store.ts';
-import { createRedisClient } from '#src/sessions/redis-client.ts';
-import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
 import { SETTINGS, startRedis } from './measured-redis.ts';
 
 // Batches of one session at once on several replicas, each with a connection of its own, all in this process: how long a batch

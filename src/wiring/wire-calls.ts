@@ -2,9 +2,9 @@ import { type CallRecords, type CallRecordsOptions, createCallRecords } from '@r
 import { createLocalSignals, createRedisSignals } from '@recourse/background/calls/call-signals';
 import { openEmbeddedCallRecords } from '@recourse/background/calls/embedded-call-records';
 import { createLiveCalls, type PendingLimits } from '@recourse/background/calls/live-calls';
+import type { RedisClient, RedisSubscription } from '@recourse/store-redis/redis-client';
 import type { Config } from '../config/settings/config.ts';
 import type { ByteBudget } from '../memory/byte-budget.ts';
-import type { RedisClient, RedisSubscription } from '../sessions/redis-client.ts';
 import type { StoreSpace } from '../sessions/store-space.ts';
 import type { RecordStore } from '../store/record-store.ts';
 import type { Sealing } from '../store/seals.ts';

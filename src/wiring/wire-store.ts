@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { getHeapStatistics } from 'node:v8';
 import type { CallRecords } from '@recourse/background/calls/call-records';
 import type { Delivery, DeliveryStore } from '@recourse/background/webhooks/delivery-store';
+import type { RedisClient } from '@recourse/store-redis/redis-client';
+import { withoutSqliteWarning } from '@recourse/store-sqlite/sqlite-warning';
 import type { Logger } from 'pino';
 import type { RateLimitsOptions } from '../auth/rate-limits.ts';
 import type { Config } from '../config/settings/config.ts';
@@ -18,7 +20,6 @@ import { createRecordEndedSessions } from '../sessions/ended-sessions.ts';
 import { createRecordKeyedStore } from '../sessions/keyed/record-keyed-store.ts';
 import { createRecordPageTokens } from '../sessions/record-page-tokens.ts';
 import { createRecordSessionStore, type RecordSessionStore } from '../sessions/record-session-store.ts';
-import type { RedisClient } from '../sessions/redis-client.ts';
 import { createRequestSessionStore } from '../sessions/request-session-store.ts';
 import { OpenedStoreSpace, type StoreSpace, UNLIMITED_SPACE } from '../sessions/store-space.ts';
 import { LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from '../store/command-timeout.ts';
@@ -27,7 +28,6 @@ import { KEY_PREFIX } from '../store/key-prefix.ts';
 import { createMemoryRecordStore, type MemoryRecordStore } from '../store/memory-record-store.ts';
 import type { RecordStore } from '../store/record-store.ts';
 import { createSeals, NO_SEALING, type Sealing } from '../store/seals.ts';
-import { withoutSqliteWarning } from '../store/sqlite-warning.ts';
 import type { StoreAvailability, StoreWatcher } from '../store/store-availability.ts';
 import type { SpaceObserver, StoreFill, StoreObserver } from '../store/store-observer.ts';
 import { describeCauses } from '../telemetry/describe-error.ts';
@@ -243,10 +243,10 @@ const guard = async (
 
 const openRedis = async (url: string, config: Config, parts: BackendParts): Promise<Backend> => {
   // Only here: ioredis is 9 MB that the embedded store need not pay.
-  const { createRedisClient, createRedisSubscription } = await import('../sessions/redis-client.ts');
-  const { createRedisRecordStore } = await import('../store/redis-record-store.ts');
-  const { createRedisLook } = await import('../sessions/redis-space.ts');
-  const { refuseFormerReplicas } = await import('../sessions/former-replicas.ts');
+  const { createRedisClient, createRedisSubscription } = await import('@recourse/store-redis/redis-client');
+  const { createRedisRecordStore } = await import('@recourse/store-redis/redis-record-store');
+  const { createRedisLook } = await import('@recourse/store-redis/redis-space');
+  const { refuseFormerReplicas } = await import('@recourse/store-redis/former-replicas');
   const { memory, metrics, observer, sealing } = parts;
   const address = { url, sentinelPassword: config.REDIS_SENTINEL_PASSWORD };
   const client = createRedisClient(address);
@@ -298,8 +298,10 @@ const openSqlite = async (
   parts: BackendParts,
 ): Promise<Backend> => {
   const { memory, now, log, sealing } = parts;
-  const { waitForSqliteRecordStore } = await withoutSqliteWarning(() => import('../store/sqlite-record-store.ts'));
-  const { serveCopies } = await import('../store/sqlite-copies.ts');
+  const { waitForSqliteRecordStore } = await withoutSqliteWarning(
+    () => import('@recourse/store-sqlite/sqlite-record-store'),
+  );
+  const { serveCopies } = await import('@recourse/store-sqlite/sqlite-copies');
   const watchers: ((error: unknown) => void)[] = [];
   const store = await waitForSqliteRecordStore({
     ...choice,

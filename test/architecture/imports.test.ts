@@ -14,6 +14,8 @@ const innermostFolderOf = (path: string): string =>
   path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : rootOf(path);
 
 const CORE = [
+  '@store-sqlite',
+  '@store-redis',
   '@upstreams',
   '@tracing',
   ...[
@@ -85,7 +87,17 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   '@tool-hosts': ['contract', 'tools', 'executor', 'json', 'files'],
   'session-view': ['contract', 'tools', 'executor', 'json'],
   sessions: ['contract', 'executor', 'tools', 'memory', 'json', 'store', '@background/webhooks'],
-  '@background': ['contract', 'tools', 'executor', 'memory', 'sessions', '@toolkit-kit', 'json', 'store'],
+  '@background': [
+    'contract',
+    'tools',
+    'executor',
+    'memory',
+    'sessions',
+    '@toolkit-kit',
+    'json',
+    'store',
+    '@store-redis',
+  ],
   '@background/jobs': ['@background', 'sessions', 'store'],
   telemetry: [
     'contract',
@@ -140,7 +152,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   '@upstream-mcp': ['@toolkit-kit', '@upstreams', 'contract', 'tools'],
   '@upstream-openapi': ['@toolkit-kit', '@upstreams', 'contract', 'files', 'tools'],
   '@upstreams': ['contract', 'tools'],
-  '@cli': ['@tool-hosts', 'cli', 'config', 'contract', 'files', 'json', 'store', 'tools', 'wiring'],
+  '@cli': ['@tool-hosts', 'cli', 'config', 'contract', 'files', 'json', 'store', 'tools', 'wiring', '@store-sqlite'],
+  '@store-redis': ['memory', 'sessions', 'store'],
+  '@store-sqlite': ['memory', 'store'],
 };
 
 // They implement what the executor asks for, or are told of what happens: its types are all they need of it.
@@ -208,6 +222,8 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   '@toolkit-slack': /^(@slack\/web-api|zod|node:.*)$/,
   '@toolkit-web': /^(zod)$/,
   '@cli': /^(cli-table3|commander|pino|node:.*)$/,
+  '@store-redis': /^(ioredis|zod|node:.*)$/,
+  '@store-sqlite': /^(zod|node:.*)$/,
 };
 
 const offences = (check: (file: SourceFile) => readonly string[]): readonly string[] =>
@@ -332,7 +348,7 @@ test('a declaration of a toolkit imports only what every start may load', () => 
 
 test('ioredis is known to the Redis client alone', () => {
   const users = FILES.filter(({ packages }) => packages.some(({ from }) => from === 'ioredis'));
-  expect(users.map(({ path }) => path)).toEqual(['sessions/redis-client.ts', 'sessions/redis-sentinel.ts']);
+  expect(users.map(({ path }) => path)).toEqual(['@store-redis/redis-client.ts', '@store-redis/redis-sentinel.ts']);
 });
 
 test('processes are started by three files alone: for tool hosts, MCP servers with their watch, and commands', () => {
@@ -425,18 +441,19 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   'sessions/keyed/keyed-results.ts': 'what was kept may be no JSON any more',
   'sessions/session-journal.ts': 'a head that is no JSON any more is that of no tool',
   'sessions/session-kind.ts': 'a damaged field says nothing, and the others count',
-  'sessions/redis-client.ts': 'NOSCRIPT: the script is sent whole',
+  '@store-redis/redis-client.ts': 'NOSCRIPT: the script is sent whole',
   'sessions/store-space.ts':
     'where a write fails its room is given back, and a share that cannot be told of is told of later',
   'sessions/redis-url.ts': 'a % that is no escape is a mistake of the URL, told in words',
   'store/store-availability.ts': 'a store that is away becomes a state',
-  'store/redis-record-store.ts': 'a key of another type is no record',
-  'store/redis-record.ts': 'an update that throws is rejected alone, and not those that are decided with it',
+  '@store-redis/redis-record-store.ts': 'a key of another type is no record',
+  '@store-redis/redis-record.ts': 'an update that throws is rejected alone, and not those that are decided with it',
   'store/seals.ts': 'a seal that does not fit is a value',
-  'store/sqlite-copies.ts': 'who asks for a copy is told why there is none',
-  'store/sqlite-file.ts': 'what keeps a file from being a store is said in words',
-  'store/sqlite-record-store.ts': 'a commit that fails rejects all that wait for it; who waits for a file tries again',
-  'store/swap-sender.ts': 'NOSCRIPT: the script is sent whole',
+  '@store-sqlite/sqlite-copies.ts': 'who asks for a copy is told why there is none',
+  '@store-sqlite/sqlite-file.ts': 'what keeps a file from being a store is said in words',
+  '@store-sqlite/sqlite-record-store.ts':
+    'a commit that fails rejects all that wait for it; who waits for a file tries again',
+  '@store-redis/swap-sender.ts': 'NOSCRIPT: the script is sent whole',
   'telemetry/call-metrics.ts': 'an observer that throws changes nothing',
   'telemetry/describe-error.ts': 'reading what was thrown may throw',
   'telemetry/load-sampler.ts': 'Linux without /proc does not tell how much memory a process has',

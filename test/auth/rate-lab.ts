@@ -1,3 +1,5 @@
+import { createRedisClient, type RedisClient } from '@recourse/store-redis/redis-client';
+import { createRedisRecordStore } from '@recourse/store-redis/redis-record-store';
 import { startRedisServer } from '@recourse/test-support/redis-server.ts';
 import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import { connectToRedis, createGuarded } from '@recourse/test-support/session-stores-under-test.ts';
@@ -5,8 +7,6 @@ import { startTcpProxy } from '@recourse/test-support/tcp-proxy.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished } from 'vitest';
 import { createRateLimits, type LimitRate, type RateLimitsOptions } from '#src/auth/rate-limits.ts';
-import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
-import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
 import type { StoreAvailability } from '#src/store/store-availability.ts';
 
 /** Far more than the service's own 50 ms: a machine that is busy for that long is not what these tests are about. */

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
 import { cleanEnvironment, ROOT } from '@recourse/test-support/start-process.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
@@ -9,11 +10,15 @@ const Filled = z.object({ entries: z.number(), claimed: z.number(), taken: z.num
 const FILL_TIMEOUT_MS = timeLimit(120_000);
 
 const fill = async (store: string) => {
-  const { stdout } = await promisify(execFile)('node', ['--expose-gc', 'test/support/fill-store.ts', store], {
-    cwd: ROOT,
-    env: cleanEnvironment({}),
-    timeout: FILL_TIMEOUT_MS,
-  });
+  const { stdout } = await promisify(execFile)(
+    'node',
+    [...FROM_SOURCES, '--expose-gc', 'test/support/fill-store.ts', store],
+    {
+      cwd: ROOT,
+      env: cleanEnvironment({}),
+      timeout: FILL_TIMEOUT_MS,
+    },
+  );
   return Filled.parse(JSON.parse(stdout));
 };
 

@@ -1,7 +1,7 @@
+import { createRedisClient, type RedisClient } from '@recourse/store-redis/redis-client';
 import { type RedisCluster, type RedisClusterNode, startRedisCluster } from '@recourse/test-support/redis-cluster.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
-import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
 
 /** Counts at its first key. */
 export const COUNT = "return redis.call('INCR', KEYS[1])";

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { createRedisClient } from '@recourse/store-redis/redis-client';
+import { createRedisRecordStore } from '@recourse/store-redis/redis-record-store';
 import { unpackRound } from '@recourse/test-support/marks.ts';
 import { type RedisServer, startRedisServer } from '@recourse/test-support/redis-server.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import type { RoundReport, SessionSettings, SessionStore } from '#src/executor/session-store.ts';
 import { createRecordSessionStore } from '#src/sessions/record-session-store.ts';
-import { createRedisClient } from '#src/sessions/redis-client.ts';
-import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
 
 // More by hand: RUNS=500.
 const RUNS = Number(process.env['RUNS'] ?? 20);

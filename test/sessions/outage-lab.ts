@@ -1,3 +1,5 @@
+import { createRedisClient, type RedisClient } from '@recourse/store-redis/redis-client';
+import { createRedisRecordStore } from '@recourse/store-redis/redis-record-store';
 import { createBudgetSession, ROOMY } from '@recourse/test-support/budget-session.ts';
 import { startRedisServer } from '@recourse/test-support/redis-server.ts';
 import { connectToRedis, createFallback, createManualClock } from '@recourse/test-support/session-stores-under-test.ts';
@@ -6,9 +8,7 @@ import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import type { Redis } from 'ioredis';
 import { expect } from 'vitest';
 import type { StoreDownPolicy } from '#src/sessions/fallback-session-store.ts';
-import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
 import { LONG_TIMEOUT_MS } from '#src/store/command-timeout.ts';
-import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
 
 const none = async (): Promise<void> => undefined;
 

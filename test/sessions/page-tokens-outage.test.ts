@@ -1,12 +1,12 @@
+import { createRedisClient } from '@recourse/store-redis/redis-client';
+import { createRedisRecordStore } from '@recourse/store-redis/redis-record-store';
 import { type RedisServer, startRedisServer } from '@recourse/test-support/redis-server.ts';
 import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import { createGuarded } from '@recourse/test-support/session-stores-under-test.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createRecordPageTokens } from '#src/sessions/record-page-tokens.ts';
-import { createRedisClient } from '#src/sessions/redis-client.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
-import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
 import { createPageList } from '#test/sessions/promises/describe-page-tokens.ts';
 
 let server: RedisServer;

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { createRedisClient, createRedisScript } from '@recourse/store-redis/redis-client';
 import { startRedisServer } from '@recourse/test-support/redis-server.ts';
 import { connectToRedis } from '@recourse/test-support/session-stores-under-test.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { createRedisClient, createRedisScript } from '#src/sessions/redis-client.ts';
 
 const toFile = (name: string): URL => new URL(`../../packages/background/src/jobs/lua/${name}`, import.meta.url);
 const INDEX = toFile('pending-index.lua');

@@ -1,6 +1,13 @@
+import {
+  brief,
+  type Counter,
+  counterKind,
+  countUp,
+  readCounts,
+  toElement,
+} from '@recourse/test-support/counter-kind.ts';
 import { describe, expect, test } from 'vitest';
 import type { RecordStore } from '#src/store/record-store.ts';
-import { brief, type Counter, counterKind, countUp, readCounts, toElement } from './counter-kind.ts';
 
 /** A store, and what a test may do to it. `expire` makes all records as old as their kind lets them be. */
 export type RecordStoreUnderTest = { readonly store: RecordStore; readonly expire: (key: string) => Promise<void> };

@@ -1,9 +1,9 @@
+import { createRedisRecordStore } from '@recourse/store-redis/redis-record-store';
+import { createSqliteRecordStore } from '@recourse/store-sqlite/sqlite-record-store';
 import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import { createManualClock, toRedisClient, useRedis } from '@recourse/test-support/session-stores-under-test.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
-import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
-import { createSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
 import { describeRecordStore } from './describe-record-store.ts';
 
 const redis = useRedis();

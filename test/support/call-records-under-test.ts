@@ -5,15 +5,15 @@ import { createLocalSignals, createRedisSignals } from '@recourse/background/cal
 import { openEmbeddedCallRecords } from '@recourse/background/calls/embedded-call-records';
 import { createLiveCalls, type PendingLimits } from '@recourse/background/calls/live-calls';
 import { createRedisLiveCalls } from '@recourse/background/jobs/redis-live-calls';
+import type { RedisClient, RedisSubscription } from '@recourse/store-redis/redis-client';
+import { createRedisRecordStore } from '@recourse/store-redis/redis-record-store';
+import { createSqliteRecordStore } from '@recourse/store-sqlite/sqlite-record-store';
 import type { Cluster, Redis } from 'ioredis';
 import type { CallSpec } from '#src/executor/pending-calls.ts';
 import { type ByteBudget, createByteBudget } from '#src/memory/byte-budget.ts';
-import type { RedisClient, RedisSubscription } from '#src/sessions/redis-client.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 import type { RecordStore } from '#src/store/record-store.ts';
-import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
 import type { Sealing } from '#src/store/seals.ts';
-import { createSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
 import { roomyMemory } from './roomy-memory.ts';
 import { createManualClock, toRedisClient } from './session-stores-under-test.ts';
 

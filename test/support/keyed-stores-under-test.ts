@@ -1,13 +1,13 @@
+import type { RedisClient } from '@recourse/store-redis/redis-client';
+import { createRedisRecordStore } from '@recourse/store-redis/redis-record-store';
+import type { SwapClient } from '@recourse/store-redis/swap-sender';
+import { createSqliteRecordStore } from '@recourse/store-sqlite/sqlite-record-store';
 import { expect } from 'vitest';
 import { type HeldRecord, type KeyedBatch, type KeyedStore, toWhole } from '#src/executor/keyed-store.ts';
 import type { StoreMemory } from '#src/memory/store-memory.ts';
 import { createRecordKeyedStore } from '#src/sessions/keyed/record-keyed-store.ts';
-import type { RedisClient } from '#src/sessions/redis-client.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 import type { RecordStore } from '#src/store/record-store.ts';
-import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
-import { createSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
-import type { SwapClient } from '#src/store/swap-sender.ts';
 import { roomyMemory } from './roomy-memory.ts';
 import { createManualClock } from './session-stores-under-test.ts';
 

@@ -1,10 +1,10 @@
+import { createRedisRecordStore } from '@recourse/store-redis/redis-record-store';
+import { createSqliteRecordStore } from '@recourse/store-sqlite/sqlite-record-store';
 import type { Redis } from 'ioredis';
 import type { SessionSettings } from '#src/executor/session-store.ts';
 import { createRecordSessionStore } from '#src/sessions/record-session-store.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 import type { RecordStore } from '#src/store/record-store.ts';
-import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
-import { createSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
 import { unpackRound } from './marks.ts';
 import { roomyMemory } from './roomy-memory.ts';
 import {

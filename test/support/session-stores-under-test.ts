@@ -1,4 +1,6 @@
 import { once } from 'node:events';
+import type { RedisClient } from '@recourse/store-redis/redis-client';
+import { createRedisRecordStore } from '@recourse/store-redis/redis-record-store';
 import { type Cluster, Redis } from 'ioredis';
 import { afterAll, beforeAll } from 'vitest';
 import type { BudgetMode } from '#src/contract/tool-result.ts';
@@ -7,11 +9,9 @@ import type { SessionSettings, SessionStore } from '#src/executor/session-store.
 import { createFallbackSessionStore, type StoreDownPolicy } from '#src/sessions/fallback-session-store.ts';
 import { OutageSessions } from '#src/sessions/outage-sessions.ts';
 import { createRecordSessionStore } from '#src/sessions/record-session-store.ts';
-import type { RedisClient } from '#src/sessions/redis-client.ts';
 import { type GuardedRecordStore, guardRecordStore } from '#src/store/guarded-record-store.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 import type { RecordStore } from '#src/store/record-store.ts';
-import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
 import type { StoreObserver, StoreOperation } from '#src/store/store-observer.ts';
 import { unpackRound } from './marks.ts';
 import { createMemorySessionStore } from './memory-sessions.ts';

@@ -1,4 +1,6 @@
 import { resolve } from 'node:path';
+import { askForCopy } from '@recourse/store-sqlite/sqlite-copies';
+import { withoutSqliteWarning } from '@recourse/store-sqlite/sqlite-warning';
 import {
   CommandFailed,
   type ExitCode,
@@ -9,8 +11,6 @@ import {
 } from 'recourse-server/cli/terminal';
 import type { LoadedEnvironment } from 'recourse-server/config/read-configuration';
 import { parseStore } from 'recourse-server/config/settings/store-choice';
-import { askForCopy } from 'recourse-server/store/sqlite-copies';
-import { withoutSqliteWarning } from 'recourse-server/store/sqlite-warning';
 
 /** Copies the file of SQLite that STORE names: by the service that uses it, or here where none does. */
 export const runStore = async (
@@ -35,7 +35,7 @@ const copyHere = async (
   to: string,
 ): Promise<string> => {
   try {
-    const { copySqlite } = await withoutSqliteWarning(() => import('recourse-server/store/sqlite-file'));
+    const { copySqlite } = await withoutSqliteWarning(() => import('@recourse/store-sqlite/sqlite-file'));
     copySqlite(choice, to);
     return 'done';
   } catch (error) {

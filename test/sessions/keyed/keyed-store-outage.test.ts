@@ -1,3 +1,5 @@
+import { createRedisClient, type RedisClient } from '@recourse/store-redis/redis-client';
+import { createRedisRecordStore } from '@recourse/store-redis/redis-record-store';
 import {
   createKeyedBatch,
   findWhole,
@@ -15,8 +17,6 @@ import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { HeldRecord } from '#src/executor/keyed-store.ts';
 import { createRecordKeyedStore } from '#src/sessions/keyed/record-keyed-store.ts';
-import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
-import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
 
 // Ten times the service's own: a machine that is busy for 50 ms is not what these tests are about.
 const PATIENCE_MS = 500;

@@ -1,4 +1,4 @@
-import type { Listening, RedisClient, RedisSubscription } from 'recourse-server/sessions/redis-client';
+import type { Listening, RedisClient, RedisSubscription } from '@recourse/store-redis/redis-client';
 import { KEY_PREFIX } from 'recourse-server/store/key-prefix';
 
 /** Hears that something has happened to a call: it ended, its progress or its cancellation changed. */

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { createRedisClient, openQueueConnection, type RedisAddress } from 'recourse-server/sessions/redis-client';
+import { createRedisClient, openQueueConnection, type RedisAddress } from '@recourse/store-redis/redis-client';
 import { KEY_PREFIX } from 'recourse-server/store/key-prefix';
 import type { Job, JobQueue, LaneState, ServedLane } from '../job-queue.ts';
 import { createJobShard, type JobShard } from './job-shard.ts';

@@ -1,5 +1,5 @@
+import { createRedisScript, type openQueueConnection, type RedisClient } from '@recourse/store-redis/redis-client';
 import { Queue } from 'bullmq';
-import { createRedisScript, type openQueueConnection, type RedisClient } from 'recourse-server/sessions/redis-client';
 import { CommandTimeout, LONG_TIMEOUT_MS } from 'recourse-server/store/command-timeout';
 import * as z from 'zod';
 import type { Job, LaneState } from '../job-queue.ts';

@@ -1,4 +1,4 @@
-import { createRedisScript, type RedisClient } from 'recourse-server/sessions/redis-client';
+import { createRedisScript, type RedisClient } from '@recourse/store-redis/redis-client';
 import { KEY_PREFIX } from 'recourse-server/store/key-prefix';
 import * as z from 'zod';
 import { holderOf, RESULT_TTL_MS } from '../calls/call-kind.ts';

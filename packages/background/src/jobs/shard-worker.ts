@@ -1,3 +1,4 @@
+import type { openQueueConnection } from '@recourse/store-redis/redis-client';
 import {
   type BackendFactory,
   createRedisBackend,
@@ -7,7 +8,6 @@ import {
   WaitingError,
   Worker,
 } from 'bullmq';
-import type { openQueueConnection } from 'recourse-server/sessions/redis-client';
 import type { Job, JobEnd } from '../job-queue.ts';
 import { AGAIN_TAG, BULLMQ_NAME, JobData, type JobShard } from './job-shard.ts';
 import { RunningJobs } from './running-jobs.ts';

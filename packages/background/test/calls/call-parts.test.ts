@@ -1,8 +1,8 @@
+import { createRedisSubscription } from '@recourse/store-redis/redis-client';
 import { accept, createRedisRecords, take } from '@recourse/test-support/call-records-under-test.ts';
 import { startRedisServer } from '@recourse/test-support/redis-server.ts';
 import { connectToRedis, toRedisClient } from '@recourse/test-support/session-stores-under-test.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
-import { createRedisSubscription } from 'recourse-server/internal/sessions/redis-client.ts';
 import { expect, onTestFinished, test } from 'vitest';
 
 const WAIT = { timeout: timeLimit(10_000), interval: 10 };

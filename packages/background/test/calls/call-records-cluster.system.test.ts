@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { createRedisClient, createRedisSubscription } from '@recourse/store-redis/redis-client';
 import {
   accept,
   createRedisCallsUnderTest,
@@ -11,7 +12,6 @@ import {
 import { type RedisCluster, startRedisCluster } from '@recourse/test-support/redis-cluster.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { Cluster } from 'ioredis';
-import { createRedisClient, createRedisSubscription } from 'recourse-server/internal/sessions/redis-client.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeCallRecords } from './describe-call-records.ts';
 

@@ -1,3 +1,4 @@
+import type { RedisSubscription } from '@recourse/store-redis/redis-client';
 import {
   createMemoryCallsUnderTest,
   createRedisCallsUnderTest,
@@ -6,7 +7,6 @@ import {
 } from '@recourse/test-support/call-records-under-test.ts';
 import { connectToRedis, createGuarded, useRedis } from '@recourse/test-support/session-stores-under-test.ts';
 import type { Redis } from 'ioredis';
-import type { RedisSubscription } from 'recourse-server/internal/sessions/redis-client.ts';
 import { afterAll, beforeAll } from 'vitest';
 import { describeCallRecords } from './describe-call-records.ts';
 

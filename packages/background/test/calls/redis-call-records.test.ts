@@ -1,3 +1,4 @@
+import { createRedisClient, createRedisSubscription } from '@recourse/store-redis/redis-client';
 import {
   ALL_CALLERS,
   ALL_CALLS,
@@ -17,7 +18,6 @@ import { startRedisServer } from '@recourse/test-support/redis-server.ts';
 import { toRedisClient, useRedis } from '@recourse/test-support/session-stores-under-test.ts';
 import { createPlainSpace } from '@recourse/test-support/space-lab.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
-import { createRedisClient, createRedisSubscription } from 'recourse-server/internal/sessions/redis-client.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import type { CallRecords } from '#src/calls/call-records.ts';
 

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createSqliteRecordStore } from '@recourse/store-sqlite/sqlite-record-store';
 import {
   accept,
   createCallSpec,
@@ -11,7 +12,6 @@ import {
 } from '@recourse/test-support/call-records-under-test.ts';
 import { createManualClock } from '@recourse/test-support/session-stores-under-test.ts';
 import { createByteBudget } from 'recourse-server/internal/memory/byte-budget.ts';
-import { createSqliteRecordStore } from 'recourse-server/internal/store/sqlite-record-store.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { callKind } from '#src/calls/call-kind.ts';
 

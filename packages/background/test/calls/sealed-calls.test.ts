@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createSqliteRecordStore } from '@recourse/store-sqlite/sqlite-record-store';
 import {
   accept,
   createCallSpec,
@@ -16,7 +17,6 @@ import { createSealing, ROTATION } from '@recourse/test-support/sealing.ts';
 import { toRedisClient, useRedis } from '@recourse/test-support/session-stores-under-test.ts';
 import { renderUnbelieved } from 'recourse-server/internal/executor/pending-result.ts';
 import { NO_SEALING, type Sealing } from 'recourse-server/internal/store/seals.ts';
-import { createSqliteRecordStore } from 'recourse-server/internal/store/sqlite-record-store.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { callKind } from '#src/calls/call-kind.ts';
 import type { CallRecords } from '#src/calls/call-records.ts';

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
+import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
 import { type RedisServer, startRedisServer } from '@recourse/test-support/redis-server.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { watchOver } from '@recourse/test-support/watch-over.ts';
@@ -62,7 +63,14 @@ const refusedAfterMs = async (queue: JobQueue): Promise<number> => {
 
 /** Another process that takes two jobs of a tenant at once, and what it says it has. */
 const startHolder = (jobMs = '') => {
-  const words = [join(import.meta.dirname, 'holding-worker.ts'), server().url, keyPrefix, String(STALL_MS), jobMs];
+  const words = [
+    ...FROM_SOURCES,
+    join(import.meta.dirname, 'holding-worker.ts'),
+    server().url,
+    keyPrefix,
+    String(STALL_MS),
+    jobMs,
+  ];
   const holder = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'pipe'] });
   watchOver(holder);
   onTestFinished(() => void holder.kill('SIGKILL'));

@@ -1,7 +1,7 @@
+import { openQueueConnection } from '@recourse/store-redis/redis-client';
 import { useRedis } from '@recourse/test-support/session-stores-under-test.ts';
 import { startTcpProxy } from '@recourse/test-support/tcp-proxy.ts';
 import { Redis } from 'ioredis';
-import { openQueueConnection } from 'recourse-server/internal/sessions/redis-client.ts';
 import { expect, onTestFinished, test, vi } from 'vitest';
 
 const redis = useRedis();

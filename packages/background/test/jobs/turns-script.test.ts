@@ -1,11 +1,7 @@
+import { createRedisClient, createRedisScript, type RedisClient } from '@recourse/store-redis/redis-client';
 import { type RedisForTests, redisForTests } from '@recourse/test-support/redis-server.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import * as fc from 'fast-check';
-import {
-  createRedisClient,
-  createRedisScript,
-  type RedisClient,
-} from 'recourse-server/internal/sessions/redis-client.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createFairTurns } from './fair-turns-model.ts';
 

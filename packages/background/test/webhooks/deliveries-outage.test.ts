@@ -1,11 +1,11 @@
+import { createRedisClient } from '@recourse/store-redis/redis-client';
+import { createRedisRecordStore } from '@recourse/store-redis/redis-record-store';
 import { startRedisServer } from '@recourse/test-support/redis-server.ts';
 import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import { createGuarded } from '@recourse/test-support/session-stores-under-test.ts';
 import { startTcpProxy } from '@recourse/test-support/tcp-proxy.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
-import { createRedisClient } from 'recourse-server/internal/sessions/redis-client.ts';
 import { createMemoryRecordStore } from 'recourse-server/internal/store/memory-record-store.ts';
-import { createRedisRecordStore } from 'recourse-server/internal/store/redis-record-store.ts';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createFallbackDeliveries } from '#src/deliveries/fallback-deliveries.ts';
 import { createRecordDeliveries } from '#src/deliveries/record-deliveries.ts';

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createSqliteRecordStore } from '@recourse/store-sqlite/sqlite-record-store';
 import {
   openMemoryRecords,
   openRedisRecords,
@@ -11,7 +12,6 @@ import { createPlainSpace } from '@recourse/test-support/space-lab.ts';
 import { createStoreMemory } from 'recourse-server/internal/memory/store-memory.ts';
 import { createMemoryRecordStore } from 'recourse-server/internal/store/memory-record-store.ts';
 import type { RecordStore } from 'recourse-server/internal/store/record-store.ts';
-import { createSqliteRecordStore } from 'recourse-server/internal/store/sqlite-record-store.ts';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createFallbackDeliveries } from '#src/deliveries/fallback-deliveries.ts';
 import { createRecordDeliveries } from '#src/deliveries/record-deliveries.ts';

@@ -1,6 +1,5 @@
-import * as z from 'zod';
-import { BoundedStore } from '../memory/bounded-store.ts';
-import { KEY_PREFIX } from './key-prefix.ts';
+import { BoundedStore } from 'recourse-server/memory/bounded-store';
+import { KEY_PREFIX } from 'recourse-server/store/key-prefix';
 import {
   type Decide,
   type Fields,
@@ -10,7 +9,8 @@ import {
   type Records,
   toFields,
   type UpdateTimeout,
-} from './record-store.ts';
+} from 'recourse-server/store/record-store';
+import * as z from 'zod';
 import { RedisRecord } from './redis-record.ts';
 import { type Swap, type SwapOptions, SwapSender } from './swap-sender.ts';
 

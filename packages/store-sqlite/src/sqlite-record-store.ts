@@ -1,7 +1,7 @@
 import { statfsSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BoundedStore } from '../memory/bounded-store.ts';
+import { BoundedStore } from 'recourse-server/memory/bounded-store';
 import {
   type Decide,
   type Fields,
@@ -11,11 +11,11 @@ import {
   type Records,
   toHeapBytes,
   type UpdateTimeout,
-} from './record-store.ts';
+} from 'recourse-server/store/record-store';
+import type { StoreFill } from 'recourse-server/store/store-observer';
 import { closeSqlite, openSqlite, readSize, type SqliteFile, SqliteInUseError, writeCopy } from './sqlite-file.ts';
 import { type Dirty, ENDS_AGAIN_MS, type Found, SqliteRecord } from './sqlite-record.ts';
 import { type Place, SqliteTables } from './sqlite-tables.ts';
-import type { StoreFill } from './store-observer.ts';
 
 export type SqliteOptions = SqliteFile & {
   /** Bytes of the heap for states that were read or written lately. */

@@ -1,8 +1,8 @@
 import { findFreePort, startRedisServer } from '@recourse/test-support/redis-server.ts';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
-import { refuseFormerReplicas } from '#src/sessions/former-replicas.ts';
-import { createRedisClient } from '#src/sessions/redis-client.ts';
+import { refuseFormerReplicas } from '#src/former-replicas.ts';
+import { createRedisClient } from '#src/redis-client.ts';
 
 const LEASE = 'recourse:{kept}:lease';
 

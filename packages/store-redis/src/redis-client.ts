@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
-import { CommandTimeout, LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from '../store/command-timeout.ts';
+import { isSentinelUrl, splitRedisUrl } from 'recourse-server/sessions/redis-url';
+import { CommandTimeout, LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from 'recourse-server/store/command-timeout';
 import { toSentinelOptions } from './redis-sentinel.ts';
-import { isSentinelUrl, splitRedisUrl } from './redis-url.ts';
 
 /** A REDIS_URL, also with REDIS_SENTINEL_PASSWORD. */
 export type RedisAddress = string | { readonly url: string; readonly sentinelPassword?: string | undefined };

@@ -4,7 +4,7 @@ import { type RedisServer, startRedisServer } from '@recourse/test-support/redis
 import { connectToRedis } from '@recourse/test-support/session-stores-under-test.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
+import { createRedisClient, type RedisClient } from '#src/redis-client.ts';
 
 let server: RedisServer;
 let client: RedisClient;

@@ -1,13 +1,20 @@
 import { setImmediate as turn } from 'node:timers/promises';
+import {
+  type Counter,
+  counterKind,
+  countUp,
+  olderCounterKind,
+  readCounts,
+  toElement,
+} from '@recourse/test-support/counter-kind.ts';
 import { useRedis } from '@recourse/test-support/session-stores-under-test.ts';
 import { startTcpProxy } from '@recourse/test-support/tcp-proxy.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { LateAnswerError } from 'recourse-server/internal/store/command-timeout.ts';
+import type { Records } from 'recourse-server/internal/store/record-store.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
-import { LateAnswerError } from '#src/store/command-timeout.ts';
-import type { Records } from '#src/store/record-store.ts';
-import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
-import { type Counter, counterKind, countUp, olderCounterKind, readCounts, toElement } from './counter-kind.ts';
+import { createRedisClient, type RedisClient } from '#src/redis-client.ts';
+import { createRedisRecordStore } from '#src/redis-record-store.ts';
 
 const redis = useRedis();
 const WAIT = { timeout: timeLimit(10_000), interval: 20 };

@@ -1,5 +1,5 @@
 import { Redis, type RedisOptions, SentinelConnector } from 'ioredis';
-import { parseSentinelUrl, type SentinelServers } from './redis-url.ts';
+import { parseSentinelUrl, type SentinelServers } from 'recourse-server/sessions/redis-url';
 
 type Connect = SentinelConnector['connect'];
 type Stream = Awaited<ReturnType<Connect>>;

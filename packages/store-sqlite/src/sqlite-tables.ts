@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { Fields } from './record-store.ts';
+import type { Fields } from 'recourse-server/store/record-store';
 
 /** Of the tables. */
 export const FORMAT = 2;

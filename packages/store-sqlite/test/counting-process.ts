@@ -1,5 +1,5 @@
-import { createSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
-import { counterKind, countUp } from './counter-kind.ts';
+import { counterKind, countUp } from '@recourse/test-support/counter-kind.ts';
+import { createSqliteRecordStore } from '#src/sqlite-record-store.ts';
 
 // Counts in a file until it is killed, and says each count that was promised; why it could not, and goes on.
 const [path = ''] = process.argv.slice(2);

@@ -1,4 +1,4 @@
-import type { StoreFill } from '../store/store-observer.ts';
+import type { StoreFill } from 'recourse-server/store/store-observer';
 import type { RedisClient } from './redis-client.ts';
 
 /** Asks Redis how full it is. `memoryBytes` stands for its own maxmemory where it has none or does not tell it. */

@@ -6,10 +6,11 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
+import { counterKind, countUp, olderCounterKind, readCounts } from '@recourse/test-support/counter-kind.ts';
+import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
 import { createManualClock } from '@recourse/test-support/session-stores-under-test.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { createSqliteRecordStore, waitForSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
-import { counterKind, countUp, olderCounterKind, readCounts } from './counter-kind.ts';
+import { createSqliteRecordStore, waitForSqliteRecordStore } from '#src/sqlite-record-store.ts';
 
 const makeFolder = async (): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), 'recourse-sqlite-'));
@@ -30,7 +31,7 @@ type Counting = { readonly child: ChildProcess; readonly said: string[]; readonl
 /** `before`: words of a shell before the process begins. */
 const startCounting = (path: string, before = ''): Counting => {
   const script = fileURLToPath(new URL('counting-process.ts', import.meta.url));
-  const child = spawn('bash', ['-c', `${before} exec "$0" "$@"`, process.execPath, script, path], {
+  const child = spawn('bash', ['-c', `${before} exec "$0" "$@"`, process.execPath, ...FROM_SOURCES, script, path], {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));

@@ -3,8 +3,8 @@ import { startRedisServer } from '@recourse/test-support/redis-server.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
-import { createRedisClient } from '#src/sessions/redis-client.ts';
-import { createRedisLook } from '#src/sessions/redis-space.ts';
+import { createRedisClient } from '#src/redis-client.ts';
+import { createRedisLook } from '#src/redis-space.ts';
 
 const WAIT = { timeout: timeLimit(20_000), interval: 20 };
 const MIB = 1024 * 1024;

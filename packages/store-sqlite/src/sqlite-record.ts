@@ -1,4 +1,4 @@
-import { type Decide, type FieldChanges, type Fields, type Kind, toTtlMs } from './record-store.ts';
+import { type Decide, type FieldChanges, type Fields, type Kind, toTtlMs } from 'recourse-server/store/record-store';
 
 /** What is to be written of one record. */
 export type Write = FieldChanges & {
