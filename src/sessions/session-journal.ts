@@ -59,6 +59,12 @@ export const addLate = (journal: SessionJournal, line: string, maxLines: number)
   dropSurplus(journal, maxLines);
 };
 
+/** What the lines take of the heap that are not in the list, in bytes. */
+export const toTailBytes = ({ tail }: SessionJournal): number =>
+  tail.reduce((sum, line) => sum + POINTER_BYTES + textBytes(line), 0);
+
+const POINTER_BYTES = 8;
+
 /** What has been added since this was asked last. Changes `journal`. */
 export const takeAdded = (journal: SessionJournal): readonly ListElement[] => {
   const { added } = journal;

@@ -9,14 +9,14 @@ import {
   toSessionBytes,
   VERDICTS,
 } from './rules/session-state.ts';
-import { createSessionJournal, type SessionJournal, takeAdded } from './session-journal.ts';
+import { createSessionJournal, type SessionJournal, takeAdded, toTailBytes } from './session-journal.ts';
 
 /** A session as it is stored. */
 export type StoredSession = {
   /** null: there is none. */
   session: SessionState | null;
   readonly journal: SessionJournal;
-  /** What it takes of the heap; 0: to be counted. */
+  /** What the session takes of the heap; 0: to be counted. */
   bytes: number;
 };
 
@@ -38,6 +38,7 @@ export const createSessionKind = (ttlMs: number): Kind<StoredSession, SavedSessi
   name: 'session',
   operations: { short: 'admit', long: 'settle' },
   memory: { records: 'sessions', lists: 'journals' },
+  knownPart: 0.45,
   ttlMs,
   create: () => ({ session: null, journal: createSessionJournal(), bytes: 0 }),
   decode: (fields) => {
@@ -57,7 +58,7 @@ export const createSessionKind = (ttlMs: number): Kind<StoredSession, SavedSessi
   isEmpty: ({ session }) => session === null,
   bytes: (stored) => {
     if (stored.bytes === 0 && stored.session !== null) stored.bytes = toSessionBytes(stored.session);
-    return stored.bytes;
+    return stored.journal.tail.length === 0 ? stored.bytes : stored.bytes + toTailBytes(stored.journal);
   },
 });
 

@@ -30,7 +30,7 @@ export const shareKind: Kind<BytesByHour, Map<string, string>> = {
   operations: { short: 'space', long: 'space' },
   // Where the records are in memory the stores themselves have a part for each tenant.
   memory: { records: null, lists: null },
-  knownPart: 0.05,
+  knownPart: 0.03,
   ttlMs: (share, now) => Math.max(...share.keys()) * HOUR_MS - now,
   create: () => new Map(),
   decode: (fields) => {

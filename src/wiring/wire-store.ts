@@ -333,8 +333,9 @@ const openSqlite = async (
   };
 };
 
-// Of the memory of all stores: of each kind the last states that this process has seen in Redis or in its file.
-const KNOWN_STATES = 0.2;
+// Of the memory of all stores: the last states that this process has seen in Redis or in its file. As much as the parts of results, marks, leases,
+// answers and pending calls, which are not in memory then.
+const KNOWN_STATES = 0.32;
 
 const MIB = 1024 * 1024;
 

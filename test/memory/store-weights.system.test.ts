@@ -26,6 +26,7 @@ test.each([
   'sessions',
   'sessions of one call',
   'sessions that failed in named rounds',
+  'sessions of refused calls',
   'journals',
   'journals of two bytes a character',
   'marks',

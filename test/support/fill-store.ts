@@ -108,6 +108,11 @@ const SUBJECTS: Readonly<Record<string, () => Promise<Subject>>> = {
   'journals of two bytes a character': createService(['sessions', 'journals'], () => ({
     body: { session_id: randomUUID(), calls: toCalls('echo', () => `→ ${randomUUID()}`) },
   })),
+  'sessions of refused calls': createService(
+    ['sessions', 'journals'],
+    () => ({ body: { session_id: randomUUID(), calls: toCalls('echo', () => randomUUID()) } }),
+    { SESSION_MAX_CALLS: '1' },
+  ),
   marks: createService(['marks', 'leases', 'results', 'answers'], (index) => ({
     body: { calls: toCalls('echo', () => 'x', 1) },
     ...keyed(index),

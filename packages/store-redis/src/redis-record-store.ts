@@ -2,6 +2,7 @@ import { BoundedStore } from 'recourse-server/memory/bounded-store';
 import { KEY_PREFIX } from 'recourse-server/store/key-prefix';
 import {
   type Decide,
+  FEW_KNOWN,
   type Fields,
   type Kind,
   type ListElement,
@@ -15,7 +16,7 @@ import { RedisRecord } from './redis-record.ts';
 import { type Swap, type SwapOptions, SwapSender } from './swap-sender.ts';
 
 export type RedisRecordStoreOptions = SwapOptions & {
-  /** Bytes of the heap for the last known states of a kind. */
+  /** Bytes of the heap for the last known states of all kinds. */
   readonly cacheBytes: number;
 };
 
@@ -42,7 +43,7 @@ class RedisRecords<State, Saved> implements Records<State> {
     this.#kind = kind;
     this.#sender = sender;
     this.#known = new BoundedStore<RedisRecord<State, Saved>>({
-      limitBytes: cacheBytes * (kind.knownPart ?? 1),
+      limitBytes: cacheBytes * (kind.knownPart ?? FEW_KNOWN),
       now: Date.now,
     });
   }

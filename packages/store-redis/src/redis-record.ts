@@ -241,9 +241,7 @@ export class RedisRecord<State, Saved> implements Swap {
     this.#losses = 0;
     this.args = NO_ARGS;
     for (const waiter of decided) waiter.finish();
-    this.#weigh(toHeapBytes(this.#kind, this.#state), toTtlMs(this.#kind, this.#state, this.#sender.now()));
-    if (this.#waiting.length > 0) this.#begin();
-    else this.#isBusy = false;
+    this.#goOn();
   }
 
   /** What was decided on the state is not saved, or may not be: nothing is known of the record any more. */
@@ -253,6 +251,12 @@ export class RedisRecord<State, Saved> implements Swap {
     this.#losses = 0;
     this.#version = null;
     for (const waiter of decided) waiter.giveUp(error);
+    this.#goOn();
+  }
+
+  // Also after a failure: the state stays in memory, for `copy`.
+  #goOn(): void {
+    this.#weigh(toHeapBytes(this.#kind, this.#state), toTtlMs(this.#kind, this.#state, this.#sender.now()));
     if (this.#waiting.length > 0) this.#begin();
     else this.#isBusy = false;
   }

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { BoundedStore } from 'recourse-server/memory/bounded-store';
 import {
   type Decide,
+  FEW_KNOWN,
   type Fields,
   type Kind,
   type ListElement,
@@ -18,7 +19,7 @@ import { type Dirty, ENDS_AGAIN_MS, type Found, SqliteRecord } from './sqlite-re
 import { type Place, SqliteTables } from './sqlite-tables.ts';
 
 export type SqliteOptions = SqliteFile & {
-  /** Bytes of the heap for states that were read or written lately. */
+  /** Bytes of the heap for states of all kinds that were read or written lately. */
   readonly cacheBytes: number;
   readonly now: () => number;
   /** Called for each commit that failed: what was decided since the last one is not kept. */
@@ -277,7 +278,7 @@ class SqliteRecords<State, Saved> implements Records<State> {
     this.#writer = writer;
     this.#now = now;
     this.#cache = new BoundedStore<SqliteRecord<State, Saved>>({
-      limitBytes: cacheBytes,
+      limitBytes: cacheBytes * (kind.knownPart ?? FEW_KNOWN),
       ttlMs: typeof kind.ttlMs === 'number' ? kind.ttlMs : undefined,
       now,
     });

@@ -69,7 +69,7 @@ export const keyedKind: Kind<KeyedRecord, Map<string, string>> = {
   name: 'keyed',
   operations: { short: 'keyed', long: 'keyed' },
   memory: { records: 'marks', lists: null, pinned: 'leases' },
-  knownPart: 0.25,
+  knownPart: 0.14,
   values: {
     memory: 'results',
     bytes: ({ resultBytes }) => resultBytes,

@@ -169,7 +169,7 @@ export const callKind: Kind<StoredCall, Map<string, string>> = {
   operations: { short: 'pending', long: 'pending' },
   memory: { records: 'pending', lists: null },
   // Arguments and results may be large, and a process knows most of the calls that it does not hold no more.
-  knownPart: 0.1,
+  knownPart: 0.06,
   // How many they are is bounded, and their memory is held.
   isPinned: ({ call }) => call !== null && call.state !== 'ended',
   ttlMs: ({ call }, now) => (call === null ? 0 : toEnd(call) - now),

@@ -102,6 +102,8 @@ export const queueKind: Kind<Queue, null> = {
   operations: { short: 'webhook', long: 'webhook' },
   // Bounded by how many may wait.
   memory: { records: null, lists: null },
+  // One that is not known is read as a whole with each step.
+  knownPart: 0.18,
   ttlMs: TTL_MS,
   create: () => decodeQueue(new Map()),
   decode: decodeQueue,
