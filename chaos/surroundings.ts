@@ -31,6 +31,9 @@ const REPLICAS = ['replica 1', 'replica 2'];
 // A host that hogs memory is stopped early, and takes little from the rest of the machine.
 const TOOL_HOST_MEMORY_MB = 160;
 
+// What a replica remembers of Redis is full within a minute: by default it would grow for hours, and its memory with it, as a leak does.
+const STORE_MEMORY_MB = 24;
+
 // By default ten faults in a row open a circuit for ten seconds. A killer tool meets one in ten seconds and replica: in a
 // minute no circuit would open, in five minutes most killers would rest. Four and two: each tool's opens within a minute
 // of its replica, and then refuses about one call in five.
@@ -55,6 +58,7 @@ export const prepareSurroundings = async (accounts: Accounts, store: Store): Pro
     CHAOS_LEDGER: ledgerFile,
     CHAOS_MARK: mark,
     TOOL_HOST_MEMORY_MB: String(TOOL_HOST_MEMORY_MB),
+    STORE_MEMORY_MB: String(STORE_MEMORY_MB),
     SHUTDOWN_GRACE_MS: String(SHUTDOWN_GRACE_MS),
     NODE_COMPILE_CACHE: join(directory, 'compiled'),
     ...CIRCUIT,
