@@ -128,8 +128,6 @@ class HeldCall {
   #isGivenBack = false;
   #progress: CallProgress | null = null;
   #toldAt = 0;
-  #timer: NodeJS.Timeout | undefined;
-  #unwatch: (() => void) | undefined;
 
   constructor(lease: CallLease, record: PendingRecord, options: WorkerOptions) {
     this.#lease = lease;
@@ -139,23 +137,28 @@ class HeldCall {
   }
 
   async run(): Promise<JobEnd> {
-    const { records, count, time, budget } = this.#options;
-    const { spec } = this.#record;
-    const outcome = this.#toEarlyOutcome(time());
+    const outcome = this.#toEarlyOutcome(this.#options.time());
     const argumentBytes = this.#weighArguments();
     const lack = outcome === null ? this.#findLack(argumentBytes) : null;
     if (lack !== null) return this.#giveBackFor(lack);
+    // Also while its beginning is noted: a slow store may take seconds over that.
+    const timer = setInterval(() => void this.#renew(), RENEW_EVERY_MS).unref();
+    const end = await this.#runRenewed(outcome, argumentBytes);
+    clearInterval(timer);
+    return end;
+  }
+
+  async #runRenewed(outcome: CallOutcome | null, argumentBytes: number): Promise<JobEnd> {
+    const { records, count, budget } = this.#options;
+    const { spec } = this.#record;
     if (outcome === null && spec.effects !== 'write' && (await this.#begin()) !== 'held') return later(AGAIN_AFTER_MS);
-    this.#timer = setInterval(() => void this.#renew(), RENEW_EVERY_MS);
-    this.#timer.unref();
-    this.#unwatch = records.watch((key) => {
+    const unwatch = records.watch((key) => {
       if (key === this.#lease.key) void this.#readCancel();
     });
     const hold = budget.openBeyond(spec.caller, argumentBytes);
     await this.#execute(outcome, new HeldMemory(hold, COPIES, { source: '', bytes: argumentBytes }));
     hold.release();
-    this.#unwatch();
-    clearInterval(this.#timer);
+    unwatch();
     if (this.#isGivenBack) {
       count('given_back');
       return later(AGAIN_AFTER_MS);

@@ -61,10 +61,14 @@ export type Cell = {
   readonly handle: string;
 };
 
-export const untilTrue = async (isTrue: () => boolean | Promise<boolean>, what: string): Promise<void> => {
+export const untilTrue = async (
+  isTrue: () => boolean | Promise<boolean>,
+  what: string,
+  toDetails = (): string => '',
+): Promise<void> => {
   const deadline = performance.now() + WAIT_MS;
   while (!(await isTrue())) {
-    if (performance.now() > deadline) throw new Error(`It never came to this: ${what}.`);
+    if (performance.now() > deadline) throw new Error(`It never came to this: ${what}. ${toDetails()}`.trimEnd());
     await pause(50);
   }
 };
@@ -123,6 +127,10 @@ export const makeHolds = () => {
   const fileOf = (handle: string): string => join(holds.root, `held-${handle}`);
   const held = (): readonly string[] =>
     readdirSync(holds.root).flatMap((name) => (name.startsWith('held-') ? [name.slice('held-'.length)] : []));
+  const describeHeld = (): string =>
+    held()
+      .map((handle) => `${handle} at ${readFileSync(fileOf(handle), 'utf8')}`)
+      .join(', ');
   return {
     /** The handles of the calls that are held. */
     held,
@@ -130,7 +138,12 @@ export const makeHolds = () => {
     go: join(holds.root, 'go'),
     hold: (handle: string, point: string) => holds.write(`hold-${handle}`, point),
     whenHeld: (handle: string) => untilTrue(() => existsSync(fileOf(handle)), `${handle} is held`),
-    whenSoManyHeld: (count: number) => untilTrue(() => held().length === count, `${count} calls are held`),
+    whenSoManyHeld: (count: number) =>
+      untilTrue(
+        () => held().length === count,
+        `${count} calls are held`,
+        () => `Held are: ${describeHeld()}.`,
+      ),
     /** Before another process may be held at the same call. */
     forgetHeld: (handle: string) => rmSync(fileOf(handle)),
   };

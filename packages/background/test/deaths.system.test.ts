@@ -45,11 +45,14 @@ const queueCells = (service: RunningProcess, lab: Lab, death: Death, holds: Hold
     ),
   );
 
+// A sweep offers a call that is held at `fetched` again each 15 s, for nobody has claimed it, and each offer takes a slot.
+const SLOTS = '64';
+
 /** A worker with a call at each point. */
 const startVictim = async (lab: Lab, death: Death, holds: Holds, cells: readonly Cell[]): Promise<RunningWorker> => {
   const victim = await startWorkerProcess({
     by: HOLDING,
-    environment: { ...lab.environment, ...holds.environment, WORKER_LANES: death },
+    environment: { ...lab.environment, ...holds.environment, WORKER_LANES: death, WORKER_CONCURRENCY: SLOTS },
   });
   await Promise.all(
     cells.map(({ name, handle }) =>

@@ -155,3 +155,23 @@ test('a write that began before its worker died is of unknown outcome, also wher
   expect(await startProcess([]).worker.run(job)).toEqual({ kind: 'done' });
   expect(ended.map((result): unknown => JSON.parse(result))).toMatchObject([{ error: { code: 'outcome_unknown' } }]);
 });
+
+test('a read is renewed from when a worker has it, also while the store is slow to note that it begins', async () => {
+  const { records, startProcess } = await startLab();
+  const [acceptedAt, expiresAt] = [Date.now(), Date.now() + 60_000];
+  const key = await accept(records, { effects: 'read', acceptedAt, expiresAt });
+  const renewed = Promise.withResolvers<void>();
+  const [begin, renew] = [records.begin.bind(records), records.renew.bind(records)];
+  records.renew = async (lease, progress) => {
+    const answer = await renew(lease, progress);
+    renewed.resolve();
+    return answer;
+  };
+  records.begin = async (lease) => {
+    await renewed.promise;
+    return begin(lease);
+  };
+  const job = { call: handleOf(key), tenant: 'tenant', lane: 'default' };
+  expect(await startProcess().worker.run(job)).toEqual({ kind: 'done' });
+  expect(await look(records, key)).toMatchObject({ state: 'ended', begins: 1 });
+});
