@@ -52,6 +52,12 @@ test('each package has the name of its folder, is never published, and packs wha
   }
 });
 
+test('docs/architecture.md leads to the README of each package', () => {
+  const page = read('docs/architecture.md');
+  expect(NAMES.filter((name) => !page.includes(`](../packages/${name}/README.md)`))).toEqual([]);
+  expect(NAMES.filter((name) => !/^# .+\n\n\S/.test(read(`packages/${name}/README.md`)))).toEqual([]);
+});
+
 // As dependencies they would be packed again inside each package, the service itself among them; as peers that are not
 // optional, npm would ask a registry for them.
 test('a package names what it imports as optional peers, and the service installs these', () => {
