@@ -144,11 +144,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   bin: ['main'],
   '@tracing': ['executor'],
   '@toolkit-files': ['@toolkit-kit', 'src'],
-  '@toolkit-google': ['@toolkit-kit', 'src'],
+  '@toolkit-google': ['@toolkit-kit', 'src', 'config'],
   '@toolkit-notes': ['@toolkit-kit', 'files', 'src'],
-  '@toolkit-shell': ['@toolkit-kit', 'src'],
-  '@toolkit-slack': ['@toolkit-kit', 'src'],
-  '@toolkit-web': ['@toolkit-kit', 'src'],
+  '@toolkit-shell': ['@toolkit-kit', 'src', 'config'],
+  '@toolkit-slack': ['@toolkit-kit', 'src', 'config'],
+  '@toolkit-web': ['@toolkit-kit', 'src', 'config'],
   '@upstream-mcp': ['@toolkit-kit', '@upstreams', 'contract', 'tools'],
   '@upstream-openapi': ['@toolkit-kit', '@upstreams', 'contract', 'files', 'tools'],
   '@upstreams': ['contract', 'tools'],
@@ -306,6 +306,9 @@ test('packages are used only where the table allows them', () => {
   expect(strangers).toEqual([]);
 });
 
+/** What toolkits import of the service beside what tools import. */
+const TOOLKIT_API: ReadonlySet<string> = new Set(['config/settings/setting-kinds.ts', 'files/own-thread.ts']);
+
 /** The toolkit that a file belongs to; null where it belongs to none. */
 const toolkitOf = (path: string): string | null =>
   /^(?:toolkits\/|@toolkit-(?!kit\/))([a-z]+)\//.exec(path)?.[1] ?? null;
@@ -318,10 +321,7 @@ test('a toolkit imports the public tool API, the API of toolkits and its own fil
     if (name === null) return [];
     return local
       .map(({ from }) => from)
-      .filter(
-        (from) =>
-          from !== 'recourse.ts' && from !== 'files/own-thread.ts' && !/^(toolkit-api|@toolkit-kit)\//.test(from),
-      )
+      .filter((from) => from !== 'recourse.ts' && !TOOLKIT_API.has(from) && !/^(toolkit-api|@toolkit-kit)\//.test(from))
       .filter((from) => toolkitOf(from) !== name);
   });
   expect(strangers).toEqual([]);
@@ -337,7 +337,7 @@ test('a declaration of a toolkit imports only what every start may load', () => 
       .map(([, from = '']) => from)
       .filter(
         (from) =>
-          !/^(zod|node:path|(\.\.\/\.\.\/toolkit-api|@recourse\/toolkit-kit)\/(toolkit|setting-kinds)(\.ts)?)$/.test(
+          !/^(zod|node:path|@recourse\/toolkit-kit\/toolkit|recourse-server\/config\/settings\/setting-kinds)$/.test(
             from,
           ),
       )

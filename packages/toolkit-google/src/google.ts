@@ -1,5 +1,5 @@
-import { baseAddress } from '@recourse/toolkit-kit/setting-kinds';
 import { defineToolkit } from '@recourse/toolkit-kit/toolkit';
+import { baseAddress } from 'recourse-server/config/settings/setting-kinds';
 import * as z from 'zod';
 
 /** Google Drive, Gmail and Google Calendar, which are only read. */

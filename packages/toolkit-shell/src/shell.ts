@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import { flag, MAX_TIMER_MS, whole } from '@recourse/toolkit-kit/setting-kinds';
 import { defineToolkit } from '@recourse/toolkit-kit/toolkit';
+import { flag, MAX_TIMER_MS, whole } from 'recourse-server/config/settings/setting-kinds';
 import * as z from 'zod';
 
 /** `run_shell_command`: commands in a sandbox of bubblewrap. */

@@ -1,5 +1,5 @@
-import { baseAddress } from '@recourse/toolkit-kit/setting-kinds';
 import { defineToolkit } from '@recourse/toolkit-kit/toolkit';
+import { baseAddress } from 'recourse-server/config/settings/setting-kinds';
 import * as z from 'zod';
 
 /** `list_slack_channels` and `post_slack_message`. */

@@ -1,5 +1,5 @@
-import { flag, list } from '@recourse/toolkit-kit/setting-kinds';
 import { defineToolkit } from '@recourse/toolkit-kit/toolkit';
+import { flag, list } from 'recourse-server/config/settings/setting-kinds';
 
 /** `fetch_url`: pages of the public internet. */
 export const web = defineToolkit({

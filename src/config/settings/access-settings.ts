@@ -1,7 +1,7 @@
-import { flag, list, optionalPort, whole } from '@recourse/toolkit-kit/setting-kinds';
 import * as z from 'zod';
 import { findKeyMistake } from '../../auth/api-keys.ts';
 import { parseRate } from '../../auth/callers.ts';
+import { flag, list, optionalPort, whole } from './setting-kinds.ts';
 
 // As a browser sends it: what has a path, or no scheme, would never match.
 const isOrigin = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]+$/.test(text);

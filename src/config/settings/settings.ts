@@ -1,7 +1,7 @@
-import { flag, list, listOf, MAX_TIMER_MS, oneOf, optionalWhole, whole } from '@recourse/toolkit-kit/setting-kinds';
 import * as z from 'zod';
 import { isSentinelUrl, parseSentinelUrl, splitRedisUrl } from '../../sessions/redis-url.ts';
 import { ACCESS_SETTINGS } from './access-settings.ts';
+import { flag, list, listOf, MAX_TIMER_MS, oneOf, optionalWhole, whole } from './setting-kinds.ts';
 import { parseStore, STORE_RULE } from './store-choice.ts';
 import { parseStoreKeys } from './store-keys.ts';
 import { TOOL_SETTINGS } from './tool-settings.ts';

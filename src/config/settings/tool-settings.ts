@@ -1,5 +1,5 @@
-import { listOf } from '@recourse/toolkit-kit/setting-kinds';
 import { TOOL_GROUPS, TOOLKIT_SETTINGS } from '../../toolkits/toolkits.ts';
+import { listOf } from './setting-kinds.ts';
 
 const WORDS = [...TOOL_GROUPS.keys()];
 const LISTED = WORDS.join(', ');
