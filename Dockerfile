@@ -73,9 +73,11 @@ COPY packages/tracing/package.json packages/tracing/
 COPY packages/upstream-mcp/package.json packages/upstream-mcp/
 COPY packages/upstream-openapi/package.json packages/upstream-openapi/
 COPY packages/upstreams/package.json packages/upstreams/
-# Without the optional packages: they carry a second Node (120 MB) for machines whose own is too old.
+# Without the optional packages: they carry a second Node (120 MB) for machines whose own is too old. npm then also leaves out the
+# link by which packages find the service, for it is a development dependency and an optional peer.
 # Then without what nothing runs, which is a third of them: source maps, type declarations and sources, manuals.
 RUN npm ci --omit=dev --omit=optional \
+ && ln -s .. node_modules/recourse-server \
  && rm -r node_modules/@recourse/client node_modules/@recourse/checkout node_modules/@recourse/test-support \
  && find node_modules -type f ! -iname 'licen[cs]e*' ! -iname 'notice*' \
       \( -name '*.map' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' -o -name '*.md' -o -name '*.markdown' \) -delete

@@ -39,7 +39,7 @@ test('every stage has the same base, which a build may pin by its digest', () =>
 
 test('the image installs production dependencies without a second Node', () => {
   expect(instructions.find((line) => line.startsWith('RUN npm ci --omit'))).toMatch(
-    /^RUN npm ci --omit=dev --omit=optional && rm -r node_modules\/@recourse\/client node_modules\/@recourse\/checkout node_modules\/@recourse\/test-support && find node_modules /,
+    /^RUN npm ci --omit=dev --omit=optional && ln -s .. node_modules\/recourse-server && rm -r node_modules\/@recourse\/client node_modules\/@recourse\/checkout node_modules\/@recourse\/test-support && find node_modules /,
   );
   expect(finalStage.filter((line) => line.startsWith('COPY') || line.startsWith('RUN'))).toEqual([
     'COPY package.json ./',
