@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { ToolResult } from '#src/contract/tool-result.ts';
-import type { PlannedBatch } from './plan-batch.ts';
+import type { PlannedBatch, PlannedCall } from './plan-batch.ts';
 
 /** What is remembered of a result: enough to tell whether another one is the same, in little memory. */
 export type SeenResult = Pick<ToolResult, 'outcome' | 'executed'> & {
   readonly code: string;
   readonly isReplayed: boolean;
+  /** Of an equal call before it in the batch: it is marked as replayed, too. */
+  readonly isCopy: boolean;
   readonly warnings: ReadonlySet<string>;
   /** Of all but what an answer may add to a result that is kept. */
   readonly digest: string;
@@ -41,7 +44,7 @@ export const NOT_RECORDED = 'idempotency_not_recorded';
 /** There was no record, for Redis was away. */
 export const NOT_KEPT = 'idempotency_not_kept';
 
-export const toSeenResult = (result: ToolResult): SeenResult => {
+export const toSeenResult = (result: ToolResult, calls: KeyedBatch['calls']): SeenResult => {
   const codes = (result.warnings ?? []).map(({ code }) => code);
   const { replayed, warnings, ...said } = result;
   const kept = (warnings ?? []).filter(({ code }) => code !== NOT_RECORDED);
@@ -50,12 +53,21 @@ export const toSeenResult = (result: ToolResult): SeenResult => {
     executed: result.executed,
     code: result.error?.code ?? 'ok',
     isReplayed: replayed === true,
+    isCopy: isCopy(result.index, calls),
     warnings: new Set(codes),
     digest: createHash('sha1')
       .update(JSON.stringify([said, kept]))
       .digest('base64'),
   };
 };
+
+const isCopy = (index: number, calls: KeyedBatch['calls']): boolean => {
+  const call = calls[index] ?? null;
+  return call !== null && calls.slice(0, index).some((other) => other !== null && isEqual(call, other));
+};
+
+const isEqual = (one: PlannedCall, other: PlannedCall): boolean =>
+  one.id !== null && isDeepStrictEqual([one.id, one.name, one.arguments], [other.id, other.name, other.arguments]);
 
 export const isAnswered = (attempt: Attempt): attempt is AnsweredAttempt => attempt.end.kind === 'answered';
 
@@ -66,7 +78,7 @@ export const isAnswered = (attempt: Attempt): attempt is AnsweredAttempt => atte
 export const isUnrecorded = (attempt: Attempt): boolean =>
   hasWarning(attempt, NOT_KEPT) ||
   (attempt.end.kind === 'answered' &&
-    attempt.end.results.every(({ executed, isReplayed }) => executed === 'no' && !isReplayed));
+    attempt.end.results.every(({ executed, isReplayed, isCopy }) => executed === 'no' && (!isReplayed || isCopy)));
 
 export const hasWarning = ({ end }: Attempt, code: string): boolean =>
   end.kind === 'answered' && end.results.some(({ warnings }) => warnings.has(code));

@@ -50,7 +50,7 @@ export const readKept = async (
 ): Promise<readonly SeenResult[] | null> => {
   const answer = await get(`${url}/tool-calls/${requestId}`);
   if (answer?.status !== 200) return null;
-  return ToolCallsResponse.parse(JSON.parse(answer.text)).results.map(toSeenResult);
+  return ToolCallsResponse.parse(JSON.parse(answer.text)).results.map((result) => toSeenResult(result, []));
 };
 
 const TRIES = 5;

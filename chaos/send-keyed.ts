@@ -113,7 +113,11 @@ const toEnd = (sent: Sent, batch: KeyedBatch, accounts: Accounts): Attempt['end'
   }
   if (exchange.status === 200) {
     const results = judgeAnswer(exchange, batch, accounts, NO_LEDGER);
-    return { kind: 'answered', results: results.map(toSeenResult), isReplayed: exchange.isReplayed };
+    return {
+      kind: 'answered',
+      results: results.map((result) => toSeenResult(result, batch.calls)),
+      isReplayed: exchange.isReplayed,
+    };
   }
   judgeRefusal(exchange, exchange.status === 409 ? 409 : null, accounts);
   if (exchange.status !== 409) return { kind: 'turned_away' };

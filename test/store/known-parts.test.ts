@@ -1,0 +1,41 @@
+import { callKind } from '@recourse/background/calls/call-kind';
+import { createSessionCalls } from '@recourse/background/calls/session-calls';
+import { createRecordDeliveries } from '@recourse/background/deliveries/record-deliveries';
+import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
+import { expect, test } from 'vitest';
+import { createRecordEndedSessions } from '#src/sessions/ended-sessions.ts';
+import { createRecordKeyedStore } from '#src/sessions/keyed/record-keyed-store.ts';
+import { createRecordPageTokens } from '#src/sessions/record-page-tokens.ts';
+import { createSessionKind } from '#src/sessions/session-kind.ts';
+import { OpenedStoreSpace } from '#src/sessions/store-space.ts';
+import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
+import { FEW_KNOWN, type RecordStore } from '#src/store/record-store.ts';
+import { createStoreCheck } from '#src/store/store-check.ts';
+
+test('what a process remembers of the records of all kinds has one bound: their parts of it are no more than the whole', () => {
+  const memory = createMemoryRecordStore({ memory: roomyMemory(), now: () => 0 });
+  const parts = new Map<string, number>();
+  const store: RecordStore = {
+    ...memory,
+    open: (kind) => {
+      parts.set(kind.name, kind.knownPart ?? FEW_KNOWN);
+      return memory.open(kind);
+    },
+  };
+  const observer = { filled: () => undefined, notKept: () => undefined };
+  store.open(createSessionKind(1000));
+  store.open(callKind);
+  createSessionCalls({ store, most: 1, peek: async () => 'gone', makingPauseMs: 1 });
+  createRecordKeyedStore({ store, durability: 'durable' });
+  createRecordPageTokens({ store, local: null, ttlMs: 1000 });
+  createRecordEndedSessions({ store, ttlMs: 1000 });
+  createRecordDeliveries({ store, queue: 'queue', survives: 'nothing' });
+  createStoreCheck(store);
+  new OpenedStoreSpace({ store, look: () => null, observer, onFailed: () => undefined });
+
+  expect([...parts.keys()].sort()).toEqual([
+    ...['answer', 'call', 'calls', 'check', 'ended', 'endpoint'],
+    ...['keyed', 'message', 'pages', 'queue', 'session', 'share'],
+  ]);
+  expect([...parts.values()].reduce((sum, part) => sum + part, 0)).toBeLessThanOrEqual(1);
+});
