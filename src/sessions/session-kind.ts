@@ -21,12 +21,13 @@ export type StoredSession = {
 };
 
 /**
- * What was saved last: texts of fields, and the streaks themselves, which the rules replace as a whole. Of streaks that this
- * process changed the text is not kept: it is "".
+ * What was saved last: texts of fields, and the streaks and refused lines themselves, which are replaced as a whole. Of streaks that
+ * this process changed, and of these lines, the text is not kept: it is "".
  */
 type SavedSession = {
   readonly texts: Map<string, string>;
   readonly streaks: Map<string, ToolStreaks>;
+  tail: readonly string[];
 };
 
 /**
@@ -43,14 +44,20 @@ export const createSessionKind = (ttlMs: number): Kind<StoredSession, SavedSessi
   create: () => ({ session: null, journal: createSessionJournal(), bytes: 0 }),
   decode: (fields) => {
     const stored: StoredSession = { session: null, journal: createSessionJournal(), bytes: 0 };
-    refresh(stored, { texts: new Map(), streaks: new Map() }, fields);
+    refresh(stored, { texts: new Map(), streaks: new Map(), tail: [] }, fields);
     return stored;
   },
   refresh,
-  toSaved: ({ session }, fields) => ({ texts: new Map(fields), streaks: new Map(session?.streaks) }),
+  toSaved: ({ session, journal: { tail } }, fields) => {
+    const texts = new Map(fields);
+    forgetTailText(texts);
+    return { texts, streaks: new Map(session?.streaks), tail };
+  },
   changes: (stored, saved) => {
     const changes: Changes = { set: [], gone: [] };
-    if (stored.session !== null) findChanges(stored.session, stored.journal, saved, changes);
+    if (stored.session === null) return changes;
+    findChanges(stored.session, stored.journal, saved, changes);
+    if (stored.journal.tail !== saved.tail) changeTail(stored.journal.tail, saved, changes);
     return changes;
   },
   takeAdded: ({ journal }) => takeAdded(journal),
@@ -61,6 +68,8 @@ export const createSessionKind = (ttlMs: number): Kind<StoredSession, SavedSessi
     return stored.journal.tail.length === 0 ? stored.bytes : stored.bytes + toTailBytes(stored.journal);
   },
 });
+
+const TAIL = 'q';
 
 type Changes = { readonly set: string[]; readonly gone: string[] };
 
@@ -80,7 +89,6 @@ const findChanges = (
   put('n', encodeNamed(session));
   put('c', session.callsOf.size === 0 ? '' : JSON.stringify([...session.callsOf]));
   put('j', encodeCounts(journal.counts));
-  put('q', journal.tail.join('\n'));
   put('o', journal.isTruncated ? '1' : '');
   for (const [name, tool] of session.tools) put(`t:${name}`, encodeTool(tool));
   for (const [name, ofTool] of session.streaks) {
@@ -99,8 +107,25 @@ const findChanges = (
   }
 };
 
+const changeTail = (tail: SavedSession['tail'], saved: SavedSession, { set, gone }: Changes): void => {
+  if (tail.length === 0) gone.push(TAIL);
+  else set.push(TAIL, tail.join('\n'));
+  saved.texts.set(TAIL, '');
+  saved.tail = tail;
+};
+
 /** Reads the fields whose texts are not those that were saved: of many tools a round changes one or two. */
-const refresh = (stored: StoredSession, { texts, streaks }: SavedSession, fields: Fields): void => {
+const refresh = (stored: StoredSession, saved: SavedSession, fields: Fields): void => {
+  readFields(stored, saved, fields);
+  saved.tail = stored.journal.tail;
+  forgetTailText(saved.texts);
+};
+
+const forgetTailText = (texts: SavedSession['texts']): void => {
+  if (texts.has(TAIL)) texts.set(TAIL, '');
+};
+
+const readFields = (stored: StoredSession, { texts, streaks }: SavedSession, fields: Fields): void => {
   const session = { ...(stored.session ?? createSessionState('')), ...decodeHead(fields.get('h') ?? '') };
   stored.session = session;
   stored.bytes = 0;
