@@ -39,7 +39,7 @@ failure that the baseline lacks fails the test, and so does a baseline entry tha
 the scenario. A scenario about a feature that the service does not offer is listed under its note only.
 
 Not run: scenarios of skills, an extension that the service does not declare, and of OAuth: \`/mcp\` takes
-[API keys and tokens](../../../docs/access.md), and upstreams get the headers of the configuration file. All other
+[API keys and tokens](../../../../docs/access.md), and upstreams get the headers of the configuration file. All other
 scenarios that the suite's own lists of requirements name for 2025-11-25 and 2026-07-28 are run, which a test holds.
 
 ## As a server
