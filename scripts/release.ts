@@ -52,9 +52,8 @@ const writeLock = (version: string): void => {
   const lock = Members.parse(JSON.parse(read('package-lock.json')));
   const packages = Object.fromEntries(
     Object.entries(LockedPackages.parse(lock['packages'])).map(([path, entry]) =>
-      path.startsWith('node_modules/') || path.includes('/node_modules/')
-        ? [path, entry]
-        : [path, { ...entry, version }],
+      // The packages that are never published have none.
+      path.includes('node_modules/') || entry['version'] === undefined ? [path, entry] : [path, { ...entry, version }],
     ),
   );
   writeFileSync(join(ROOT, 'package-lock.json'), `${JSON.stringify({ ...lock, version, packages }, null, 2)}\n`);

@@ -91,7 +91,7 @@ test('the password of the first URL is that of every node, listed or not', async
   for (const node of cluster().nodes) expect(await client.call('SET', await keyAt(node), 'x')).toBe('OK');
 });
 
-const CLIENT = fileURLToPath(import.meta.resolve('#src/sessions/redis-client.ts'));
+const CLIENT = fileURLToPath(import.meta.resolve('@recourse/store-redis/redis-client'));
 
 /** How a process ends that lets go of its client, once it has done something or at once. */
 const exitOf = async (act: string): Promise<unknown> => {

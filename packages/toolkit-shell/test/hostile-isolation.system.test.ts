@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
+import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type ShellLab, startShellLab, stdoutOf } from '#test/shell-lab.ts';
 
@@ -224,7 +225,8 @@ test('no file that the service, or its starter, has open is open in a command', 
   writeFileSync(secret, 'open secret');
   // A starter that leaves descriptor 7 and 23 open, as a careless supervisor does.
   const entry = join(import.meta.dirname, './run-one-command.ts');
-  const child = spawn('bash', ['-c', 'exec 7<"$1" 23<"$1"; exec node "$2" "$3"', 'bash', secret, entry, lab.root], {
+  const args = [...FROM_SOURCES, entry, lab.root];
+  const child = spawn('bash', ['-c', 'exec 7<"$1" 23<"$1"; shift; exec node "$@"', 'bash', secret, ...args], {
     env: { PATH: process.env['PATH'] },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
