@@ -1,0 +1,95 @@
+import { globSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { readSourceFiles } from './source-files.ts';
+
+// What the code weighs may only fall by itself. A change that needs more raises its number in the same commit, and the message says
+// what it buys; one that needs less lowers it.
+
+const ROOT = join(import.meta.dirname, '../..');
+
+/** Most lines of each unit, with scripts of Redis, pages and styles; without tests and README. */
+const LINES: Readonly<Record<string, number>> = {
+  src: 31060,
+  'packages/background': 4970,
+  'packages/cli': 1270,
+  'packages/console': 2950,
+  'packages/dialects': 2790,
+  'packages/mcp-server': 1630,
+  'packages/store-redis': 1190,
+  'packages/store-sqlite': 770,
+  'packages/testing': 540,
+  'packages/tool-hosts': 6650,
+  'packages/toolkit-files': 460,
+  'packages/toolkit-google': 2600,
+  'packages/toolkit-kit': 3180,
+  'packages/toolkit-notes': 1710,
+  'packages/toolkit-shell': 2010,
+  'packages/toolkit-slack': 660,
+  'packages/toolkit-web': 180,
+  'packages/tracing': 460,
+  'packages/upstream-mcp': 3160,
+  'packages/upstream-openapi': 4040,
+  'packages/upstreams': 980,
+};
+
+/** How far a unit may lie below its number before the number has to follow. */
+const SLACK = 150;
+
+/** Files of the executor that import each other in one chain, at most. */
+const MOST_FLOORS = 19;
+const MOST_TYPES_PER_1000_LINES = 26;
+/** Of all functions, those whose names begin with `to`, in percent. */
+const MOST_CONVERSIONS_PERCENT = 29;
+
+const FILES = readSourceFiles();
+const TOTAL = FILES.reduce((sum, { lines }) => sum + lines, 0);
+
+const linesOf = (unit: string): number =>
+  globSync('**/*.{ts,lua,css,html}', { cwd: join(ROOT, unit) }).reduce(
+    (sum, path) => sum + readFileSync(join(ROOT, unit, path), 'utf8').split('\n').length - 1,
+    0,
+  );
+
+const countIn = (pattern: RegExp): number =>
+  FILES.reduce((sum, { code }) => sum + (code.match(pattern)?.length ?? 0), 0);
+
+test('no unit has more lines than its number, and every number is close to what it bounds', () => {
+  const units = ['src', ...readdirSync(join(ROOT, 'packages')).map((name) => `packages/${name}`)];
+  expect(Object.keys(LINES).sort()).toEqual(units.sort());
+  const counted = units.map((unit) => ({ unit, lines: linesOf(unit === 'src' ? unit : `${unit}/src`) }));
+  const offences = counted.flatMap(({ unit, lines }) => {
+    const most = LINES[unit] ?? 0;
+    if (lines > most) return [`${unit} has ${lines} lines, ${lines - most} more than its number`];
+    return most - lines > SLACK ? [`${unit} has ${lines} lines: lower its number, ${most}`] : [];
+  });
+  expect(offences).toEqual([]);
+});
+
+test('the executor has no more floors than its number', () => {
+  const edges = new Map(FILES.map(({ path, local }) => [path, local.map(({ from }) => from)]));
+  const heights = new Map<string, number>();
+  const heightOf = (path: string): number => {
+    const known = heights.get(path);
+    if (known !== undefined) return known;
+    const below = (edges.get(path) ?? []).filter((from) => from.startsWith('executor/')).map(heightOf);
+    const height = 1 + Math.max(0, ...below);
+    heights.set(path, height);
+    return height;
+  };
+  const floors = Math.max(...[...edges.keys()].filter((path) => path.startsWith('executor/')).map(heightOf));
+  expect(floors).toBe(MOST_FLOORS);
+});
+
+test('there are no more types for each 1,000 lines than the number', () => {
+  const types = countIn(/^\s*(?:export )?type \w+/gm);
+  expect(Math.ceil((types * 1000) / TOTAL)).toBe(MOST_TYPES_PER_1000_LINES);
+});
+
+test('no larger share of the functions is called a conversion than the number', () => {
+  const functions =
+    /^\s*(?:export )?(?:const (\w+)(?:: [^=]+)? =\s*(?:async )?(?:<[^>]*>)?\(|(?:async )?function (\w+))/gm;
+  const names = FILES.flatMap(({ code }) => [...code.matchAll(functions)].map(([, one, other]) => one ?? other ?? ''));
+  const conversions = names.filter((name) => /^to[A-Z]/.test(name));
+  expect(Math.ceil((conversions.length * 100) / names.length)).toBe(MOST_CONVERSIONS_PERCENT);
+});
