@@ -1,9 +1,9 @@
-import type { AnsweredCalls, AnsweredListener, ResultsNow, ResultsWait } from '@recourse/background/answered-calls';
 import { SCHEDULINGS } from '@recourse/dialects/gemini';
 import { type LateTerms, toLateMessages } from '@recourse/dialects/late-messages';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import type { RenderedResult } from '../contract/tool-result.ts';
+import type { AnsweredCalls, AnsweredListener, ResultsNow, ResultsWait } from './answered-calls.ts';
 import { ignoreBodies } from './body-parsers.ts';
 import { openEventStream, type StreamEvent, type StreamOptions, toStreamFormat, whenClosed } from './event-stream.ts';
 import { cutOffWhenOver, noPlace, type OpenReadings } from './open-readings.ts';

@@ -1,10 +1,46 @@
-import type { OpenCall, PendingFilter, PendingLists } from '@recourse/background/pending-lists';
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
 import * as z from 'zod';
+import type { CallSpec } from '../executor/pending-calls.ts';
 import { ignoreBodies } from './body-parsers.ts';
 import { createStoreProblem, overloaded, ProblemError } from './problems.ts';
 import { callerKeyOf, type RequestCaller } from './request-gate.ts';
 import { sendReading } from './send-answer.ts';
+
+/** Which pending calls of a tenant are meant: those that fit all of it. */
+export type PendingFilter = {
+  readonly tenant: string;
+  /** As of the request that asks: of who is anonymous, calls from the same address alone. */
+  readonly caller: string;
+  /** The first digits of the hash of their API key; null: of any key, and without one. */
+  readonly keyHash: string | null;
+  /** null: any. */
+  readonly tool: string | null;
+  /** The tools of whoever asks: other calls it is not told of. */
+  readonly mayUse: (tool: string) => boolean;
+};
+
+/** A call that has not ended. */
+export type OpenCall = {
+  readonly handle: string;
+  readonly record: { readonly state: 'queued' | 'running'; readonly spec: CallSpec };
+};
+
+/** The pending calls of a tenant. Both go through all pending calls, a few at a time, and reject with the store. */
+export type PendingLists = {
+  /** At most `most` of them, those that wait longest of those first, and how many there are. */
+  readonly list: (
+    filter: PendingFilter,
+    most: number,
+  ) => Promise<{ readonly calls: readonly OpenCall[]; readonly total: number }>;
+  /**
+   * Ends them where that does no harm, or in any case. Resolves as soon as none of those that had not begun can begin any
+   * more; their results are written after that. `running`: those that had.
+   */
+  readonly cancel: (
+    filter: PendingFilter,
+    how: 'asked' | 'forced',
+  ) => Promise<{ readonly cancelled: number; readonly running: number }>;
+};
 
 export type PendingCallsOptions = {
   readonly callerOf: (request: FastifyRequest) => Pick<RequestCaller, 'tenant' | 'rateKey' | 'mayUse'>;

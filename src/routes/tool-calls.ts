@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http';
-import type { AnsweredCalls } from '@recourse/background/answered-calls';
 import { readObservedResult } from '@recourse/dialects/observation';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { RenderedResult, Warning } from '../contract/tool-result.ts';
@@ -7,6 +6,7 @@ import type { BatchAnswer, BatchRequest, Client } from '../executor/batch-reques
 import type { AsyncTerms } from '../executor/pending-calls.ts';
 import type { ReadProviderCalls } from '../executor/provider-calls.ts';
 import type { ExecuteBatch } from '../executor/run-batch.ts';
+import type { AnsweredCalls } from './answered-calls.ts';
 import { isJsonBody, type JsonBody } from './body-parsers.ts';
 import { type StreamOptions, toStreamFormat, whenClosed } from './event-stream.ts';
 import { type RecordKeys, readCallKeyOf, readIdempotency, toRequestRecord } from './idempotency.ts';

@@ -1,8 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { getHeapStatistics } from 'node:v8';
-import type { CallRecords } from '@recourse/background/calls/call-records';
-import type { Delivery, DeliveryStore } from '@recourse/background/webhooks/delivery-store';
-import type { RedisClient } from '@recourse/store-redis/redis-client';
 import { withoutSqliteWarning } from '@recourse/store-sqlite/sqlite-warning';
 import type { Logger } from 'pino';
 import type { RateLimitsOptions } from '../auth/rate-limits.ts';
@@ -21,21 +18,21 @@ import { createRecordKeyedStore } from '../sessions/keyed/record-keyed-store.ts'
 import { createRecordPageTokens } from '../sessions/record-page-tokens.ts';
 import { createRecordSessionStore, type RecordSessionStore } from '../sessions/record-session-store.ts';
 import { createRequestSessionStore } from '../sessions/request-session-store.ts';
-import { OpenedStoreSpace, type StoreSpace, UNLIMITED_SPACE } from '../sessions/store-space.ts';
+import type { StoreBackend } from '../sessions/store-backend.ts';
+import { OpenedStoreSpace, UNLIMITED_SPACE } from '../sessions/store-space.ts';
 import { LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from '../store/command-timeout.ts';
 import type { guardRecordStore } from '../store/guarded-record-store.ts';
 import { KEY_PREFIX } from '../store/key-prefix.ts';
 import { createMemoryRecordStore, type MemoryRecordStore } from '../store/memory-record-store.ts';
 import type { RecordStore } from '../store/record-store.ts';
 import { createSeals, NO_SEALING, type Sealing } from '../store/seals.ts';
+import type { SharedClient } from '../store/shared-connection.ts';
 import type { StoreAvailability, StoreWatcher } from '../store/store-availability.ts';
 import type { SpaceObserver, StoreFill, StoreObserver } from '../store/store-observer.ts';
 import { describeCauses } from '../telemetry/describe-error.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createSpaceObserver, createStoreObserver, createUnopenedObserver } from '../telemetry/store-observers.ts';
 import type { PageTokenStore, PageTokens } from '../tools/page-tokens.ts';
-import { openEmbeddedCalls, openSharedCalls } from './wire-calls.ts';
-import { LOCAL_QUEUE, openEmbeddedDeliveries, openSharedDeliveries } from './wire-deliveries.ts';
 
 /** What is kept between batches. */
 export type Stores = { readonly sessions: SessionStore; readonly keys: KeyedStore };
@@ -53,10 +50,8 @@ export type WiredStore = Stores & {
   readonly pageTokens: PageTokens;
   /** Which sessions of `/mcp` have ended. */
   readonly endedSessions: EndedSessions;
-  /** Opens what keeps messages for webhook endpoints: not before there are any. */
-  readonly openDeliveries: (onEvicted: (delivery: Delivery) => void) => Promise<DeliveryStore>;
-  /** Opens the records of pending calls. `budget`: of what those take that only this process knows. */
-  readonly openCallRecords: (budget: ByteBudget) => Promise<CallRecords>;
+  /** Where others keep records of their own. */
+  readonly backend: StoreBackend;
   readonly close: () => Promise<void>;
 };
 
@@ -83,15 +78,11 @@ export const toSessionSettings = (config: Config): SessionSettings => ({
 type Outage = { readonly availability: StoreAvailability; readonly local: MemoryRecordStore };
 
 /** Records, and what the stores on them differ in. */
-type Backend = Pick<WiredStore, 'kind' | 'rates' | 'openCallRecords' | 'close'> & {
-  readonly records: RecordStore;
-  /** null: the records are in this process. */
-  readonly outage: Outage | null;
-  readonly space: StoreSpace;
-  readonly sealing: Sealing;
-  /** The name of this process's queues of messages. */
-  readonly queue: string;
-};
+type Backend = Pick<WiredStore, 'kind' | 'rates' | 'close'> &
+  Omit<StoreBackend, 'onReturn' | 'openOutageMemory'> & {
+    /** null: the records are in this process. */
+    readonly outage: Outage | null;
+  };
 
 type BackendParts = StoreParts & {
   readonly observer: StoreObserver;
@@ -111,7 +102,7 @@ export const wireStore = async (config: Config, parts: StoreParts): Promise<Wire
   const choice = toStoreChoice(config);
   if (config.REDIS_URL !== undefined)
     return openStores(config, await openRedis(config.REDIS_URL, config, observed), parts);
-  const backend = choice.kind === 'sqlite' ? await openSqlite(choice, config, observed) : openMemory(config, parts);
+  const backend = choice.kind === 'sqlite' ? await openSqlite(choice, observed) : openMemory(parts);
   return openStores(config, backend, parts);
 };
 
@@ -127,7 +118,8 @@ const createSealing = (config: Config, parts: StoreParts): Sealing => {
 };
 
 const openStores = async (config: Config, backend: Backend, parts: StoreParts): Promise<WiredStore> => {
-  const { kind, records, outage, space, sealing, queue, ...rest } = backend;
+  const { kind, rates, close, outage, ...kept } = backend;
+  const { records, space, sealing } = kept;
   const { memory, now, redactor } = parts;
   const time = records.now;
   const settings = toSessionSettings(config);
@@ -141,9 +133,7 @@ const openStores = async (config: Config, backend: Backend, parts: StoreParts): 
   const sessions = openSessions(kind, records);
   const inMemory = { durability: 'process', memory } as const;
   return {
-    ...rest,
-    kind,
-    time,
+    ...{ kind, rates, close, time },
     sessions: withPages(
       outage === null
         ? sessions
@@ -165,11 +155,10 @@ const openStores = async (config: Config, backend: Backend, parts: StoreParts): 
     isUp: outage === null ? () => true : outage.availability.isUp,
     pageTokens,
     endedSessions: createRecordEndedSessions({ store: records, ttlMs }),
-    openDeliveries: (onEvicted) => {
-      if (outage === null) return openEmbeddedDeliveries(records, onEvicted);
-      // Its own: what sessions of an outage leave in memory is forgotten when the store is back, messages are not.
-      const ofOutage = createMemoryRecordStore({ memory, now: time });
-      return openSharedDeliveries({ store: records, queue, space, sealing, memory: ofOutage, onEvicted });
+    backend: {
+      ...kept,
+      onReturn: outage?.availability.onRecovered ?? (() => undefined),
+      openOutageMemory: outage === null ? null : () => createMemoryRecordStore({ memory, now: time }),
     },
   };
 };
@@ -199,19 +188,17 @@ const withPages = (sessions: SessionStore, pageTokens: PageTokenStore): SessionS
 /** Unix milliseconds, by a clock that nobody sets. */
 const timeOfProcess = (): number => Math.floor(performance.timeOrigin + performance.now());
 
-const openMemory = (config: Config, { memory, now }: StoreParts): Backend => {
-  const records = createMemoryRecordStore({ memory, now: timeOfProcess });
-  return {
-    ...{ kind: 'memory', records, outage: null, space: UNLIMITED_SPACE, queue: LOCAL_QUEUE, rates: null },
-    sealing: NO_SEALING,
-    openCallRecords: (budget) =>
-      openEmbeddedCalls(config, {
-        ...{ durability: 'process', store: records, budget, now, keys: [] },
-        ...{ onReturn: () => undefined, sealing: NO_SEALING },
-      }),
-    close: async () => undefined,
-  };
-};
+/** The name of the queues of a process that has the store alone: its successor has the same. */
+const LOCAL_QUEUE = 'local';
+
+const openMemory = ({ memory }: StoreParts): Backend => ({
+  ...{ kind: 'memory', durability: 'process', shared: null, outage: null, rates: null, queue: LOCAL_QUEUE },
+  records: createMemoryRecordStore({ memory, now: timeOfProcess }),
+  space: UNLIMITED_SPACE,
+  sealing: NO_SEALING,
+  keysOf: () => [],
+  close: async () => undefined,
+});
 
 /** The space of records that are away now and then. */
 const openSpace = (
@@ -264,25 +251,24 @@ const openRedis = async (url: string, config: Config, parts: BackendParts): Prom
     client.onReady(connected);
   };
   const { records, outage } = await guard(store, { watch, isConnected: client.isReady }, parts);
-  const { ask, onRecovered: onReturn } = outage.availability;
+  const { ask } = outage.availability;
   const space = openSpace(records, createRedisLook(client, config.REDIS_MEMORY_MB * MIB), parts);
   client.onReady(() => space.look());
   const subscription = createRedisSubscription(address);
-  const guarded: RedisClient = {
+  const guarded: SharedClient = {
     ...client,
     callPatiently: async (...words) => ask('pending', 'long', () => client.callPatiently(...words)),
   };
-  const shared = { client: guarded, subscription, store: records, space, onReturn, sealing };
-  const calls = await openSharedCalls(config, shared);
   client.connect();
   await refuseFormerReplicas(client);
   return {
-    ...{ kind: 'redis', records, outage, space, sealing, queue: randomUUID() },
+    ...{ kind: 'redis', durability: 'durable', records, outage, space, sealing, queue: randomUUID() },
+    shared: { client: guarded, subscription },
+    keysOf: () => [],
     rates: {
       keyPrefix: `${KEY_PREFIX}:rate`,
       call: async (...words) => ask('rate', 'short', () => client.call(...words)),
     },
-    openCallRecords: async () => calls,
     close: async () => {
       await space.stop();
       subscription.close();
@@ -292,12 +278,8 @@ const openRedis = async (url: string, config: Config, parts: BackendParts): Prom
 };
 
 /** A file. A commit that fails takes it away for all who ask: memory answers before it. */
-const openSqlite = async (
-  choice: StoreChoice & { readonly kind: 'sqlite' },
-  config: Config,
-  parts: BackendParts,
-): Promise<Backend> => {
-  const { memory, now, log, sealing } = parts;
+const openSqlite = async (choice: StoreChoice & { readonly kind: 'sqlite' }, parts: BackendParts): Promise<Backend> => {
+  const { memory, log, sealing } = parts;
   const { waitForSqliteRecordStore } = await withoutSqliteWarning(
     () => import('@recourse/store-sqlite/sqlite-record-store'),
   );
@@ -319,12 +301,9 @@ const openSqlite = async (
   const space = openSpace(records, async () => store.look(), parts);
   space.look();
   return {
-    ...{ kind: 'sqlite', records, outage, space, sealing, queue: LOCAL_QUEUE, rates: null },
-    openCallRecords: async (budget) => {
-      const { callKind } = await import('@recourse/background/calls/call-kind');
-      const kept = { durability: 'file', store: records, space, keys: store.keys(callKind.name), sealing } as const;
-      return openEmbeddedCalls(config, { ...kept, budget, now, onReturn: outage.availability.onRecovered });
-    },
+    ...{ kind: 'sqlite', durability: 'file', shared: null, records, outage, space, sealing, rates: null },
+    queue: LOCAL_QUEUE,
+    keysOf: store.keys,
     close: async () => {
       copies.close();
       await space.stop();

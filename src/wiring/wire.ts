@@ -1,5 +1,3 @@
-import { type AnsweredCalls, createAnsweredCalls } from '@recourse/background/answered-calls';
-import type { Webhooks } from '@recourse/background/webhooks/webhooks';
 import type { ProcessTable } from '@recourse/tool-hosts/process-table';
 import type { FileAccess } from '@recourse/toolkit-kit/workspace/workspace';
 import type { UpstreamState } from '@recourse/upstreams/upstream';
@@ -24,6 +22,7 @@ import { openApiKeys } from '../http/access.ts';
 import { type Readiness, wireHttp } from '../http/wire-http.ts';
 import type { StoreMemory } from '../memory/store-memory.ts';
 import { redactCatalogue } from '../redaction/service-redactor.ts';
+import type { AnsweredCalls } from '../routes/answered-calls.ts';
 import { toMostReadings } from '../routes/request-memory.ts';
 import { createRunReducer } from '../session-view/create-run-reducer.ts';
 import { createSessionReader } from '../session-view/session-reader.ts';
@@ -34,16 +33,16 @@ import { createBuiltinReducers } from '../tools/builtin-reducers.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 import type { Tool } from '../tools/tool.ts';
 import { createIdFactory } from './create-id.ts';
-import { createPendingTasks } from './pending-tasks.ts';
+import { PACKAGES } from './packages.ts';
 import type { ToolsReadiness } from './tool-readiness.ts';
 import { wireBuiltin } from './wire-builtin.ts';
 import { wireLoad } from './wire-load.ts';
-import { type WiredPending, wirePending } from './wire-pending.ts';
 import { type WiredRedaction, wireRedaction } from './wire-redaction.ts';
 import { type Stores, toSessionSettings, type WiredStore, wireMemory, wireStore } from './wire-store.ts';
 import { wireTools } from './wire-tools.ts';
 import { wireTracing } from './wire-tracing.ts';
-import { wireWebhooks } from './wire-webhooks.ts';
+
+type Background = Awaited<ReturnType<Awaited<ReturnType<typeof PACKAGES.background>>['openBackground']>>;
 
 export type Service = {
   readonly app: FastifyInstance;
@@ -51,7 +50,7 @@ export type Service = {
   readonly opsApp: FastifyInstance | null;
   readonly executor: Executor;
   /** Tells the endpoints of the configuration file of events. */
-  readonly webhooks: Webhooks;
+  readonly webhooks: Background['webhooks'];
   /** The tools that can be called now, by name. */
   readonly listTools: () => readonly Tool[];
   /** Readiness says no, new batches are refused, no further call starts. */
@@ -112,14 +111,15 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
   const load = wireLoad(config, { metrics, observer, budget, now });
   const own = [...builtin.tools, ...createBuiltinReducers(), ...extraTools];
   const guard = await createWorkspaceGuard(config, environment);
-  const webhooks = await wireWebhooks({ configFile, store, log, metrics, redactor, createId, now });
+  const { openBackground } = await PACKAGES.background();
+  const kept = { backend: store.backend, configFile, log, metrics, redactor, createId, now };
+  const { webhooks, openCalls } = await openBackground(config, kept);
   const shared = { log, metrics, observer, now, environment, version, redaction, guard, configFile };
   const offered = { onContent: webhooks.apply, own, ownUnavailable: builtin.unavailable, ...load.toolLimits };
   const { registry, runHosted, ...tools } = await wireTools(config, { ...options, ...shared, ...offered });
   const apiKeys = openApiKeys(config, { log, metrics, guard, keyFile });
-  const pending = await wirePending(config, {
-    ...{ ...shared, budget, sessions, keys, webhooks, apiKeys, time: store.time },
-    records: await store.openCallRecords(budget),
+  const pending = await openCalls({
+    ...{ budget, sessions, keys, apiKeys },
     hasTool: (name) => registry.find(name) !== undefined,
     lanes: configFile?.content.lanes,
   });
@@ -134,9 +134,9 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
   const { closeAccess, ...http } = await wireHttp(config, {
     ...shared,
     ...load,
-    ...toReading(config, { ...store, sessions, keys, pending: pending.service }, registry, runHosted, redactor),
+    ...toReading(config, { ...store, sessions, keys, pending }, registry, runHosted, redactor),
     hasWebhook: webhooks.has,
-    pendingTasks: createPendingTasks(pending.service, store.time),
+    pendingTasks: pending.tasks,
     pendingLists: pending.lists,
     createId,
     executor,
@@ -191,7 +191,7 @@ type StoppingParts = {
 };
 
 /** What other parts keep things in, in the order in which it closes. */
-type Kept = { readonly pending: WiredPending; readonly webhooks: Webhooks; readonly store: Pick<WiredStore, 'close'> };
+type Kept = Readonly<Record<'pending' | 'webhooks' | 'store', { readonly close: () => Promise<void> }>>;
 
 /** How the service ends: its work first, then the store, then where tools are. */
 const toStop = (
@@ -233,23 +233,23 @@ const createTelemetry = ({ METRICS_MAX_TOOLS: maxTools }: Config, parts: Telemet
   return { metrics, observer, onResponse: createResponseObserver(metrics) };
 };
 
-type ReadStores = Pick<WiredStore, 'sessions' | 'keys' | 'endedSessions' | 'time'> & {
-  readonly pending: WiredPending['service'];
+type ReadStores = Pick<WiredStore, 'sessions' | 'keys' | 'endedSessions'> & {
+  readonly pending: Pick<Awaited<ReturnType<Background['openCalls']>>, 'service' | 'answered'>;
 };
 
 /** What the routes need to show sessions and results of earlier requests, to reset and end sessions, and to find tools. */
 const toReading = (
   config: Config,
-  { sessions, keys, endedSessions, pending, time }: ReadStores,
+  { sessions, keys, endedSessions, pending }: ReadStores,
   registry: ToolRegistry,
   runHosted: RunHosted,
   redactor: Redactor,
 ) => ({
-  ...toPendingReading(createAnsweredCalls({ service: pending, time }), keys, redactor),
+  ...toPendingReading(pending.answered, keys, redactor),
   readSession: createSessionReader({
     sessions,
     // A session is shown also while nobody can tell which of its calls are pending.
-    pendingOf: (sessionKey: string) => pending.ofSession(sessionKey).catch(() => []),
+    pendingOf: (sessionKey: string) => pending.service.ofSession(sessionKey).catch(() => []),
     findTool: registry.find,
     reducers: registry.reducers,
     runReducer: createRunReducer({ runHosted, maxResultBytes: config.MAX_RESULT_BYTES, redactor, now }),

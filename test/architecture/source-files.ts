@@ -36,7 +36,7 @@ const toPath = (absolute: string): string =>
 const NAMED = /^(?:recourse-server|@recourse\/([a-z-]+))(?:\/(.+))?$/;
 
 const toNamedPath = (from: string): string | null => {
-  const [named, unit, path = 'recourse'] = NAMED.exec(from) ?? [];
+  const [named, unit, path = unit ?? 'recourse'] = NAMED.exec(from) ?? [];
   if (named === undefined) return null;
   return unit === undefined ? `${path}.ts` : `@${unit}/${path}.ts`;
 };

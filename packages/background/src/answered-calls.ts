@@ -1,40 +1,18 @@
-import type { PendingCall, RenderedResult } from 'recourse-server/contract/tool-result';
-import { type FoundAnswer, toWhole } from 'recourse-server/executor/keyed-store';
+import type { RenderedResult } from 'recourse-server/contract/tool-result';
+import { toWhole } from 'recourse-server/executor/keyed-store';
 import type { CallPlace, CallState } from 'recourse-server/executor/pending-calls';
 import { LOST_END, renderLost, renderPending } from 'recourse-server/executor/pending-result';
 import { toEndedResult } from 'recourse-server/executor/render-result';
+import type { AnsweredCalls, AnsweredListener, PartsReading, ResultsWait } from 'recourse-server/routes/answered-calls';
 import * as z from 'zod';
 import { toCallKey } from './calls/call-kind.ts';
 import type { PartsWatch } from './calls/call-signals.ts';
 import type { PendingService } from './pending-service.ts';
 
-/** How long a reading waits, in milliseconds, and for which ends; it waits no longer once `over` resolves. */
-export type ResultsWait = {
-  readonly waitMs: number;
-  readonly until: 'all' | 'any';
-  readonly over: Promise<void>;
-};
-
-/** Results as they are now. `pending` as long as any of them is; left out where none ever was. */
-export type ResultsNow = {
-  readonly results: readonly RenderedResult[];
-  readonly status?: 'pending' | 'done';
-  /** Those of them that were answered as pending, and are the results of ends now. */
-  readonly late: readonly RenderedResult[];
-};
-
-export type AnsweredListener = {
-  readonly result: (index: number, result: RenderedResult) => void;
-  readonly progress: (index: number, progress: NonNullable<PendingCall['progress']>) => void;
-};
-
 type Service = Pick<PendingService, 'describe' | 'stateOf' | 'cancel' | 'waiters' | 'watchParts'>;
 
-/** Results that were answered before, some of them as pending. Everything rejects with the store. */
-export type AnsweredCalls = ReturnType<typeof createAnsweredCalls>;
-
 /** `time`: the store's, in Unix milliseconds. */
-export const createAnsweredCalls = ({ service, time }: Pick<Following, 'service' | 'time'>) => {
+export const createAnsweredCalls = ({ service, time }: Pick<Following, 'service' | 'time'>): AnsweredCalls => {
   const readOne = async (tenant: string, answered: RenderedResult): Promise<ResultNow> => {
     const { handle } = answered;
     if (handle === null) return { result: answered, state: 'answered' };
@@ -51,11 +29,7 @@ export const createAnsweredCalls = ({ service, time }: Pick<Following, 'service'
     return renderPending(spec, state.pending, { isReplay: false, now: time() }).json;
   };
   return {
-    /**
-     * All results of a batch, JSON texts. Those that its store never got are of calls that it has accepted, or lost; null: no
-     * such call is known, or results are to come.
-     */
-    complete: async (tenant: string, found: FoundAnswer): Promise<readonly string[] | null> => {
+    complete: async (tenant, found) => {
       const whole = toWhole(found);
       if (whole !== null) return whole;
       const { recordKey, results, isOpen } = found;
@@ -66,12 +40,7 @@ export const createAnsweredCalls = ({ service, time }: Pick<Following, 'service'
       if (places.every((place) => place === null) || (isOpen && known.includes(null))) return null;
       return known.map((result, index) => result ?? renderLost({ index, id: null, name: null }));
     },
-    /** The same results as they are now, or after a wait. */
-    read: async (
-      tenant: string,
-      answered: readonly RenderedResult[],
-      wait: ResultsWait | null,
-    ): Promise<ResultsNow> => {
+    read: async (tenant, answered, wait) => {
       const handles = toHandles(answered);
       if (handles.length === 0) return { results: answered, late: [] };
       if (wait !== null)
@@ -83,36 +52,24 @@ export const createAnsweredCalls = ({ service, time }: Pick<Following, 'service'
         late: now.filter(({ state }) => state === 'late').map(({ result }) => result),
       };
     },
-    /**
-     * Tells of those that are pending until all have ended, or `over` resolves: how far each is, and each result once. Resolves
-     * with all results as they are then.
-     */
-    follow: async (
-      tenant: string,
-      answered: readonly RenderedResult[],
-      listener: AnsweredListener,
-      over: Promise<void>,
-    ): Promise<readonly RenderedResult[]> => {
+    follow: async (tenant, answered, listener, over) => {
       const ends = answered.map((result, index) => followOne(result, { tenant, service, time }, index, listener));
       await Promise.race([Promise.all(ends.map(({ ended }) => ended)), over]);
       for (const { stop } of ends) stop();
       return (await readAll(tenant, answered)).map(({ result }) => result);
     },
-    /** Tells one reader what handlers show from now on, of the calls that it is given. `listener`: JSON text. */
-    watchParts: (tenant: string, listener: (index: number, valueJson: string) => void) =>
+    watchParts: (tenant, listener) =>
       watchEach((index, handle) => service.watchParts(tenant, handle, (valueJson) => listener(index, valueJson))),
-    /** Ends those that are pending where that does no harm, or in any case. */
-    cancel: async (tenant: string, answered: readonly RenderedResult[], how: 'asked' | 'forced'): Promise<void> => {
+    cancel: async (tenant, answered, how) => {
       await Promise.all(toHandles(answered).map((handle) => service.cancel(tenant, handle, how)));
     },
   };
 };
 
 /** The parts of the calls of one batch: each call once, under the index that it was first named by. */
-const watchEach = (start: (index: number, handle: string) => PartsWatch) => {
+const watchEach = (start: (index: number, handle: string) => PartsWatch): PartsReading => {
   const watches = new Map<string, PartsWatch>();
   let isOver = false;
-  /** Resolves when the parts of the call arrive. Never rejects. */
   const watch = async (index: number, handle: string): Promise<void> => {
     if (isOver || watches.has(handle)) return;
     const started = start(index, handle);
@@ -121,11 +78,10 @@ const watchEach = (start: (index: number, handle: string) => PartsWatch) => {
   };
   return {
     watch,
-    /** The same for those of the results that are pending. */
-    watchResults: (results: readonly RenderedResult[]): void => {
+    watchResults: (results) => {
       for (const [index, { handle }] of results.entries()) if (handle !== null) void watch(index, handle);
     },
-    stop: (): void => {
+    stop: () => {
       isOver = true;
       for (const { stop } of watches.values()) stop();
     },

@@ -1,41 +1,9 @@
 import type { CallSpec } from 'recourse-server/executor/pending-calls';
-import { type CallRecord, type CancelRequest, handleOf, KEY_HOLDER, type PendingRecord } from './calls/call-kind.ts';
+import type { OpenCall, PendingFilter, PendingLists } from 'recourse-server/routes/pending-calls';
+import { type CallRecord, handleOf, KEY_HOLDER } from './calls/call-kind.ts';
 import type { CallRecords } from './calls/call-records.ts';
 import { StoreKeyMissingError } from './calls/call-seals.ts';
 import type { LiveCall } from './calls/live-calls.ts';
-
-/** Which pending calls of a tenant are meant: those that fit all of it. */
-export type PendingFilter = {
-  readonly tenant: string;
-  /** As of the request that asks: of who is anonymous, calls from the same address alone. */
-  readonly caller: string;
-  /** The first digits of the hash of their API key; null: of any key, and without one. */
-  readonly keyHash: string | null;
-  /** null: any. */
-  readonly tool: string | null;
-  /** The tools of whoever asks: other calls it is not told of. */
-  readonly mayUse: (tool: string) => boolean;
-};
-
-/** A call that has not ended. */
-export type OpenCall = { readonly handle: string; readonly record: PendingRecord };
-
-/** The pending calls of a tenant. Both go through all pending calls, a few at a time, and reject with the store. */
-export type PendingLists = {
-  /** At most `most` of them, those that wait longest of those first, and how many there are. */
-  readonly list: (
-    filter: PendingFilter,
-    most: number,
-  ) => Promise<{ readonly calls: readonly OpenCall[]; readonly total: number }>;
-  /**
-   * Ends them where that does no harm, or in any case. Resolves as soon as none of those that had not begun can begin any
-   * more; their results are written after that. `running`: those that had.
-   */
-  readonly cancel: (
-    filter: PendingFilter,
-    how: Exclude<CancelRequest, 'no'>,
-  ) => Promise<{ readonly cancelled: number; readonly running: number }>;
-};
 
 // Each is one to three commands: the store and the event loop serve others between two parts.
 const READ_AT_ONCE = 50;

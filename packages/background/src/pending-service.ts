@@ -15,7 +15,7 @@ import { type CallRecord, handleOf, type PendingRecord, timesOf, toCallKey } fro
 import type { CallRecords } from './calls/call-records.ts';
 import { StoreKeyMissingError } from './calls/call-seals.ts';
 import type { PartsWatch } from './calls/call-signals.ts';
-import type { Job, JobEnd, JobQueue } from './job-queue.ts';
+import type { Job, JobEnd, JobQueue } from './jobs/job-queue.ts';
 
 /** What a request to cancel a call has come to. */
 export type Cancelled = 'cancelled' | 'running' | 'ended' | 'unknown';

@@ -21,7 +21,7 @@ import {
 import { RENEW_EVERY_MS } from './calls/call-leases.ts';
 import type { CallRecords } from './calls/call-records.ts';
 import { toEarlyOutcome } from './early-outcome.ts';
-import type { Job, JobEnd } from './job-queue.ts';
+import type { Job, JobEnd } from './jobs/job-queue.ts';
 
 /** A call of a worker has ended, or was given back. */
 export type WorkerEnd = 'committed' | 'lost' | 'given_back' | 'not_run' | 'keys_unknown';

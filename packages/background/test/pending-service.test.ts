@@ -14,7 +14,7 @@ import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { CallWaiters } from '#src/call-waiters.ts';
 import type { CallRecords } from '#src/calls/call-records.ts';
-import type { Job, JobEnd, JobQueue } from '#src/job-queue.ts';
+import type { Job, JobEnd, JobQueue } from '#src/jobs/job-queue.ts';
 import { createMemoryJobQueue } from '#src/jobs/memory-job-queue.ts';
 import { handleOfSpec, PendingService } from '#src/pending-service.ts';
 

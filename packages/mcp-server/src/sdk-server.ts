@@ -15,6 +15,7 @@ import { hasMoreNodes } from 'recourse-server/contract/json-record';
 import type { ToolDescription } from 'recourse-server/contract/tool-description';
 import type { BatchListener, Client } from 'recourse-server/executor/batch-request';
 import type { OpenReadings } from 'recourse-server/routes/open-readings';
+import type { PendingTasks } from 'recourse-server/routes/pending-tasks';
 import { draining, ProblemError } from 'recourse-server/routes/problems';
 import { holdUntil, requireRoom, toPayload } from 'recourse-server/routes/request-memory';
 import { type CatalogueTexts, createCatalogueTexts } from 'recourse-server/routes/tools';
@@ -26,7 +27,6 @@ import {
   createTaskMethods,
   declaresTasks,
   isTaskCall,
-  type PendingTasks,
   type TaskOptions,
   TaskParams,
   toCreatedTask,

@@ -1,6 +1,7 @@
 import { isObject, member } from '@recourse/dialects/json-access';
 import type { RenderedResult } from 'recourse-server/contract/tool-result';
 import type { BatchRequest, Client } from 'recourse-server/executor/batch-request';
+import type { PendingTask, PendingTasks } from 'recourse-server/routes/pending-tasks';
 import { ProblemError } from 'recourse-server/routes/problems';
 import { askStore } from 'recourse-server/routes/sessions';
 import * as z from 'zod';
@@ -9,30 +10,6 @@ import { toCallResult } from './to-call-result.ts';
 
 // The Tasks extension of revision 2026-07-28 (SEP-2663): a call of a background tool is a task, whose id is the handle of the
 // pending call. Earlier revisions have other tasks, which are not offered.
-
-/** A pending call as a task tells it. */
-export type PendingTask = {
-  /** The tool that was called: who may not use it is told of no task. */
-  readonly tool: string;
-  readonly state: 'queued' | 'running' | 'ended';
-  /** As a model is told of it while it has not ended, how far it is included. */
-  readonly message: string;
-  readonly pollAfterMs: number;
-  /** By the store's clock, in ISO 8601. `updatedAt`: when this was the state. */
-  readonly createdAt: string;
-  readonly updatedAt: string;
-  readonly expiresAt: string;
-  /** JSON text of the result; null before the end. */
-  readonly result: string | null;
-};
-
-/** The calls that outlive their requests. Both reject where the store fails. */
-export type PendingTasks = {
-  /** The state now, or at its end if that comes within `waitMs`, of the tenant's own calls alone; null: unknown. */
-  readonly find: (tenant: string, handle: string, waitMs: number) => Promise<PendingTask | null>;
-  /** Ends a call where that does no harm. `running`: it is told, or goes on because it writes. */
-  readonly cancel: (tenant: string, handle: string) => Promise<'cancelled' | 'running' | 'ended' | 'unknown'>;
-};
 
 /** Whether a call may go on after its request: never, where the caller agrees, or in no other way. */
 export type Background = 'never' | 'optional' | 'always';

@@ -1,11 +1,11 @@
-import type { Listening, RedisClient, RedisSubscription } from '@recourse/store-redis/redis-client';
 import { KEY_PREFIX } from 'recourse-server/store/key-prefix';
+import type { SharedChannels, SharedClient } from 'recourse-server/store/shared-connection';
 
 /** Hears that something has happened to a call: it ended, its progress or its cancellation changed. */
 export type CallListener = (key: string) => void;
 
 /** Hears of the parts of one call. `ready` resolves when they arrive, also where they never will; it never rejects. */
-export type PartsWatch = Listening;
+export type PartsWatch = ReturnType<SharedChannels['subscribe']>;
 
 /** Tells of what happens to calls, after it has been kept. Best effort: who waits reads again once a second. */
 export type CallSignals = {
@@ -17,7 +17,7 @@ export type CallSignals = {
 };
 
 /** What carries messages. `subscribe` is asked for nothing before the first `watch`; a channel has one listener. */
-type Carrier = Pick<RedisSubscription, 'subscribe'> & {
+type Carrier = SharedChannels & {
   readonly publish: (channel: string, message: string) => unknown;
   readonly mostUnansweredBytes: number;
   readonly mostChannels: number;
@@ -42,8 +42,8 @@ export const createRedisSignals = ({
   client,
   subscription,
 }: {
-  readonly client: Pick<RedisClient, 'publish'>;
-  readonly subscription: Pick<RedisSubscription, 'subscribe'>;
+  readonly client: Pick<SharedClient, 'publish'>;
+  readonly subscription: SharedChannels;
 }): CallSignals =>
   createSignals({
     // A user of Redis may lack the right to publish.
@@ -88,7 +88,7 @@ const createSignals = (carrier: Carrier): CallSignals => {
 
 /** Any number of listeners of a channel. */
 const createHear = ({ subscribe, mostChannels }: Carrier): Carrier['subscribe'] => {
-  const channels = new Map<string, { readonly listeners: Set<CallListener>; readonly listening: Listening }>();
+  const channels = new Map<string, { readonly listeners: Set<CallListener>; readonly listening: PartsWatch }>();
   const open = (channel: string) => {
     const listeners = new Set<CallListener>();
     const listening = subscribe(channel, (message) => {

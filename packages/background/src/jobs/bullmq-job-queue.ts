@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { createRedisClient, openQueueConnection, type RedisAddress } from '@recourse/store-redis/redis-client';
 import { KEY_PREFIX } from 'recourse-server/store/key-prefix';
-import type { Job, JobQueue, LaneState, ServedLane } from '../job-queue.ts';
+import type { Job, JobQueue, LaneState, ServedLane } from './job-queue.ts';
 import { createJobShard, type JobShard } from './job-shard.ts';
 import { sharedSlots } from './running-jobs.ts';
 import { type ShardWorker, startShardWorker } from './shard-worker.ts';

@@ -1,4 +1,4 @@
-import type { Job } from '../job-queue.ts';
+import type { Job } from './job-queue.ts';
 
 /** What waits in a lane. */
 export type WaitingJob = { readonly job: Job };

@@ -2,7 +2,7 @@ import { createRedisScript, type openQueueConnection, type RedisClient } from '@
 import { Queue } from 'bullmq';
 import { CommandTimeout, LONG_TIMEOUT_MS } from 'recourse-server/store/command-timeout';
 import * as z from 'zod';
-import type { Job, LaneState } from '../job-queue.ts';
+import type { Job, LaneState } from './job-queue.ts';
 
 /** What BullMQ keeps of a job beside its id, which is the call. */
 export const JobData = z.object({ tenant: z.string() });

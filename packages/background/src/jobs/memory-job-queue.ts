@@ -1,5 +1,5 @@
-import type { Job, JobEnd, JobQueue, LaneState, ServedLane, Taking } from '../job-queue.ts';
 import { FairLane } from './fair-lane.ts';
+import type { Job, JobEnd, JobQueue, LaneState, ServedLane, Taking } from './job-queue.ts';
 import { RunningJobs, sharedSlots } from './running-jobs.ts';
 
 /** A job is waiting (in its lane), delayed (`timer` runs), or running (neither). */

@@ -1,4 +1,4 @@
-import type { JobQueue, LaneState } from '../job-queue.ts';
+import type { JobQueue, LaneState } from './job-queue.ts';
 
 /** Is told of what a job queue does. */
 export type JobObserver = {

@@ -1,5 +1,6 @@
-import { createRedisScript, type RedisClient } from '@recourse/store-redis/redis-client';
+import { createRedisScript } from '@recourse/store-redis/redis-client';
 import { KEY_PREFIX } from 'recourse-server/store/key-prefix';
+import type { SharedClient } from 'recourse-server/store/shared-connection';
 import * as z from 'zod';
 import { holderOf, RESULT_TTL_MS } from '../calls/call-kind.ts';
 import { type LiveCall, type LiveCalls, LOOK_SOON_MS, type PendingLimits } from '../calls/live-calls.ts';
@@ -30,7 +31,7 @@ const readEntries = (entries: readonly string[]): readonly LiveCall[] =>
 const ignore = (): void => undefined;
 
 type Options = {
-  readonly client: RedisClient;
+  readonly client: Pick<SharedClient, 'callPatiently' | 'preload'>;
   readonly limits: Omit<PendingLimits, 'ofSession'>;
 };
 
@@ -67,7 +68,7 @@ export const createRedisLiveCalls = ({ client, limits }: Options): LiveCalls => 
 };
 
 /** All entries, each once, however many there are; a scan may tell one twice. */
-async function* listAll(client: RedisClient): ReturnType<LiveCalls['list']> {
+async function* listAll(client: Pick<SharedClient, 'callPatiently'>): ReturnType<LiveCalls['list']> {
   const seen = new Set<string>();
   let cursor = '0';
   do {

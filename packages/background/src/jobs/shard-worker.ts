@@ -8,7 +8,7 @@ import {
   WaitingError,
   Worker,
 } from 'bullmq';
-import type { Job, JobEnd } from '../job-queue.ts';
+import type { Job, JobEnd } from './job-queue.ts';
 import { AGAIN_TAG, BULLMQ_NAME, JobData, type JobShard } from './job-shard.ts';
 import { RunningJobs } from './running-jobs.ts';
 

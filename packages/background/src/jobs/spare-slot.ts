@@ -1,4 +1,4 @@
-import type { Job, JobEnd } from '../job-queue.ts';
+import type { Job, JobEnd } from './job-queue.ts';
 import type { JobShard } from './job-shard.ts';
 import { RunningJobs } from './running-jobs.ts';
 import type { ShardWorker } from './shard-worker.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type RedisCluster, startRedisCluster } from '@recourse/test-support/redis-cluster.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import type { JobQueue } from '#src/job-queue.ts';
+import type { JobQueue } from '#src/jobs/job-queue.ts';
 import { describeJobQueue } from './describe-job-queue.ts';
 import { recordJobs } from './job-recorder.ts';
 import { openUntilReady } from './open-job-queue.ts';

@@ -10,8 +10,8 @@ import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { watchOver } from '@recourse/test-support/watch-over.ts';
 import { LONG_TIMEOUT_MS } from 'recourse-server/internal/store/command-timeout.ts';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import type { Job, JobQueue } from '#src/job-queue.ts';
 import { createBullmqJobQueue } from '#src/jobs/bullmq-job-queue.ts';
+import type { Job, JobQueue } from '#src/jobs/job-queue.ts';
 import { recordJobs, SOON } from './job-recorder.ts';
 import { openUntilReady } from './open-job-queue.ts';
 

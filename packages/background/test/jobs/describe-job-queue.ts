@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
-import type { Job, JobQueue, LaneState } from '#src/job-queue.ts';
+import type { Job, JobQueue, LaneState } from '#src/jobs/job-queue.ts';
 import { recordJobs, SOON } from './job-recorder.ts';
 
 /** A queue that holds nothing yet, and is closed after the test. */

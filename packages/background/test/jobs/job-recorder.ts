@@ -1,6 +1,6 @@
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, vi } from 'vitest';
-import type { Job, JobEnd } from '#src/job-queue.ts';
+import type { Job, JobEnd } from '#src/jobs/job-queue.ts';
 
 /** Generous: what is awaited comes within milliseconds, on a busy machine within a second. */
 export const SOON = { timeout: timeLimit(15_000), interval: 5 };

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import type { JobQueue } from '#src/job-queue.ts';
+import type { JobQueue } from '#src/jobs/job-queue.ts';
 import { createMemoryJobQueue } from '#src/jobs/memory-job-queue.ts';
 import { describeJobQueue } from './describe-job-queue.ts';
 

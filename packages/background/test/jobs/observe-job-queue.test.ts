@@ -1,6 +1,6 @@
 import { createMetrics } from 'recourse-server/internal/telemetry/metrics.ts';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import type { JobQueue } from '#src/job-queue.ts';
+import type { JobQueue } from '#src/jobs/job-queue.ts';
 import { createMemoryJobQueue } from '#src/jobs/memory-job-queue.ts';
 import { observeJobQueue } from '#src/jobs/observe-job-queue.ts';
 import { recordJobs, SOON } from './job-recorder.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { vi } from 'vitest';
-import type { JobQueue } from '#src/job-queue.ts';
 import { type BullmqJobQueueOptions, createBullmqJobQueue } from '#src/jobs/bullmq-job-queue.ts';
+import type { JobQueue } from '#src/jobs/job-queue.ts';
 import { SOON } from './job-recorder.ts';
 
 /** A queue that is connected, with keys of its own. */

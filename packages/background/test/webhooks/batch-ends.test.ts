@@ -4,9 +4,9 @@ import { createHeldTool, createPendingClient } from '@recourse/test-support/pend
 import { type RedisForTests, redisForTests } from '@recourse/test-support/redis-server.ts';
 import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { DEADLINE, NEW_SECRET, type Received, startReceiver } from '@recourse/test-support/webhook-lab.ts';
-import { createNotifications } from 'recourse-server/internal/wiring/pending-notifications.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
+import { createNotifications } from '#src/pending-notifications.ts';
 import type { WebhookEvent } from '#src/webhooks/webhooks.ts';
 
 let redis: RedisForTests;

@@ -1,13 +1,13 @@
+import type { Logger } from 'pino';
+import { describeCauses } from 'recourse-server/telemetry/describe-error';
+import type { Metrics } from 'recourse-server/telemetry/metrics';
+import { createStories } from 'recourse-server/telemetry/repeated-lines';
 import {
   DELIVERY_RESULTS,
   type DeliveryReport,
   type DeliveryResult,
   type WebhookObserver,
-} from '@recourse/background/webhooks/webhook-observer';
-import type { Logger } from 'pino';
-import { describeCauses } from './describe-error.ts';
-import type { Metrics } from './metrics.ts';
-import { createStories } from './repeated-lines.ts';
+} from './webhook-observer.ts';
 
 type ObserverOptions = {
   readonly metrics: Pick<Metrics, 'webhookDeliveries' | 'webhooksWaiting'>;

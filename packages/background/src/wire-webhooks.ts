@@ -1,23 +1,26 @@
-import type { Delivery } from '@recourse/background/webhooks/delivery-store';
-import type { WebhookObserver } from '@recourse/background/webhooks/webhook-observer';
-import type { ConfigurableWebhooks, Webhooks } from '@recourse/background/webhooks/webhooks';
 import type { Logger } from 'pino';
-import type { ConfigContent } from '../config/file/load-config-file.ts';
-import type { FirstConfigFile } from '../config/file/read-config-file.ts';
-import type { Redactor } from '../executor/redactor.ts';
-import type { Metrics } from '../telemetry/metrics.ts';
-import type { WiredStore } from './wire-store.ts';
+import type { Redactor } from 'recourse-server/executor/redactor';
+import type { StoreBackend } from 'recourse-server/sessions/store-backend';
+import type { Metrics } from 'recourse-server/telemetry/metrics';
+import { openDeliveries } from './open-deliveries.ts';
+import type { Delivery } from './webhooks/delivery-store.ts';
+import type { EndpointSettings } from './webhooks/endpoint-settings.ts';
+import type { WebhookObserver } from './webhooks/webhook-observer.ts';
+import type { ConfigurableWebhooks, Webhooks } from './webhooks/webhooks.ts';
+
+/** What a version of the configuration file says of endpoints. */
+type Endpoints = { readonly webhooks: ReadonlyMap<string, EndpointSettings> };
 
 export type WiredWebhooks = Webhooks & {
   /** Uses the endpoints of this version of the configuration file. */
-  readonly apply: (content: Pick<ConfigContent, 'webhooks'>) => Promise<void>;
+  readonly apply: (content: Endpoints) => Promise<void>;
 };
 
 export type WebhookParts = {
   /** As it was when the service started; null where there is none. */
-  readonly configFile: Pick<FirstConfigFile, 'content'> | null;
-  /** Opens what keeps messages. */
-  readonly store: Pick<WiredStore, 'openDeliveries' | 'time'>;
+  readonly configFile: { readonly content: Endpoints } | null;
+  /** Where messages are kept. */
+  readonly backend: StoreBackend;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly redactor: Pick<Redactor, 'value'>;
@@ -45,20 +48,20 @@ export const wireWebhooks = async (parts: WebhookParts): Promise<WiredWebhooks> 
 type OpenedWebhooks = { readonly webhooks: ConfigurableWebhooks; readonly close: () => Promise<void> };
 
 const openWebhooks = async (parts: WebhookParts): Promise<OpenedWebhooks> => {
-  const { redactor, createId } = parts;
-  const { createWebhooks } = await import('@recourse/background/webhooks/webhooks');
-  const { createWebhookObserver } = await import('../telemetry/webhook-logs.ts');
-  const { createEndpointClients } = await import('@recourse/background/webhooks/endpoint-clients');
+  const { backend, redactor, createId } = parts;
+  const { createWebhooks } = await import('./webhooks/webhooks.ts');
+  const { createWebhookObserver } = await import('./webhooks/webhook-logs.ts');
+  const { createEndpointClients } = await import('./webhooks/endpoint-clients.ts');
   const observer = createWebhookObserver(parts);
   const clients = createEndpointClients();
   const webhooks = createWebhooks({
-    store: await parts.store.openDeliveries(toEvicted(observer)),
+    store: await openDeliveries(backend, toEvicted(observer)),
     observer,
     openClient: clients.open,
     createId,
     redact: (json) => redactor.value(json, 'result'),
     time: Date.now,
-    storeTime: parts.store.time,
+    storeTime: backend.records.now,
     random: Math.random,
   });
   return {

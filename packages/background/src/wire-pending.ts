@@ -1,30 +1,37 @@
 import { setTimeout } from 'node:timers/promises';
-import { KEY_HOLDER, toCallKey } from '@recourse/background/calls/call-kind';
-import type { CallRecords } from '@recourse/background/calls/call-records';
-import type { Job, JobEnd, JobQueue, Taking } from '@recourse/background/job-queue';
-import { createMemoryJobQueue } from '@recourse/background/jobs/memory-job-queue';
-import { observeJobQueue } from '@recourse/background/jobs/observe-job-queue';
-import { createPendingLists, type PendingLists } from '@recourse/background/pending-lists';
-import { PendingService } from '@recourse/background/pending-service';
-import type { Webhooks } from '@recourse/background/webhooks/webhooks';
-import { createWorker, type Worker } from '@recourse/background/worker';
 import type { Logger } from 'pino';
-import type { ApiKeys } from '../auth/api-keys.ts';
-import type { Config } from '../config/settings/config.ts';
-import { createLaneLookup, DEFAULT_LANE, type Lane, toServedLanes } from '../config/settings/lanes.ts';
-import type { KeyedStore } from '../executor/keyed-store.ts';
-import type { CallSpec } from '../executor/pending-calls.ts';
-import type { ExecuteBatch } from '../executor/run-batch.ts';
-import type { SessionStore } from '../executor/session-store.ts';
-import type { ByteBudget } from '../memory/byte-budget.ts';
-import { describeCauses } from '../telemetry/describe-error.ts';
-import type { Metrics } from '../telemetry/metrics.ts';
-import { createQuietLine } from '../telemetry/repeated-lines.ts';
+import type { ApiKeys } from 'recourse-server/auth/api-keys';
+import type { Config } from 'recourse-server/config/settings/config';
+import { createLaneLookup, DEFAULT_LANE, type Lane, toServedLanes } from 'recourse-server/config/settings/lanes';
+import type { KeyedStore } from 'recourse-server/executor/keyed-store';
+import type { CallSpec } from 'recourse-server/executor/pending-calls';
+import type { ExecuteBatch } from 'recourse-server/executor/run-batch';
+import type { SessionStore } from 'recourse-server/executor/session-store';
+import type { ByteBudget } from 'recourse-server/memory/byte-budget';
+import type { AnsweredCalls } from 'recourse-server/routes/answered-calls';
+import type { PendingLists } from 'recourse-server/routes/pending-calls';
+import type { PendingTasks } from 'recourse-server/routes/pending-tasks';
+import { describeCauses } from 'recourse-server/telemetry/describe-error';
+import type { Metrics } from 'recourse-server/telemetry/metrics';
+import { createQuietLine } from 'recourse-server/telemetry/repeated-lines';
+import { createAnsweredCalls } from './answered-calls.ts';
+import { KEY_HOLDER, toCallKey } from './calls/call-kind.ts';
+import type { CallRecords } from './calls/call-records.ts';
+import type { Job, JobEnd, JobQueue, Taking } from './jobs/job-queue.ts';
+import { createMemoryJobQueue } from './jobs/memory-job-queue.ts';
+import { observeJobQueue } from './jobs/observe-job-queue.ts';
+import { createPendingLists } from './pending-lists.ts';
 import { createNotifications } from './pending-notifications.ts';
+import { PendingService } from './pending-service.ts';
+import { createPendingTasks } from './pending-tasks.ts';
+import type { Webhooks } from './webhooks/webhooks.ts';
+import { createWorker, type Worker } from './worker.ts';
 
 export type WiredPending = {
   readonly service: PendingService;
   readonly lists: PendingLists;
+  readonly tasks: PendingTasks;
+  readonly answered: AnsweredCalls;
   /** Runs pending calls by this executor from now on, where the role of this process says so. */
   readonly start: (executeBatch: ExecuteBatch) => void;
   /** Takes no more jobs, and gives back those that may run again elsewhere; other calls go on. */
@@ -32,7 +39,7 @@ export type WiredPending = {
   readonly close: () => Promise<void>;
 };
 
-type PendingParts = {
+export type PendingParts = {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly budget: ByteBudget;
@@ -90,6 +97,8 @@ export const wirePending = async (config: Config, parts: PendingParts): Promise<
       end: (key, call) => service.end(key, call),
       closed: closing.signal,
     }),
+    tasks: createPendingTasks(service, time),
+    answered: createAnsweredCalls({ service, time }),
     start: (executeBatch) => {
       worker = createPendingWorker({ ...parts, executeBatch, onFailed, onEnded });
       const sweep = (): void => void service.sweep();
@@ -184,7 +193,7 @@ const createQueue = async (
   onError: (error: unknown) => void,
 ): Promise<JobQueue> => {
   if (REDIS_URL === undefined) return createMemoryJobQueue(lanes.map(({ lane }) => lane));
-  const { createBullmqJobQueue } = await import('@recourse/background/jobs/bullmq-job-queue');
+  const { createBullmqJobQueue } = await import('./jobs/bullmq-job-queue.ts');
   const url = { url: REDIS_URL, sentinelPassword: REDIS_SENTINEL_PASSWORD };
   return createBullmqJobQueue({ url, lanes, onError });
 };

@@ -1,10 +1,10 @@
 import { setTimeout } from 'node:timers/promises';
-import { handleOfSpec } from '@recourse/background/pending-service';
-import type { WebhookEvent, Webhooks } from '@recourse/background/webhooks/webhooks';
-import { firstCharacters } from '../contract/tool-call.ts';
-import { readEnd, readHandle } from '../executor/kept-result.ts';
-import { type KeyedStore, toWhole } from '../executor/keyed-store.ts';
-import type { CallSpec } from '../executor/pending-calls.ts';
+import { firstCharacters } from 'recourse-server/contract/tool-call';
+import { readEnd, readHandle } from 'recourse-server/executor/kept-result';
+import { type KeyedStore, toWhole } from 'recourse-server/executor/keyed-store';
+import type { CallSpec } from 'recourse-server/executor/pending-calls';
+import { handleOfSpec } from './pending-service.ts';
+import type { WebhookEvent, Webhooks } from './webhooks/webhooks.ts';
 
 type NotificationParts = {
   readonly webhooks: Pick<Webhooks, 'emit'>;

@@ -1,8 +1,8 @@
-import type { KnownCall, PendingService } from '@recourse/background/pending-service';
-import type { PendingTasks } from '@recourse/mcp-server/tasks';
-import { pendingText } from '../executor/pending-result.ts';
+import { pendingText } from 'recourse-server/executor/pending-result';
+import type { PendingTask, PendingTasks } from 'recourse-server/routes/pending-tasks';
+import type { KnownCall, PendingService } from './pending-service.ts';
 
-/** Pending calls as `/mcp` tells tasks. */
+/** Pending calls as tasks. */
 export const createPendingTasks = (
   service: Pick<PendingService, 'lookUp' | 'cancel'>,
   time: () => number,
@@ -14,7 +14,7 @@ export const createPendingTasks = (
   cancel: (tenant, handle) => service.cancel(tenant, handle, 'asked'),
 });
 
-const toTask = ({ spec, state }: KnownCall, now: number): Awaited<ReturnType<PendingTasks['find']>> => {
+const toTask = ({ spec, state }: KnownCall, now: number): PendingTask => {
   const about = {
     tool: spec.tool,
     createdAt: new Date(spec.acceptedAt).toISOString(),
