@@ -10,8 +10,8 @@ const ROOT = join(import.meta.dirname, '../..');
 
 /** Most lines of each unit, with scripts of Redis, pages and styles; without tests and README. */
 const LINES: Readonly<Record<string, number>> = {
-  src: 31060,
-  'packages/background': 4970,
+  src: 30630,
+  'packages/background': 5450,
   'packages/cli': 1270,
   'packages/console': 2950,
   'packages/dialects': 2790,
