@@ -1,6 +1,5 @@
-import { SCHEDULINGS } from '@recourse/dialects/gemini';
 import * as z from 'zod';
-import { MESSAGE_FORMATS, type MessageFormat } from '../../src/contract/message-format.ts';
+import { MESSAGE_FORMATS, type MessageFormat, SCHEDULINGS } from '../../src/contract/message-format.ts';
 import { ToolCall, ToolCallsRequest } from '../../src/contract/tool-call.ts';
 import { ToolCallsResponse } from '../../src/contract/tool-result.ts';
 

@@ -36,3 +36,7 @@ export const CATALOGUE_FORMATS = [
   'mcp',
 ] as const;
 export type CatalogueFormat = (typeof CATALOGUE_FORMATS)[number];
+
+/** How Gemini's Live API lets its model hear of a late response. */
+export const SCHEDULINGS = ['WHEN_IDLE', 'INTERRUPT', 'SILENT'] as const;
+export type Scheduling = (typeof SCHEDULINGS)[number];

@@ -1,7 +1,7 @@
-import { addMcpRoute, type McpRouteOptions } from '@recourse/mcp-server/mcp-route';
 import type { FastifyInstance } from 'fastify';
 import { addOpsRoutes, type OpsRoutesOptions } from '../routes/health.ts';
 import { addKeptResultsRoutes, type KeptResultsOptions } from '../routes/kept-results.ts';
+import type { AddMcpRoute, McpRouteOptions } from '../routes/mcp-route.ts';
 import { addConsoleRoutes, addRootRoute, type ConsoleFiles } from '../routes/pages.ts';
 import { addPendingCallsRoutes, type PendingCallsOptions } from '../routes/pending-calls.ts';
 import { refuseOtherMethods } from '../routes/problem-handler.ts';
@@ -33,8 +33,8 @@ export type AppOptions = OpsOptions &
     readonly consoleFiles: ConsoleFiles | null;
     /** Whether `/docs` and `/openapi.json` are served. */
     readonly docs: 'on' | 'off';
-    /** Whether `/mcp` is served. */
-    readonly mcpServer: 'on' | 'off';
+    /** null: `/mcp` is not served. */
+    readonly addMcpRoute: AddMcpRoute | null;
   };
 
 /** Composes the HTTP side; opens nothing. */
@@ -57,10 +57,10 @@ export const buildOpsApp = (options: OpsOptions): FastifyInstance => {
 };
 
 // What is served depends on settings.
-const toLinks = ({ consoleFiles, docs, mcpServer, opsPort }: AppOptions): Readonly<Record<string, string>> => ({
+const toLinks = ({ consoleFiles, docs, addMcpRoute, opsPort }: AppOptions): Readonly<Record<string, string>> => ({
   tool_calls: '/tool-calls',
   tools: '/tools',
-  ...(mcpServer === 'on' ? { mcp: '/mcp' } : {}),
+  ...(addMcpRoute === null ? {} : { mcp: '/mcp' }),
   ...(consoleFiles === null ? {} : { console: '/console' }),
   ...(docs === 'on' ? { docs: '/docs', openapi: '/openapi.json' } : {}),
   ...(opsPort === 'shared' ? { live: '/live', ready: '/ready', metrics: '/metrics' } : {}),
@@ -72,7 +72,7 @@ const addRoutes = (app: FastifyInstance, options: AppOptions): void => {
   addPendingCallsRoutes(app, { ...options, callerOf });
   addSessionsRoutes(app, { ...options, callerOf });
   addToolsRoutes(app, { ...options, callerOf });
-  if (options.mcpServer === 'on') addMcpRoute(app, { ...options, callerOf });
+  options.addMcpRoute?.(app, { ...options, callerOf });
   if (options.opsPort === 'shared') addOpsRoutes(app, options, (request) => isKnown(request, options));
   const page = options.consoleFiles === null ? null : 'console';
   addRootRoute(app, { version: options.version, links: toLinks(options), page });

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { keepLoaded } from '@recourse/mcp-server/keep-loaded';
 import fastify, {
   type FastifyInstance,
   type FastifyPluginAsync,
   type FastifyReply,
   type FastifyRequest,
 } from 'fastify';
+import { keepLoaded } from '../routes/keep-loaded.ts';
 import { toPageHeaders } from '../routes/pages.ts';
 import { refuseOtherMethods } from '../routes/problem-handler.ts';
 import { WITHOUT_COMPILERS } from './http-server.ts';

@@ -12,7 +12,6 @@ import { shareCollection } from '../telemetry/metrics.ts';
 import { createRequestIdLog } from '../telemetry/repeated-lines.ts';
 import { type AccessParts, createAccess } from './access.ts';
 import { type AppOptions, buildApp, buildOpsApp } from './build-app.ts';
-import { loadConsoleFiles } from './load-console-files.ts';
 
 /** What is ready, as long as the service does not drain. */
 export type Readiness = Ready & { readonly status: Exclude<Ready['status'], 'draining'> };
@@ -28,6 +27,7 @@ export type HttpParts = AccessParts &
     AppOptions,
     'readAnswered' | 'cancelAnswered' | 'followAnswered' | 'watchParts' | 'hasWebhook' | 'pendingTasks' | 'pendingLists'
   > &
+  Pick<AppOptions, 'dialects' | 'consoleFiles' | 'addMcpRoute'> &
   Pick<AppOptions, 'readSession' | 'endSession' | 'endedSessions' | 'resetBudgets'> & {
     readonly executor: Executor;
     /** When a batch that is shed is told. */
@@ -79,9 +79,7 @@ export const wireHttp = async (config: Config, parts: HttpParts): Promise<WiredH
     paceRefusal: parts.refusals.tell,
     draining,
     isDraining: () => draining.aborted,
-    consoleFiles: config.CONSOLE ? loadConsoleFiles() : null,
     docs: config.DOCS ? 'on' : 'off',
-    mcpServer: config.MCP_SERVER ? 'on' : 'off',
     mcpDefaultSession: config.MCP_DEFAULT_SESSION,
     executeBatch: executor.executeBatch,
     readiness: () => (draining.aborted ? { ...parts.readiness(), status: 'draining' } : parts.readiness()),

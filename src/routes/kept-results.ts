@@ -1,10 +1,10 @@
-import { SCHEDULINGS } from '@recourse/dialects/gemini';
-import { type LateTerms, toLateMessages } from '@recourse/dialects/late-messages';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
+import { SCHEDULINGS } from '../contract/message-format.ts';
 import type { RenderedResult } from '../contract/tool-result.ts';
 import type { AnsweredCalls, AnsweredListener, ResultsNow, ResultsWait } from './answered-calls.ts';
 import { ignoreBodies } from './body-parsers.ts';
+import type { Dialects, LateTerms } from './dialects.ts';
 import { openEventStream, type StreamEvent, type StreamOptions, toStreamFormat, whenClosed } from './event-stream.ts';
 import { cutOffWhenOver, noPlace, type OpenReadings } from './open-readings.ts';
 import { createNotKeptProblem, createStoreProblem, ProblemError } from './problems.ts';
@@ -20,6 +20,7 @@ type KeptCaller = {
 };
 
 export type KeptResultsOptions = {
+  readonly dialects: Pick<Dialects, 'toLateMessages'>;
   readonly callerOf: (request: FastifyRequest) => KeptCaller;
   /** An opaque key for a request id of a tenant. */
   readonly toRequestKey: (tenant: string, requestId: string) => string;
@@ -61,6 +62,7 @@ type OfCall = { Params: { request_id: string; index: string } };
  * are now; waits for those that are pending. DELETE there, and at …/calls/{index}, ends pending calls.
  */
 export const addKeptResultsRoutes = (app: FastifyInstance, options: KeptResultsOptions): void => {
+  const { toLateMessages } = options.dialects;
   const find = async (request: FastifyRequest, requestId: string): Promise<readonly RenderedResult[]> => {
     if (!REQUEST_ID.test(requestId)) throw createNotKeptProblem();
     const { tenant, tools, mayUse } = options.callerOf(request);
@@ -92,7 +94,7 @@ export const addKeptResultsRoutes = (app: FastifyInstance, options: KeptResultsO
     const now = await read(request, found, reading === null ? null : { waitMs, until, over: reading.over });
     reading?.requireRight();
     if (now.status === 'pending') void reply.code(202).header('retry-after', RETRY_AFTER_SECONDS);
-    const body = toTellingBody(requestId, now, terms === null ? null : { terms, raw: query.raw });
+    const body = toTellingBody(requestId, now, terms === null ? null : { terms, raw: query.raw, toLateMessages });
     return sendUnlessKnown(request, reply, options.toEntityTag(body), () => sendReading(reply, body));
   });
   app.get<OfRequest>('/tool-calls/:request_id/events', async (request, reply) => {
@@ -183,12 +185,12 @@ const indexesOfEnded = (results: readonly RenderedResult[]): readonly number[] =
 const toBody = (requestId: string, { results, status }: ResultsNow, turn?: ResultsBody['turn']): string =>
   toResultsJson({ requestId, sessionId: null, results, status, ...(turn === undefined ? {} : { turn }) });
 
-type Telling = { readonly terms: LateTerms; readonly raw: 'true' | 'false' };
+type Telling = Pick<Dialects, 'toLateMessages'> & { readonly terms: LateTerms; readonly raw: 'true' | 'false' };
 
 /** The results as they are now; for a conversation with the messages that tell it of late ones, or these alone. */
 const toTellingBody = (requestId: string, now: ResultsNow, telling: Telling | null): string => {
   if (telling === null) return toBody(requestId, now);
-  const { terms, raw } = telling;
+  const { terms, raw, toLateMessages } = telling;
   const messages = toLateMessages(now.late, terms);
   return raw === 'true' ? JSON.stringify(messages) : toBody(requestId, now, { format: terms.format, messages });
 };

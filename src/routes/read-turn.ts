@@ -1,12 +1,10 @@
-import type { Dialect, ParsedTurn } from '@recourse/dialects/define-dialect';
-import { spellingsIn } from '@recourse/dialects/detect-format';
-import { DIALECTS, detectDialect } from '@recourse/dialects/dialects';
-import { isObject } from '@recourse/dialects/json-access';
 import type * as z from 'zod';
 import { MESSAGE_FORMATS, type MessageFormat } from '../contract/message-format.ts';
 import { MAX_ENVELOPE_CALLS, ToolCallsRequest } from '../contract/tool-call.ts';
 import type { Warning } from '../contract/tool-result.ts';
 import type { ProviderHabit } from '../executor/provider-calls.ts';
+import { isObject } from '../json/json-access.ts';
+import type { Dialect, Dialects, ParsedTurn } from './dialects.ts';
 import { findMisspelledMembers, refuseFormat } from './misspellings.ts';
 import { ProblemError } from './problems.ts';
 
@@ -33,25 +31,25 @@ const ENVELOPE_MEMBERS = [
 ];
 
 /** Reads a body of any format, with what the query says of it; a ProblemError where that cannot be. */
-export const readTurn = (body: unknown, query: unknown): Turn => {
+export const readTurn = (body: unknown, query: unknown, dialects: Dialects): Turn => {
   const parameters = toMembers(query);
   const members = toMembers(body);
   const plain = Object.keys(parameters).length === 0 ? readPlainEnvelope(members) : null;
-  if (plain === null) return readAnyTurn(body, members, parameters);
+  if (plain === null) return readAnyTurn(body, members, parameters, dialects);
   return { envelope: plain, dialect: null, warnings: findMisspelledMembers(members, 'envelope') };
 };
 
-const readAnyTurn = (body: unknown, members: Members, parameters: Members): Turn => {
+const readAnyTurn = (body: unknown, members: Members, parameters: Members, dialects: Dialects): Turn => {
   const format = toFormat(parameters['format'] ?? members['format']);
   const answer = toAnswer(parameters['raw'] ?? members['raw']);
   const said = pickEnvelope(members, toTyped(parameters));
-  const dialect = findDialect(format, body, members);
+  const dialect = findDialect(format, body, members, dialects);
   const place = dialect === null || OWN.has(dialect.format) ? 'envelope' : 'message';
   const warnings = [...findMisspelledMembers(parameters, 'query'), ...findMisspelledMembers(members, place)];
-  if (dialect === null) return { envelope: readNative(body, said), dialect: null, warnings };
+  if (dialect === null) return { envelope: readNative(body, said, dialects), dialect: null, warnings };
   refuseNativeCalls(members);
   const turn = dialect.parse(body);
-  if (turn === null) throw refuseEnvelope(toMismatch(dialect.format, body));
+  if (turn === null) throw refuseEnvelope(toMismatch(dialect.format, body, dialects));
   return {
     envelope: readEnvelope({ ...said, calls: turn.calls }),
     dialect: {
@@ -112,18 +110,23 @@ const pickEnvelope = (members: Members, parameters: Members): Members => {
   return said;
 };
 
-const findDialect = (format: MessageFormat | null, body: unknown, members: Members): Dialect | null => {
-  if (format !== null) return DIALECTS.get(format) ?? null;
-  return Object.hasOwn(members, 'calls') ? null : detectDialect(body);
+const findDialect = (
+  format: MessageFormat | null,
+  body: unknown,
+  members: Members,
+  dialects: Dialects,
+): Dialect | null => {
+  if (format !== null) return dialects.byFormat.get(format) ?? null;
+  return Object.hasOwn(members, 'calls') ? null : dialects.detect(body);
 };
 
-const readNative = (body: unknown, said: Members): ToolCallsRequest => {
+const readNative = (body: unknown, said: Members, dialects: Dialects): ToolCallsRequest => {
   const parsed = ToolCallsRequest.safeParse(isObject(body) ? { ...body, ...said } : body);
   if (parsed.success) return parsed.data;
   const detail = toDetail(parsed.error.issues);
   const members = toMembers(body);
   if (Object.hasOwn(members, 'calls')) throw refuseEnvelope(`${detail}${toListHint(members['calls'])}`);
-  throw refuseEnvelope(toUntold(body) ?? `${detail}.${toCallsHint(members)} ${ACCEPTED_SHAPES}`);
+  throw refuseEnvelope(toUntold(body, dialects) ?? `${detail}.${toCallsHint(members)} ${ACCEPTED_SHAPES}`);
 };
 
 const isOwnCall = (value: unknown): boolean => {
@@ -184,9 +187,9 @@ const SHAPES = {
 const PROVIDERS = MESSAGE_FORMATS.filter((format) => SHAPES[format] !== SHAPES.native);
 const ACCEPTED_SHAPES = `Send ${SHAPES.native}, or the message of a model as it is (${PROVIDERS.join(', ')}).`;
 
-const toMismatch = (format: MessageFormat, body: unknown): string => {
-  const found = spellingsIn(body);
-  const readers = findReaders(body, found).filter((reader) => reader !== format);
+const toMismatch = (format: MessageFormat, body: unknown, dialects: Dialects): string => {
+  const found = dialects.spellingsIn(body);
+  const readers = findReaders(body, found, dialects).filter((reader) => reader !== format);
   const isNot = `The body is not in the format ${format}`;
   if (readers.length > 0)
     return `${isNot}: it contains calls in the format ${readers.join(' or ')}. Send it with format=${readers.join(' or format=')}.`;
@@ -199,10 +202,10 @@ const toMismatch = (format: MessageFormat, body: unknown): string => {
 };
 
 /** The same for a body whose format was not named; null where it holds no calls of any format. */
-const toUntold = (body: unknown): string | null => {
-  const found = spellingsIn(body);
+const toUntold = (body: unknown, dialects: Dialects): string | null => {
+  const found = dialects.spellingsIn(body);
   if (found.length === 0) return null;
-  const readers = findReaders(body, found);
+  const readers = findReaders(body, found, dialects);
   return readers.length === 0
     ? `The body contains calls in the format ${found.join(' and ')}${NOT_READ}. ${ACCEPTED_SHAPES}`
     : `The body contains calls that fit the formats ${readers.join(' and ')}. Name one: format=${readers.join(' or format=')}.`;
@@ -210,10 +213,14 @@ const toUntold = (body: unknown): string | null => {
 
 const NOT_READ = ' in a place that is not read: stream chunks, a list of messages, or next to calls in another format';
 
-const findReaders = (body: unknown, found: readonly MessageFormat[]): readonly MessageFormat[] => {
-  const detected = detectDialect(body)?.format;
+const findReaders = (
+  body: unknown,
+  found: readonly MessageFormat[],
+  { byFormat, detect }: Dialects,
+): readonly MessageFormat[] => {
+  const detected = detect(body)?.format;
   const formats = new Set(detected === undefined ? found : [detected, ...found]);
-  return [...formats].filter((format) => (DIALECTS.get(format)?.parse(body) ?? null) !== null);
+  return [...formats].filter((format) => (byFormat.get(format)?.parse(body) ?? null) !== null);
 };
 
 /** What a body is as an object: its members, none of them checked. */

@@ -1,7 +1,7 @@
-import { isObject } from '@recourse/dialects/json-access';
 import type { FastifyReply } from 'fastify';
 import type { RenderedResult } from '../contract/tool-result.ts';
 import type { AcceptedCall, BatchListener } from '../executor/batch-request.ts';
+import { isObject } from '../json/json-access.ts';
 import { toJsonString } from '../json/json-text.ts';
 import type { AnsweredCalls, AnsweredListener } from './answered-calls.ts';
 import {

@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http';
-import { readObservedResult } from '@recourse/dialects/observation';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { RenderedResult, Warning } from '../contract/tool-result.ts';
 import type { BatchAnswer, BatchRequest, Client } from '../executor/batch-request.ts';
@@ -8,6 +7,7 @@ import type { ReadProviderCalls } from '../executor/provider-calls.ts';
 import type { ExecuteBatch } from '../executor/run-batch.ts';
 import type { AnsweredCalls } from './answered-calls.ts';
 import { isJsonBody, type JsonBody } from './body-parsers.ts';
+import type { Dialects } from './dialects.ts';
 import { type StreamOptions, toStreamFormat, whenClosed } from './event-stream.ts';
 import { type RecordKeys, readCallKeyOf, readIdempotency, toRequestRecord } from './idempotency.ts';
 import { findMisspelledHeaders } from './misspellings.ts';
@@ -21,6 +21,7 @@ import { type ResultsBody, sendAnswer, sendAsyncAnswer, toResultsJson, toResults
 import { type BatchStream, createBatchStream } from './stream-batch.ts';
 
 export type ToolCallsOptions = PreferAsyncOptions & {
+  readonly dialects: Dialects;
   readonly executeBatch: ExecuteBatch;
   /** What a provider's model means by its calls. */
   readonly readProviderCalls: ReadProviderCalls;
@@ -52,7 +53,7 @@ export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOption
   // Not async: it sends at once what is there at once.
   app.post('/tool-calls', (request: FastifyRequest, reply: FastifyReply) => {
     const body = toBody(request.body);
-    const turn = readTurn(body.value, request.query);
+    const turn = readTurn(body.value, request.query, options.dialects);
     const terms = readAsyncTerms(request, turn.envelope, options.callerOf(request).tenant, options);
     const reading = toWaitReading(terms, reply, options);
     const stream = reading === null ? null : toStream(turn, reading, reply, options);
@@ -194,7 +195,8 @@ const send = (
   if (origin === 'replayed') requireRoomForReplay(request, results, toMemoryForm(dialect, stream));
   const warnings = withHeaderWarnings(ofMembers, request);
   if (stream !== null) {
-    const toTail = (last: readonly RenderedResult[]): string => toResultsTail({ warnings, ...toTurn(last, dialect) });
+    const toTail = (last: readonly RenderedResult[]): string =>
+      toResultsTail({ warnings, ...toTurn(last, dialect, options.dialects) });
     void finishStream(stream, { results, origin, toTail, follow: toFollow(results, status, reply, options) });
     return;
   }
@@ -202,7 +204,7 @@ const send = (
   if (warnings.length > 0 && dialect?.answer === 'messages')
     reply.raw.setHeader(WARNING_HEADER, toHeaderText(warnings));
   const body = { requestId: request.id, sessionId: envelope.session_id ?? null, status, results, warnings };
-  const json = dialect === null ? toResultsJson(body) : toTurnJson(body, dialect);
+  const json = dialect === null ? toResultsJson(body) : toTurnJson(body, dialect, options.dialects);
   if (status === undefined) sendAnswer(reply, json, origin);
   else sendAsyncAnswer(reply, json, { origin, status, isFound, preferred: (batch.async ?? null) !== null });
 };
@@ -236,14 +238,18 @@ const toHeaderText = (warnings: readonly Warning[]): string =>
     .replace(/[^\x20-\x7e]/g, '?');
 
 /** The conversation that a stream ends with: with `raw` what would else be the whole body. */
-const toTurn = (results: readonly RenderedResult[], dialect: TurnDialect | null): Pick<ResultsBody, 'turn'> => {
+const toTurn = (
+  results: readonly RenderedResult[],
+  dialect: TurnDialect | null,
+  { readObservedResult }: Dialects,
+): Pick<ResultsBody, 'turn'> => {
   if (dialect === null) return {};
   const messages = dialect.toMessages(results.map(readObservedResult));
   const sent = dialect.answer === 'messages' ? dialect.toRaw(messages) : messages;
   return { turn: { format: dialect.format, messages: sent } };
 };
 
-const toTurnJson = (body: ResultsBody, dialect: TurnDialect): string => {
+const toTurnJson = (body: ResultsBody, dialect: TurnDialect, { readObservedResult }: Dialects): string => {
   const messages = dialect.toMessages(body.results.map(readObservedResult));
   if (dialect.answer === 'messages') return JSON.stringify(dialect.toRaw(messages));
   return toResultsJson({ ...body, turn: { format: dialect.format, messages } });

@@ -1,15 +1,16 @@
-import { isOffered, type SchemaStyle, toCatalogue } from '@recourse/dialects/catalogue/to-catalogue';
-import { member } from '@recourse/dialects/json-access';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { CATALOGUE_FORMATS, type CatalogueFormat } from '../contract/message-format.ts';
 import { findNearestNames } from '../contract/nearest-names.ts';
-import type { ToolDescription } from '../contract/tool-description.ts';
+import { isOffered, type ToolDescription } from '../contract/tool-description.ts';
 import { isToolPattern, toToolFilter } from '../contract/tool-names.ts';
+import { member } from '../json/json-access.ts';
+import type { Dialects, SchemaStyle } from './dialects.ts';
 import { refuseFormat } from './misspellings.ts';
 import { ProblemError } from './problems.ts';
 import { sendReading, sendUnlessKnown } from './send-answer.ts';
 
 export type ToolsOptions = {
+  readonly dialects: Pick<Dialects, 'toCatalogue'>;
   readonly describeTools: () => readonly ToolDescription[];
   /** A strong tag of a body, in its quotes. */
   readonly toEntityTag: (body: string) => string;
@@ -22,6 +23,7 @@ export const addToolsRoutes = (app: FastifyInstance, options: ToolsOptions): voi
     const { mayUse } = options.callerOf(request);
     return options.describeTools().filter(({ name }) => mayUse(name));
   };
+  const { toCatalogue } = options.dialects;
   const textOf = createCatalogueTexts(options.describeTools);
   const send = (request: FastifyRequest, reply: FastifyReply, json: string): FastifyReply => {
     void reply.header('cache-control', 'private, no-cache');

@@ -33,6 +33,7 @@ import { createBuiltinReducers } from '../tools/builtin-reducers.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 import type { Tool } from '../tools/tool.ts';
 import { createIdFactory } from './create-id.ts';
+import { loadHttpPackages } from './http-packages.ts';
 import { PACKAGES } from './packages.ts';
 import type { ToolsReadiness } from './tool-readiness.ts';
 import { wireBuiltin } from './wire-builtin.ts';
@@ -138,10 +139,8 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     hasWebhook: webhooks.has,
     pendingTasks: pending.tasks,
     pendingLists: pending.lists,
-    createId,
-    executor,
-    onResponse,
-    apiKeys,
+    ...(await loadHttpPackages(config)),
+    ...{ createId, executor, onResponse, apiKeys },
     metricsSharedMs: options.metricsSharedMs,
     streamHeartbeatMs: options.streamHeartbeatMs,
     rates: store.rates,

@@ -176,7 +176,7 @@ test('every message in words that a page quotes is one that the code has', () =>
 test('every text of the console that its page quotes is one that the console shows', () => {
   const rows = readPage('docs/console.md').text.match(/^\| .+ \|$/gm) ?? [];
   const quoted = rows.flatMap((row) => [...row.matchAll(/"([^"]+)"/g)].map(([, text = '']) => text));
-  const shown = globSync('packages/console/src/*.ts', { cwd: ROOT }).map((path) => readPage(path).text);
+  const shown = globSync('packages/console/src/page/*.ts', { cwd: ROOT }).map((path) => readPage(path).text);
   expect(quoted.length).toBeGreaterThan(4);
   expect(quoted.filter((text) => !shown.some((source) => source.includes(text)))).toEqual([]);
 });

@@ -8,7 +8,13 @@ const FILES = readSourceFiles();
 const ENTRIES: readonly string[] = ['bin.ts', 'main.ts'];
 const rootOf = (path: string): string => (ENTRIES.includes(path) ? path.slice(0, -3) : 'src');
 
-const folderOf = (path: string): string => (path.includes('/') ? (path.split('/')[0] ?? '') : rootOf(path));
+// Where the service names its packages.
+const TABLE = 'wiring/packages.ts';
+
+const folderOf = (path: string): string => {
+  if (path === TABLE) return TABLE;
+  return path.includes('/') ? (path.split('/')[0] ?? '') : rootOf(path);
+};
 
 const innermostFolderOf = (path: string): string =>
   path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : rootOf(path);
@@ -17,21 +23,8 @@ const CORE = [
   '@store-sqlite',
   '@store-redis',
   '@upstreams',
-  '@tracing',
-  ...[
-    'contract',
-    'json',
-    'files',
-    'memory',
-    'store',
-    '@dialects',
-    'tools',
-    'executor',
-    'redaction',
-    'queue',
-    '@tool-hosts',
-  ],
-  ...['session-view', '@background', 'sessions', 'telemetry', 'auth', 'config', 'routes', '@mcp-server', 'http'],
+  ...['contract', 'json', 'files', 'memory', 'store', 'tools', 'executor', 'redaction', 'queue', '@tool-hosts'],
+  ...['session-view', '@background', 'sessions', 'telemetry', 'auth', 'config', 'routes', 'http'],
   ...['@toolkit-kit/egress', '@toolkit-kit/workspace', '@toolkit-kit', 'toolkits', 'upstreams'],
 ];
 
@@ -42,8 +35,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   files: [],
   memory: ['json'],
   store: ['memory'],
-  '@console': [],
-  '@dialects': ['contract', 'json'],
+  '@console': ['routes'],
+  '@dialects': ['contract', 'json', 'routes'],
   tools: ['contract'],
   '@toolkit-kit/egress': ['contract', 'tools'],
   '@toolkit-kit/workspace': ['tools', 'files'],
@@ -113,16 +106,17 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ],
     ...['upstreams', '@toolkit-kit/workspace'],
   ],
-  routes: ['contract', '@dialects', 'executor', 'json', 'memory'],
+  routes: ['contract', 'executor', 'json', 'memory'],
   '@mcp-server': ['contract', 'json', '@dialects', 'executor', 'routes'],
-  http: ['routes', '@mcp-server', 'auth', 'config', 'executor', 'files', 'queue', 'telemetry'],
-  wiring: CORE,
+  http: ['routes', 'auth', 'config', 'executor', 'files', 'queue', 'telemetry'],
+  wiring: [...CORE, TABLE],
+  [TABLE]: ['@background', '@console', '@dialects', '@mcp-server', '@tracing'],
   '@testing': ['contract', 'tools', 'executor', 'memory', 'queue', 'redaction', 'session-view', 'sessions', 'store'],
   src: ['contract', 'tools', '@testing'],
   cli: [...CORE, 'wiring'],
   main: ['cli', 'config', 'files', '@cli'],
   bin: ['main'],
-  '@tracing': ['executor'],
+  '@tracing': ['executor', 'routes', 'telemetry'],
   '@toolkit-files': ['@toolkit-kit', 'src'],
   '@toolkit-google': ['@toolkit-kit', 'src', 'config'],
   '@toolkit-notes': ['@toolkit-kit', 'files', 'src'],
@@ -182,14 +176,15 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   telemetry: /^(lru-cache|pino|pino-pretty|prom-client|node:fs|node:os|node:path|node:perf_hooks|node:v8)$/,
   auth: /^(ipaddr\.js|jose|rate-limiter-flexible|node:crypto|node:fs)$/,
   '@dialects': /^zod$/,
-  http: /^(fastify|@fastify\/.*|lru-cache|pino|node:(crypto|fs|module|path|url))$/,
+  http: /^(fastify|@fastify\/.*|lru-cache|pino|node:(crypto|fs))$/,
   '@mcp-server': /^(zod|fastify|@modelcontextprotocol\/server(\/.*)?|node:.*)$/,
   config: /^(zod|yaml|pino|node:(fs|fs\/promises|module|net|os|path|url|v8))$/,
   upstreams: /^zod$/,
   '@background/webhooks': /^(zod|pino|standardwebhooks|node:crypto)$/,
   wiring: /^(zod|fastify|lru-cache|pino|node:.*)$/,
   '@testing': /^node:(crypto|perf_hooks)$/,
-  '@console': /^lit-html(\/.*)?$/,
+  '@console/page': /^lit-html(\/.*)?$/,
+  '@console': /^node:(crypto|fs|module|path)$/,
   routes: /^(zod|fastify|@fastify\/.*|node:buffer|node:events|node:http|node:net|node:stream)$/,
   src: /^zod$/,
   cli: /^(commander|cli-table3|pino|node:(crypto|fs|module|net|path|url|util))$/,
@@ -228,6 +223,10 @@ test('imports point downwards only', () => {
 // Packages that the service loads through its table alone, and which of its files know more of them, each with the reason.
 const BY_TABLE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '@background': { 'config/file/config-file.ts': 'what `webhooks` of the configuration file may say' },
+  '@console': {},
+  '@dialects': {},
+  '@mcp-server': {},
+  '@tracing': {},
 };
 
 test('the service imports such packages in its table alone', () => {
@@ -388,7 +387,7 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   'cli/serve-command.ts': 'a start that fails ends with one sentence',
   '@cli/store-command.ts': 'why there is no copy is told in words',
   'config/read-configuration.ts': 'mistakes in what settings name stand in one list with all others',
-  '@console/json.ts': 'JSON that a person types is mostly not finished',
+  '@console/page/json.ts': 'JSON that a person types is mostly not finished',
   'executor/late-result.ts': 'what is written down after the answer must not end the process',
   'executor/circuit-breakers.ts': "a tool's own function names the upstream",
   'executor/invoke-tool.ts': 'the one place around tool code: schemas, handlers, output checks',

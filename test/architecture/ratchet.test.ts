@@ -10,10 +10,10 @@ const ROOT = join(import.meta.dirname, '../..');
 
 /** Most lines of each unit, with scripts of Redis, pages and styles; without tests and README. */
 const LINES: Readonly<Record<string, number>> = {
-  src: 30630,
+  src: 30730,
   'packages/background': 5450,
   'packages/cli': 1270,
-  'packages/console': 2950,
+  'packages/console': 3010,
   'packages/dialects': 2790,
   'packages/mcp-server': 1630,
   'packages/store-redis': 1190,
@@ -27,7 +27,7 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/toolkit-shell': 2010,
   'packages/toolkit-slack': 660,
   'packages/toolkit-web': 180,
-  'packages/tracing': 460,
+  'packages/tracing': 500,
   'packages/upstream-mcp': 3160,
   'packages/upstream-openapi': 4040,
   'packages/upstreams': 980,

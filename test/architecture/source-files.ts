@@ -36,9 +36,10 @@ const toPath = (absolute: string): string =>
 const NAMED = /^(?:recourse-server|@recourse\/([a-z-]+))(?:\/(.+))?$/;
 
 const toNamedPath = (from: string): string | null => {
-  const [named, unit, path = unit ?? 'recourse'] = NAMED.exec(from) ?? [];
+  const [named, unit, path] = NAMED.exec(from) ?? [];
   if (named === undefined) return null;
-  return unit === undefined ? `${path}.ts` : `@${unit}/${path}.ts`;
+  // Without a path it is the entry.
+  return unit === undefined ? `${path ?? 'recourse'}.ts` : `@${unit}/${path ?? unit}.ts`;
 };
 
 const toSourceFile = (absolute: string): SourceFile => {

@@ -37,6 +37,7 @@ const recordStart = async (directory: string, settings: Readonly<Record<string, 
   return {
     packages: new Set(files.flatMap((url) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1] ?? [])),
     sources: files.filter((url) => url.startsWith(sources)).map((url) => url.slice(sources.length)),
+    units: new Set(files.flatMap((url) => /\/packages\/([a-z-]+)\/src\//.exec(url)?.[1] ?? [])),
     builtin,
   };
 };
@@ -70,7 +71,7 @@ test('a start with default settings loads the packages that every call needs, an
   ).toEqual([]);
   expect(sources.length).toBeGreaterThan(200);
   // `redis-url.ts` reads a setting, and loads nothing.
-  const withheld = /^(isolation|upstreams\/(mcp|openapi))\/|-schemas\.ts$|redis(?!-url)|load-tracer/;
+  const withheld = /^(isolation|upstreams\/(mcp|openapi))\/|-schemas\.ts$|redis(?!-url)/;
   expect(sources.filter((path) => withheld.test(path))).toEqual([]);
   // Of a toolkit that no group asks for, its declaration alone.
   const optional = TOOLKITS.filter(({ groups }) => Object.keys(groups).length > 0).map(({ name }) => name);
@@ -79,6 +80,14 @@ test('a start with default settings loads the packages that every call needs, an
   expect(ofOptional.filter((path) => !isDeclaration(path))).toEqual([]);
   // Node's HTTP client and its compiler of TypeScript, of several megabytes each.
   expect(builtin.filter((name) => /internal\/deps\/(undici|amaro)\//.test(name))).toEqual([]);
+});
+
+test('a package that settings do not ask for is not loaded', { timeout: SLOW_MS }, async () => {
+  const byDefault = await recordStart(makeDirectory());
+  const edges = ['console', 'mcp-server', 'tracing'];
+  expect(edges.filter((name) => byDefault.units.has(name))).toEqual(['console', 'mcp-server']);
+  const without = await recordStart(makeDirectory(), { CONSOLE: 'false', MCP_SERVER: 'false' });
+  expect(edges.filter((name) => without.units.has(name))).toEqual([]);
 });
 
 test('what settings ask for is loaded before the service listens', { timeout: SLOW_MS }, async () => {

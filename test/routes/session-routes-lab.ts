@@ -1,5 +1,6 @@
 import { request } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { dialects } from '@recourse/dialects';
 import { ANY_READINGS } from '@recourse/test-support/any-readings.ts';
 import fastify from 'fastify';
 import { onTestFinished } from 'vitest';
@@ -108,6 +109,7 @@ export const startSessionRoutes = async (options: LabOptions = {}) => {
     isUnavailable: (error) => error instanceof Error && error.message === 'away',
   });
   addKeptResultsRoutes(app, {
+    dialects,
     callerOf,
     toRequestKey: (tenant, requestId) => `${tenant}:${requestId}`,
     findResults: async (_tenant, key) => {

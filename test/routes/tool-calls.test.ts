@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net';
+import { dialects } from '@recourse/dialects';
 import { ANY_READINGS } from '@recourse/test-support/any-readings.ts';
 import fastify from 'fastify';
 import { expect, onTestFinished, test } from 'vitest';
@@ -76,7 +77,7 @@ const start = async (executeBatch: ExecuteBatch) => {
     readings: ANY_READINGS,
     ...noPending,
   };
-  addToolCallsRoute(app, { executeBatch, ...keys, ...terms });
+  addToolCallsRoute(app, { dialects, executeBatch, ...keys, ...terms });
   await app.listen({ host: '127.0.0.1', port: 0 });
   onTestFinished(() => app.close());
   const address: AddressInfo | string | null = app.server.address();

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
 import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
-import { loadConsoleFiles } from 'recourse-server/internal/http/load-console-files.ts';
 import { expect, onTestFinished, test } from 'vitest';
+import { loadConsoleFiles } from '#src/console.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
@@ -89,7 +89,7 @@ test('the console is no part of the API document, and CONSOLE=false leaves it ou
 test(
   'loading the files says nothing, and leaves later warnings as they were',
   () => {
-    const script = `import { loadConsoleFiles } from './src/http/load-console-files.ts';
+    const script = `import { loadConsoleFiles } from './packages/console/src/console.ts';
     for (const make of loadConsoleFiles().values()) make();
     process.emitWarning('a later one');`;
     const { stdout, stderr } = spawnSync(process.execPath, [...FROM_SOURCES, '--input-type=module', '-e', script], {
@@ -104,7 +104,7 @@ test(
 );
 
 test('no source of the console can make markup of a text', () => {
-  const sources = globSync('packages/console/src/*.ts', { cwd: ROOT });
+  const sources = globSync('packages/console/src/page/*.ts', { cwd: ROOT });
   expect(sources.length).toBeGreaterThan(10);
   const dangerous =
     /unsafe|innerHTML|outerHTML|insertAdjacent|document\.write|createContextualFragment|eval\(|Function\(/;

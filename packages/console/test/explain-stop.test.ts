@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { explainStop, toCallAnswer } from '#src/answers.ts';
+import { explainStop, toCallAnswer } from '#src/page/answers.ts';
 
 const LEFT = { allowed: false, limit: 3, used: 1, remaining: 2, limited_by: 'tool', scope: 'session', mode: 'redis' };
 const SPENT = { ...LEFT, used: 3, remaining: 0 };

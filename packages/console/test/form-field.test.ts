@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Field, toFields } from '#src/form-field.ts';
+import { type Field, toFields } from '#src/page/form-field.ts';
 
 const kinds = (fields: readonly Field[]): readonly string[] => fields.map(({ name, kind }) => `${name}: ${kind}`);
 

@@ -1,8 +1,8 @@
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
-import { depthOf, indentJson, toJsonText, valueAt, withValueAt } from '#src/json.ts';
-import { sessionLink, toolLink, toRoute } from '#src/state.ts';
-import { toVisible, toVisibleExcerpt, toVisibleName } from '#src/visible-text.ts';
+import { depthOf, indentJson, toJsonText, valueAt, withValueAt } from '#src/page/json.ts';
+import { sessionLink, toolLink, toRoute } from '#src/page/state.ts';
+import { toVisible, toVisibleExcerpt, toVisibleName } from '#src/page/visible-text.ts';
 
 test('characters that hide or turn others are written out, and those that scripts need are left', () => {
   expect(toVisible('a\u202eb\u2066c\u200bd\u0000e\ufefff')).toBe('a\\u{202e}b\\u{2066}c\\u{200b}d\\u{0}e\\u{feff}f');

@@ -1,3 +1,4 @@
+import { isArray, isObject, member } from 'recourse-server/json/json-access';
 import {
   type Answer,
   defineDialect,
@@ -7,7 +8,6 @@ import {
   toProviderCall,
   withoutCutOff,
 } from './define-dialect.ts';
-import { isArray, isObject, member } from './json-access.ts';
 import { type ImageType, type Part, toImageBlocks } from './media.ts';
 
 // Anthropic, Bedrock and Vercel's AI SDK: calls are blocks of a message's content, and one message answers all of them.

@@ -1,3 +1,4 @@
+import { isArray, isObject, listOf, member } from 'recourse-server/json/json-access';
 import {
   type Answer,
   defineDialect,
@@ -9,7 +10,6 @@ import {
   toProviderCall,
   withoutCutOff,
 } from './define-dialect.ts';
-import { isArray, isObject, listOf, member } from './json-access.ts';
 
 // OpenAI's chat completions, and the providers that write calls like them: Mistral, Cohere and Ollama. None of their answers
 // has a flag for failures.

@@ -1,31 +1,10 @@
 import type { MessageFormat } from 'recourse-server/contract/message-format';
 import { isLongId, toCallName } from 'recourse-server/contract/tool-call';
+import { isObject, member } from 'recourse-server/json/json-access';
+import type { Dialect, ObservedResult, ParsedTurn } from 'recourse-server/routes/dialects';
 import { detectFormat, isNative, spellingOf, spellingsIn, spellingsOf } from './detect-format.ts';
-import { isObject, member } from './json-access.ts';
 import type { Part } from './media.ts';
-import { type ObservedResult, observe } from './observation.ts';
-
-/** One way to write tool calls and their results. Pure: the same in, the same out, whatever comes in. */
-export type Dialect = {
-  readonly format: MessageFormat;
-  /** Whether the body is unmistakably this dialect's. Never true for a body with `calls`. */
-  readonly detects: (body: unknown) => boolean;
-  /** null where the body is not this dialect's, or holds calls in another format; no calls where it is and holds none. */
-  readonly parse: (body: unknown) => ParsedTurn | null;
-  /** All that is answered with raw=true: the messages, or what the provider wants around them. */
-  readonly toRaw: (messages: readonly unknown[]) => unknown;
-};
-
-/** What a provider's message asks for. */
-export type ParsedTurn = {
-  /** Entries of `calls` as the native envelope has them, in order; each is judged later, by itself. */
-  readonly calls: readonly unknown[];
-  /**
-   * What the conversation goes on with: each call answered exactly once, under its own id. `results` are those of
-   * `calls`, in order, and as many.
-   */
-  readonly toMessages: (results: readonly ObservedResult[]) => readonly unknown[];
-};
+import { observe } from './observation.ts';
 
 /** A call as the provider's body has it. */
 export type ProviderCall = {

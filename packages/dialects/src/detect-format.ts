@@ -1,5 +1,5 @@
 import type { MessageFormat } from 'recourse-server/contract/message-format';
-import { isArray, isObject, type JsonObject, listOf, member } from './json-access.ts';
+import { isArray, isObject, type JsonObject, listOf, member } from 'recourse-server/json/json-access';
 
 /**
  * The format that one entry of a list is a call of, by the entry alone; null for what is no call, is run by the provider

@@ -1,13 +1,16 @@
 import type { MessageFormat } from 'recourse-server/contract/message-format';
+import { isArray, member } from 'recourse-server/json/json-access';
+import type { Dialect, Dialects, ObservedResult } from 'recourse-server/routes/dialects';
 import { aiSdk, anthropic, bedrock } from './block-dialects.ts';
+import { toCatalogue } from './catalogue/to-catalogue.ts';
 import { cohere, mistral, ollama, openaiChat } from './chat-dialects.ts';
-import { type Dialect, toProviderCall, toTurn } from './define-dialect.ts';
-import { detectFormat } from './detect-format.ts';
+import { toProviderCall, toTurn } from './define-dialect.ts';
+import { detectFormat, spellingsIn } from './detect-format.ts';
 import { gemini } from './gemini.ts';
 import { openaiRealtime, openaiResponses } from './item-dialects.ts';
-import { isArray, member } from './json-access.ts';
 import { langchain } from './langchain.ts';
-import type { ObservedResult } from './observation.ts';
+import { toLateMessages } from './late-messages.ts';
+import { readObservedResult } from './observation.ts';
 import { vapi } from './vapi.ts';
 
 /**
@@ -49,4 +52,14 @@ export const detectDialect = (body: unknown): Dialect | null => {
   const format = detectFormat(body);
   const dialect = format === null ? undefined : DIALECTS.get(format);
   return dialect?.detects(body) === true ? dialect : null;
+};
+
+/** All that the service asks of dialects. */
+export const dialects: Dialects = {
+  byFormat: DIALECTS,
+  detect: detectDialect,
+  spellingsIn,
+  readObservedResult,
+  toLateMessages,
+  toCatalogue,
 };

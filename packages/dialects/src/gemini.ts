@@ -1,3 +1,6 @@
+import type { Scheduling } from 'recourse-server/contract/message-format';
+import { isArray, isObject, listOf, member } from 'recourse-server/json/json-access';
+import type { ObservedResult } from 'recourse-server/routes/dialects';
 import {
   type Answer,
   defineDialect,
@@ -8,9 +11,8 @@ import {
   toBrokenCall,
   toProviderCall,
 } from './define-dialect.ts';
-import { isArray, isObject, listOf, member } from './json-access.ts';
 import { type Image, type ImageType, toImageBlocks } from './media.ts';
-import { isValueAlone, type ObservedResult, parsedValueOf, toObservation } from './observation.ts';
+import { isValueAlone, parsedValueOf, toObservation } from './observation.ts';
 
 /**
  * Gemini's FunctionResponse: `output` for a success and for a pending call, `error` for a failure. `willContinue` stands on
@@ -138,10 +140,6 @@ const toPart = (answer: Answer<GeminiCall>): FunctionResponseContent['parts'][nu
     return { functionResponse: images.length === 0 ? whole : { ...whole, parts: images.map(toInline) } };
   return { function_response: images.length === 0 ? whole : { ...whole, parts: images.map(toSnakeInline) } };
 };
-
-/** How the Live API lets its model hear of a late response. */
-export const SCHEDULINGS = ['WHEN_IDLE', 'INTERRUPT', 'SILENT'] as const;
-export type Scheduling = (typeof SCHEDULINGS)[number];
 
 /** The part by which the Live API hears of the end of a call that was answered with `willContinue`. */
 export const toScheduledPart = (

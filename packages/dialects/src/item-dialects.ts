@@ -1,3 +1,4 @@
+import { isArray, isObject, member } from 'recourse-server/json/json-access';
 import {
   defineDialect,
   type FoundCalls,
@@ -7,7 +8,6 @@ import {
   withoutArguments,
   withoutCutOff,
 } from './define-dialect.ts';
-import { isArray, isObject, member } from './json-access.ts';
 import { type ImageType, type Part, toImageBlocks } from './media.ts';
 
 // OpenAI's Responses and Realtime interfaces, whose calls are items of an output. Neither has a flag for failures.

@@ -1,3 +1,4 @@
+import { isArray, isObject, listOf, member } from 'recourse-server/json/json-access';
 import { parseJson } from 'recourse-server/json/parse-json';
 import {
   type Answer,
@@ -11,7 +12,6 @@ import {
   withoutArguments,
   withoutCutOff,
 } from './define-dialect.ts';
-import { isArray, isObject, listOf, member } from './json-access.ts';
 
 /** The fields of LangChain's ToolMessage. `type` is what Python reads, `role` what JavaScript coerces by. */
 export type LangchainToolMessage = {

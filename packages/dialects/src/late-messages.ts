@@ -1,8 +1,8 @@
-import type { MessageFormat } from 'recourse-server/contract/message-format';
 import type { RenderedResult } from 'recourse-server/contract/tool-result';
+import type { LateFormat, LateTerms, ObservedResult } from 'recourse-server/routes/dialects';
 import * as z from 'zod';
-import { type Scheduling, toScheduledPart } from './gemini.ts';
-import { type ObservedResult, readObservedResult, toObservation } from './observation.ts';
+import { toScheduledPart } from './gemini.ts';
+import { readObservedResult, toObservation } from './observation.ts';
 
 /** A call whose conversation goes on: its answer said that it was pending. It has ended since. */
 type LateCall = {
@@ -10,11 +10,6 @@ type LateCall = {
   readonly name: string | null;
   readonly result: ObservedResult;
 };
-
-export type LateFormat = Exclude<MessageFormat, 'native'>;
-
-/** `scheduling` is null but for Gemini's Live API. */
-export type LateTerms = { readonly format: LateFormat; readonly scheduling: Scheduling | null };
 
 /**
  * What tells a model of calls that it saw as pending and that have ended; nothing where there are none. No provider but

@@ -1,5 +1,5 @@
 import { countBase64Bytes, toPlainBase64 } from 'recourse-server/contract/base64';
-import { isArray, isObject, type JsonObject, listOf, member } from './json-access.ts';
+import { isArray, isObject, type JsonObject, listOf, member } from 'recourse-server/json/json-access';
 
 /** A picture, a sound or a file in a tool's value: docs/formats.md says how a tool writes one. */
 export type Media = {

@@ -1,14 +1,6 @@
-import type { RenderedResult, RetryState, ToolResult } from 'recourse-server/contract/tool-result';
+import type { RenderedResult, RetryState } from 'recourse-server/contract/tool-result';
+import type { ObservedResult } from 'recourse-server/routes/dialects';
 import { mayTellMedia, type Part, readParts, toPlainText, toTextPart } from './media.ts';
-
-/** What of a result a model reads. */
-export type ObservedResult = Pick<
-  ToolResult,
-  'success' | 'outcome' | 'executed' | 'value' | 'message' | 'error' | 'retry' | 'empty' | 'truncated' | 'warnings'
-> & {
-  /** The value as JSON text, where it is an object or a list that is not parsed yet; `value` is undefined then. */
-  readonly valueJson?: string;
-};
 
 /** The value of a result, parsed if need be: a model is mostly told its text. */
 export const parsedValueOf = ({ value, valueJson }: ObservedResult): unknown =>

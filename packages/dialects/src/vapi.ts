@@ -1,3 +1,4 @@
+import { isArray, isObject, member } from 'recourse-server/json/json-access';
 import {
   type Answer,
   defineDialect,
@@ -6,7 +7,6 @@ import {
   toBrokenCall,
   toProviderCall,
 } from './define-dialect.ts';
-import { isArray, isObject, member } from './json-access.ts';
 
 /** Vapi's ToolCallResult: `result` or `error`, each on one line, for it reads no more. */
 export type ToolCallResult = { readonly toolCallId: string; readonly name?: string } & (

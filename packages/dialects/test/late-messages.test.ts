@@ -9,8 +9,9 @@ import type { Cohere } from 'cohere-ai';
 import type OpenAI from 'openai';
 import type { ConversationItemCreateEvent } from 'openai/resources/realtime/realtime';
 import { toEndedResult } from 'recourse-server/internal/executor/render-result.ts';
+import type { LateFormat } from 'recourse-server/internal/routes/dialects.ts';
 import { expect, test } from 'vitest';
-import { type LateFormat, toLateMessages } from '#src/late-messages.ts';
+import { toLateMessages } from '#src/late-messages.ts';
 
 const BUILT = JSON.stringify(succeeded({ url: 'https://x' }, { id: 'call_2', name: 'deploy' }));
 const FAILED = JSON.stringify(failed('No disk.', { code: 'tool_exception' }, { index: 1, id: null, name: 'render' }));

@@ -9,11 +9,10 @@ import type {
 } from 'recourse-server/executor/batch-request';
 import { NO_RESULT } from 'recourse-server/executor/call';
 import { toCallKeyOf } from 'recourse-server/routes/idempotency';
+import type { McpRouteOptions } from 'recourse-server/routes/mcp-route';
 import { requireRoomForReplay } from 'recourse-server/routes/request-memory';
-import type { ToolCallsOptions } from 'recourse-server/routes/tool-calls';
 import * as z from 'zod';
 import { type Exchange, type RpcError, SERVER_ERROR } from './rpc-exchange.ts';
-import type { Background } from './tasks.ts';
 import type { CallAbout } from './to-call-result.ts';
 
 const { session_id, round_id } = ToolCallsRequest.shape;
@@ -77,23 +76,16 @@ export const createRunningCalls = () => {
 const toKey = ({ sessionKey, requestId }: CallName): string => JSON.stringify([sessionKey, requestId]);
 
 export type CallOptions = Pick<
-  ToolCallsOptions,
-  'executeBatch' | 'toSessionKey' | 'toRecordKey' | 'toRequestKey' | 'createId' | 'maxDeadlineMs'
-> & {
-  /** What results promise of a tool's answer, and which headers repeat its arguments. */
-  readonly findTool: (name: string) => DoorTool | undefined;
-  /** The session of a call that names none: none, or one for all such calls of a key. */
-  readonly mcpDefaultSession: 'none' | 'key';
-  readonly running: RunningCalls;
-};
-
-/** A tool as far as the door looks at it. */
-type DoorTool = {
-  /** Left out: `never`. */
-  readonly background?: Background;
-  readonly inputSchema: Readonly<Record<string, unknown>>;
-  readonly outputSchema: Readonly<Record<string, unknown>> | null;
-};
+  McpRouteOptions,
+  | 'executeBatch'
+  | 'toSessionKey'
+  | 'toRecordKey'
+  | 'toRequestKey'
+  | 'createId'
+  | 'maxDeadlineMs'
+  | 'findTool'
+  | 'mcpDefaultSession'
+> & { readonly running: RunningCalls };
 
 type SentCall = {
   readonly params: CallParams;

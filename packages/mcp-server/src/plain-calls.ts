@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
-import { isObject } from '@recourse/dialects/json-access';
 import type { FastifyReply } from 'fastify';
 import type { BatchAnswer } from 'recourse-server/executor/batch-request';
+import { isObject } from 'recourse-server/json/json-access';
 import { toOneLineJson } from 'recourse-server/json/json-text';
+import type { McpRouteOptions } from 'recourse-server/routes/mcp-route';
 import { holdUntil, toPayload } from 'recourse-server/routes/request-memory';
 import { sendAnswer } from 'recourse-server/routes/send-answer';
 import { ReplyClient } from 'recourse-server/routes/tool-calls';
@@ -213,12 +214,11 @@ const EVENT_STREAM = {
   'x-accel-buffering': 'no',
 } as const;
 
-export type PlainCallOptions = CallOptions & {
-  readonly version: string;
-  readonly onBug: (error: unknown, requestId: string) => void;
-  /** After how long a call that runs shows a sign of life, and then each time again. Left out: 10 s. */
-  readonly keepAliveMs?: number;
-};
+export type PlainCallOptions = CallOptions &
+  Pick<McpRouteOptions, 'version' | 'onBug'> & {
+    /** After how long a call that runs shows a sign of life, and then each time again. Left out: 10 s. */
+    readonly keepAliveMs?: number;
+  };
 
 // Proxies close a connection that is silent for a minute; some earlier.
 const KEEP_ALIVE_MS = 10_000;

@@ -8,14 +8,13 @@ import {
   type ServerContext,
   type ServerEventBus,
 } from '@modelcontextprotocol/server';
-import { isOffered, toMcpTools } from '@recourse/dialects/catalogue/to-catalogue';
-import { isObject, member } from '@recourse/dialects/json-access';
+import { toMcpTools } from '@recourse/dialects/catalogue/to-catalogue';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { hasMoreNodes } from 'recourse-server/contract/json-record';
-import type { ToolDescription } from 'recourse-server/contract/tool-description';
+import { isOffered } from 'recourse-server/contract/tool-description';
 import type { BatchListener, Client } from 'recourse-server/executor/batch-request';
-import type { OpenReadings } from 'recourse-server/routes/open-readings';
-import type { PendingTasks } from 'recourse-server/routes/pending-tasks';
+import { isObject, member } from 'recourse-server/json/json-access';
+import type { McpRouteOptions } from 'recourse-server/routes/mcp-route';
 import { draining, ProblemError } from 'recourse-server/routes/problems';
 import { holdUntil, requireRoom, toPayload } from 'recourse-server/routes/request-memory';
 import { type CatalogueTexts, createCatalogueTexts } from 'recourse-server/routes/tools';
@@ -33,7 +32,7 @@ import {
   toTaskBatch,
 } from './tasks.ts';
 import { type CallResult, toCallResult } from './to-call-result.ts';
-import { createToolChanges, type WatchTools } from './tool-changes.ts';
+import { createToolChanges } from './tool-changes.ts';
 
 /** An exchange that the SDK answers. */
 type SdkExchange = Exchange & {
@@ -148,15 +147,10 @@ const toClient = (signal: AbortSignal): Client => ({
  */
 const NO_TOOLS = '"tools":[]';
 
-type McpServerOptions = CallOptions & {
-  readonly describeTools: () => readonly ToolDescription[];
-  readonly catalogueTexts: CatalogueTexts;
-  readonly version: string;
-  readonly onBug: (error: unknown, requestId: string) => void;
-  /** Calls that outlive their requests, as tasks of 2026-07-28. Left out: there are none. */
-  readonly pendingTasks?: PendingTasks | undefined;
-  readonly isUnavailable: (error: unknown) => boolean;
-};
+type McpServerOptions = CallOptions &
+  Pick<McpRouteOptions, 'describeTools' | 'version' | 'onBug' | 'pendingTasks' | 'isUnavailable'> & {
+    readonly catalogueTexts: CatalogueTexts;
+  };
 
 /** The tools that a caller is shown, as the member of `tools/list`. */
 const toCatalogue = (
@@ -229,12 +223,7 @@ const answerMethod = async (
 
 export type AnswerMcpOptions = Omit<McpServerOptions, 'catalogueTexts'> & ListenOptions;
 
-type ListenOptions = {
-  readonly watchTools: WatchTools;
-  /** Aborted when the service stops: streams that wait for changes end. */
-  readonly draining: AbortSignal;
-  readonly readings: Pick<OpenReadings, 'watch'>;
-};
+type ListenOptions = Pick<McpRouteOptions, 'watchTools' | 'draining' | 'readings'>;
 
 /** `modern`: 2026-07-28. */
 type Era = Parameters<McpServerFactory>[0]['era'];

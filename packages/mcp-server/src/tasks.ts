@@ -1,6 +1,7 @@
-import { isObject, member } from '@recourse/dialects/json-access';
 import type { RenderedResult } from 'recourse-server/contract/tool-result';
 import type { BatchRequest, Client } from 'recourse-server/executor/batch-request';
+import { isObject, member } from 'recourse-server/json/json-access';
+import type { Background } from 'recourse-server/routes/mcp-route';
 import type { PendingTask, PendingTasks } from 'recourse-server/routes/pending-tasks';
 import { ProblemError } from 'recourse-server/routes/problems';
 import { askStore } from 'recourse-server/routes/sessions';
@@ -10,9 +11,6 @@ import { toCallResult } from './to-call-result.ts';
 
 // The Tasks extension of revision 2026-07-28 (SEP-2663): a call of a background tool is a task, whose id is the handle of the
 // pending call. Earlier revisions have other tasks, which are not offered.
-
-/** Whether a call may go on after its request: never, where the caller agrees, or in no other way. */
-export type Background = 'never' | 'optional' | 'always';
 
 const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
 

@@ -1,4 +1,3 @@
-import { isObject } from '@recourse/dialects/json-access';
 import {
   type Link,
   type Media,
@@ -11,6 +10,7 @@ import {
 } from '@recourse/dialects/media';
 import { toObservation, toParts } from '@recourse/dialects/observation';
 import type { RenderedResult, ToolResult } from 'recourse-server/contract/tool-result';
+import { isObject } from 'recourse-server/json/json-access';
 
 /** The key of `_meta` under which a result says what the protocol has no word for. */
 const RESULT_KEY = 'recourse/result';

@@ -1,5 +1,4 @@
-/** Begins to hear of changes of the tools that are offered; gives the way to end that. */
-export type WatchTools = (listener: () => void) => () => void;
+import type { McpRouteOptions } from 'recourse-server/routes/mcp-route';
 
 /** Who is told when the tools that it may use change. */
 export type ToolListener = {
@@ -29,7 +28,7 @@ const SETTLE_MS = 100;
  * Tells each listener once when what it may use has changed. Tools that are offered again as they were, and tools of others, are
  * no change. Where nobody listens nothing is watched, and nothing compared.
  */
-export const createToolChanges = (watch: WatchTools): ToolChanges => {
+export const createToolChanges = (watch: McpRouteOptions['watchTools']): ToolChanges => {
   const listeners = new Map<ToolListener, string>();
   let unwatch: (() => void) | null = null;
   let timer: NodeJS.Timeout | null = null;

@@ -5,11 +5,12 @@ import type { ToolDescription } from 'recourse-server/internal/contract/tool-des
 import type { BatchAnswer, BatchRequest } from 'recourse-server/internal/executor/batch-request.ts';
 import type { ByteHold } from 'recourse-server/internal/memory/byte-budget.ts';
 import { addJsonBodyParser } from 'recourse-server/internal/routes/body-parsers.ts';
+import type { McpRouteOptions } from 'recourse-server/internal/routes/mcp-route.ts';
 import { addProblemHandler } from 'recourse-server/internal/routes/problem-handler.ts';
 import { addRequestGate, callerOf, type RequestCaller } from 'recourse-server/internal/routes/request-gate.ts';
 import { watchRequests } from 'recourse-server/internal/routes/watch-requests.ts';
 import { onTestFinished } from 'vitest';
-import { addMcpRoute, type McpRouteOptions } from '#src/mcp-route.ts';
+import { addMcpRoute } from '#src/mcp-server.ts';
 
 /** Who may do everything. */
 export const ANYONE: RequestCaller = {

@@ -10,8 +10,8 @@ import {
   trace,
 } from '@opentelemetry/api';
 import type { BatchTrace, ToolInvoked, TracedAnswer } from 'recourse-server/executor/call-observer';
+import { formatTraceparent, parseTraceparent, toUntracedCalls } from 'recourse-server/routes/traceparent';
 import { ATTRIBUTE, EXECUTE_TOOL, TOOL_TYPE, toCallSpanName, toRequestSpanName } from './span-names.ts';
-import { formatTraceparent, parseTraceparent, toUntracedCalls } from './traceparent.ts';
 
 // As many characters as a request id may have.
 const MAX_REQUEST_ID = 64;

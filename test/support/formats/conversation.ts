@@ -1,5 +1,5 @@
-import { isArray, isObject, listOf, member } from '@recourse/dialects/json-access';
 import type { MESSAGE_FORMATS } from '#src/contract/message-format.ts';
+import { isArray, isObject, listOf, member } from '#src/json/json-access.ts';
 
 // The provider's side of a conversation: how a model writes its calls, and how a client finds the answers to them.
 

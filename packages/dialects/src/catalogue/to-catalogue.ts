@@ -1,14 +1,12 @@
 import type { Effects } from 'recourse-server/contract/failure';
 import type { CatalogueFormat } from 'recourse-server/contract/message-format';
-import type { JsonSchema, ToolDescription } from 'recourse-server/contract/tool-description';
+import { isOffered, type JsonSchema, type ToolDescription } from 'recourse-server/contract/tool-description';
 import { toPortableName } from 'recourse-server/contract/tool-names';
+import type { SchemaStyle } from 'recourse-server/routes/dialects';
 import { toGeminiSchema } from './gemini-schema.ts';
 import { toObjectRoot } from './object-root.ts';
 import { isSchema, type ObjectSchema, remembering } from './schema-parts.ts';
 import { ANTHROPIC_RULES, measureSchema, OPENAI_RULES, toStrictSchema } from './strict-schema.ts';
-
-/** `strict`: where the provider can hold its model to the schema, and the schema can be said in its subset. */
-export type SchemaStyle = 'plain' | 'strict';
 
 type Tools = readonly ToolDescription[];
 type ProviderFormat = Exclude<CatalogueFormat, 'native'>;
@@ -21,12 +19,6 @@ type ProviderCatalogue = {
   readonly tools: readonly unknown[];
   readonly left_out?: readonly LeftOut[];
 };
-
-/**
- * Whether models are told of a tool. Also of one that only cannot be reached now: it would be missing for the whole of a
- * run that starts meanwhile, and all others would lose what the provider has cached of their requests.
- */
-export const isOffered = ({ available, unreachable }: ToolDescription): boolean => available || unreachable === true;
 
 /** The catalogue as a provider's request wants it. */
 export const toCatalogue = (tools: Tools, format: ProviderFormat, style: SchemaStyle): ProviderCatalogue => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { keepLoaded } from '#src/keep-loaded.ts';
+import { keepLoaded } from '#src/routes/keep-loaded.ts';
 
 test('what could not be loaded is loaded with the next call, and then kept', async () => {
   let loads = 0;

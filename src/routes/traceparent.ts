@@ -1,4 +1,4 @@
-import type { BatchTrace } from 'recourse-server/executor/call-observer';
+import type { BatchTrace } from '../executor/call-observer.ts';
 
 /** Where a request stands in its caller's trace. */
 type TraceParent = {

@@ -1,6 +1,6 @@
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
-import { formatTraceparent, parseTraceparent } from '#src/traceparent.ts';
+import { formatTraceparent, parseTraceparent } from '#src/routes/traceparent.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const SPAN = '00f067aa0ba902b7';

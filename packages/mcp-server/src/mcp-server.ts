@@ -1,26 +1,19 @@
 import { remembering } from '@recourse/dialects/catalogue/schema-parts';
-import { member } from '@recourse/dialects/json-access';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { findParamMismatch, readParamHeaders } from 'recourse-server/contract/param-headers';
-import type { EndedSessions } from 'recourse-server/executor/session-store';
+import { member } from 'recourse-server/json/json-access';
 import { parseJson } from 'recourse-server/json/parse-json';
 import { ignoreBodies, isJsonBody, type JsonBody } from 'recourse-server/routes/body-parsers';
+import { keepLoaded } from 'recourse-server/routes/keep-loaded';
+import type { McpRouteOptions } from 'recourse-server/routes/mcp-route';
 import { refuseOtherMethods } from 'recourse-server/routes/problem-handler';
 import { ProblemError } from 'recourse-server/routes/problems';
-import { type RequestCaller, tellRefused } from 'recourse-server/routes/request-gate';
-import { askStore, type SessionsOptions } from 'recourse-server/routes/sessions';
+import { tellRefused } from 'recourse-server/routes/request-gate';
+import { askStore } from 'recourse-server/routes/sessions';
 import { headerOf } from 'recourse-server/routes/watch-requests';
 import { createRunningCalls } from './call-batch.ts';
-import { keepLoaded } from './keep-loaded.ts';
 import { createAnswerPlainCall, type PlainCall, type PlainCallOptions, readPlainCall } from './plain-calls.ts';
 import { CURRENT_REVISION, createRpcErrorHandler, type Exchange, openExchange, sessionIdOf } from './rpc-exchange.ts';
-import type { AnswerMcpOptions } from './sdk-server.ts';
-
-export type McpRouteOptions = Omit<AnswerMcpOptions & PlainCallOptions, 'running'> &
-  EndSessionOptions & {
-    readonly callerOf: (request: FastifyRequest) => RequestCaller;
-    readonly endedSessions: EndedSessions;
-  };
 
 const PATH = '/mcp';
 
@@ -29,7 +22,10 @@ const PATH = '/mcp';
  * is what the executor's store knows of its id, so that any replica answers any request. Plain calls are answered here,
  * everything else by the SDK.
  */
-export const addMcpRoute = (app: FastifyInstance, routeOptions: McpRouteOptions): void => {
+export const addMcpRoute = (
+  app: FastifyInstance,
+  routeOptions: McpRouteOptions & Pick<PlainCallOptions, 'keepAliveMs'>,
+): void => {
   const options = { ...routeOptions, running: createRunningCalls() };
   const answerPlainCall = createAnswerPlainCall(options);
   // With the first request that needs it: the SDK is 10 MB and 50 ms.
@@ -129,10 +125,10 @@ const argumentsOf = (params: unknown): unknown => {
   return parsed.ok ? parsed.value : undefined;
 };
 
-type EndSessionOptions = Pick<SessionsOptions, 'onRefused' | 'toSessionKey' | 'endSession' | 'isUnavailable'> & {
-  readonly callerOf: (request: FastifyRequest) => RequestCaller;
-  readonly endedSessions: Pick<EndedSessions, 'add'>;
-};
+type EndSessionOptions = Pick<
+  McpRouteOptions,
+  'callerOf' | 'onRefused' | 'toSessionKey' | 'endSession' | 'endedSessions' | 'isUnavailable'
+>;
 
 /** DELETE with `Mcp-Session-Id` ends that session as DELETE /sessions/{id} does, and for good, for keys that may do that. */
 const addEndSessionRoute = (routes: FastifyInstance, options: EndSessionOptions): void => {

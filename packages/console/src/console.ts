@@ -1,15 +1,12 @@
 import { hash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire, stripTypeScriptTypes } from 'node:module';
-import { basename, dirname, extname, join } from 'node:path';
-import type { ConsoleFile, ConsoleFiles, MakeConsoleFile } from '../routes/pages.ts';
+import { basename, extname, join } from 'node:path';
+import type { ConsoleFile, ConsoleFiles, MakeConsoleFile } from 'recourse-server/routes/pages';
 
-// The package, wherever npm has put it: its sources, or what the build makes of them.
 const { resolve } = createRequire(import.meta.url);
-const DIRECTORY = join(
-  dirname(resolve('@recourse/console/package.json')),
-  import.meta.url.endsWith('.ts') ? 'src' : 'dist',
-);
+// Modules of the browser: sources, or what the build makes of them.
+const DIRECTORY = join(import.meta.dirname, 'page');
 
 const CONTENT_TYPES: ReadonlyMap<string, string> = new Map([
   ['.html', 'text/html; charset=utf-8'],
