@@ -77,7 +77,7 @@ type FoundPackage = {
   readonly root: string;
   /** The same as seen from the directory. */
   readonly fromTools: string;
-  /** What a person types for this program: `npx recourse-server`, or `node src/main.ts`. */
+  /** What a person types for this program: `npx recourse-server`, or Node with the sources. */
   readonly command: string;
 };
 
@@ -98,9 +98,7 @@ const findPackage = (directory: string): FoundPackage => {
 
 // npm starts the Node that comes with a checkout; elsewhere than in the checkout it would look for files there.
 const toCheckoutCommand = (root: string): string =>
-  process.cwd() === root
-    ? 'npm start --'
-    : `node -C @recourse/source ${relative(process.cwd(), join(root, 'src/main.ts'))}`;
+  process.cwd() === root ? 'npm start --' : `${NODE} ${relative(process.cwd(), join(root, 'src/main.ts'))}`;
 
 /** What the files are made for: `name` is that of the package that the directory becomes. */
 type Template = { readonly name: string; readonly recourse: FoundPackage };
@@ -161,6 +159,7 @@ const TEST = withoutIndent(`
 
 // By which a checkout is found with its sources and not with what a build makes of them.
 const CONDITION = '@recourse/source';
+const NODE = `node -C ${CONDITION}`;
 
 const toManifest = ({ name, recourse }: Template): string => {
   const start = { name, private: true, type: 'module' };
@@ -175,8 +174,8 @@ const toManifest = ({ name, recourse }: Template): string => {
 
 // With the checkout's own packages: npm would take away the link to the checkout when it installs others here.
 const toCheckoutScripts = (checkout: string) => ({
-  test: `node --conditions=${CONDITION} --test`,
-  check: `node ${checkout}/src/main.ts check .`,
+  test: `${NODE} --test`,
+  check: `${NODE} ${checkout}/src/main.ts check .`,
   types: `node ${checkout}/node_modules/typescript/bin/tsc`,
 });
 
@@ -203,7 +202,7 @@ const toTypeScriptSettings = ({ recourse }: Template): string =>
 const toJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
 const toReadme = ({ recourse }: Template): string => {
-  const here = recourse.kind === 'checkout' ? `node ${recourse.fromTools}/src/main.ts` : 'npx recourse-server';
+  const here = recourse.kind === 'checkout' ? `${NODE} ${recourse.fromTools}/src/main.ts` : 'npx recourse-server';
   const types = (recourse.kind === 'checkout' ? 'npm run types' : 'npm install && npm run types').padEnd(33);
   return `# Tools
 

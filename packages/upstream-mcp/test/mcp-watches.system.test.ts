@@ -163,6 +163,7 @@ test.runIf(existsSync('/bin/bash'))(
       'exec 40<"$0" 41<"$0"; exec "$@"',
       file,
       process.execPath,
+      ...FROM_SOURCES,
       '--input-type=module',
       '-e',
       WATCHER,
