@@ -1,6 +1,6 @@
 import type { Config } from '../config/settings/config.ts';
 import type { HttpParts } from '../http/wire-http.ts';
-import { PACKAGES } from './packages.ts';
+import { PACKAGES } from '../packages.ts';
 
 /** What packages add to the HTTP side. Of what settings switch off, nothing is loaded. */
 export const loadHttpPackages = async ({

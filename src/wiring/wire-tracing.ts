@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import { type Config, isTraced } from '../config/settings/config.ts';
 import type { Redactor } from '../executor/redactor.ts';
+import { PACKAGES } from '../packages.ts';
 import { passTraceOn } from '../routes/traceparent.ts';
 import type { BeginTrace } from '../routes/watch-requests.ts';
-import { PACKAGES } from './packages.ts';
 
 type WiredTracing = {
   readonly beginTrace: BeginTrace;

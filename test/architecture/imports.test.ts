@@ -9,7 +9,7 @@ const ENTRIES: readonly string[] = ['bin.ts', 'main.ts'];
 const rootOf = (path: string): string => (ENTRIES.includes(path) ? path.slice(0, -3) : 'src');
 
 // Where the service names its packages.
-const TABLE = 'wiring/packages.ts';
+const TABLE = 'packages.ts';
 
 const folderOf = (path: string): string => {
   if (path === TABLE) return TABLE;
@@ -231,7 +231,7 @@ const BY_TABLE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 test('the service imports such packages in its table alone', () => {
   const strangers = offences(({ path, local }) =>
-    path.startsWith('@') || path === 'wiring/packages.ts'
+    path.startsWith('@') || path === TABLE
       ? []
       : local
           .map(({ from }) => from)
@@ -278,7 +278,7 @@ test('stores know of tools nothing but the port they implement', () => {
 test('routes, telemetry, redaction and queue use types of what is below them, never its code', () => {
   const values = offences(({ path, local }) =>
     local
-      .filter(({ kind }) => kind === 'value')
+      .filter(({ kind }) => kind !== 'type')
       .filter(
         ({ from }) =>
           (['routes', 'redaction', 'queue'].includes(folderOf(path)) && folderOf(from) === 'executor') ||
@@ -348,7 +348,7 @@ test('ioredis is known to the Redis client alone', () => {
 
 test('processes are started by three files alone: for tool hosts, MCP servers with their watch, and commands', () => {
   const starters = FILES.filter(({ packages }) =>
-    packages.some(({ from, kind }) => from === 'node:child_process' && kind === 'value'),
+    packages.some(({ from, kind }) => from === 'node:child_process' && kind !== 'type'),
   );
   expect(new Set(starters.map(({ path }) => path))).toEqual(
     new Set(['@tool-hosts/process-control.ts', '@toolkit-shell/spawn-sandbox.ts', '@upstream-mcp/server-process.ts']),
@@ -356,7 +356,13 @@ test('processes are started by three files alone: for tool hosts, MCP servers wi
 });
 
 test('no file imports itself through others', () => {
-  const edges = new Map(FILES.map(({ path, local }) => [path, local.map(({ from }) => from)]));
+  // What the table loads later, by a function, may import whatever asks the table for it.
+  const edges = new Map(
+    FILES.map(({ path, local }) => [
+      path,
+      local.filter(({ kind }) => path !== TABLE || kind !== 'later').map(({ from }) => from),
+    ]),
+  );
   const cycles: string[] = [];
   const done = new Set<string>();
   const visit = (path: string, trail: readonly string[]): void => {

@@ -1,7 +1,8 @@
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
 
-export type Import = { readonly from: string; readonly kind: 'type' | 'value' };
+/** `later`: by a call of `import`. */
+export type Import = { readonly from: string; readonly kind: 'type' | 'value' | 'later' };
 export type SourceFile = {
   /** Relative to `src`, e.g. `executor/run-call.ts`; of a package, `@cli/program.ts`. */
   readonly path: string;
@@ -23,7 +24,7 @@ const withoutComments = (text: string): string =>
 const toImports = (code: string): readonly Import[] =>
   [...code.matchAll(IMPORT)].map(([, , type, from, bare, dynamic]) => ({
     from: from ?? bare ?? dynamic ?? '',
-    kind: type === undefined ? 'value' : 'type',
+    kind: dynamic !== undefined ? 'later' : type === undefined ? 'value' : 'type',
   }));
 
 // `src/executor/call.ts` → `executor/call.ts`, `packages/cli/src/program.ts` → `@cli/program.ts`.
