@@ -6,5 +6,7 @@ export const PACKAGES = {
   console: () => import('@recourse/console'),
   dialects,
   mcpServer: () => import('@recourse/mcp-server'),
+  storeRedis: () => import('@recourse/store-redis'),
+  storeSqlite: () => import('@recourse/store-sqlite'),
   tracing: () => import('@recourse/tracing'),
 } as const;

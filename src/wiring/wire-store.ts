@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { getHeapStatistics } from 'node:v8';
-import { withoutSqliteWarning } from '@recourse/store-sqlite/sqlite-warning';
 import type { Logger } from 'pino';
 import type { RateLimitsOptions } from '../auth/rate-limits.ts';
 import type { Config } from '../config/settings/config.ts';
@@ -13,6 +12,7 @@ import type { Redactor } from '../executor/redactor.ts';
 import type { EndedSessions, SessionSettings, SessionStore } from '../executor/session-store.ts';
 import { type ByteBudget, createByteBudget } from '../memory/byte-budget.ts';
 import { createStoreMemory, type StoreMemory, toRequestBytes, toStoreBytes } from '../memory/store-memory.ts';
+import { PACKAGES } from '../packages.ts';
 import { createRecordEndedSessions } from '../sessions/ended-sessions.ts';
 import { createRecordKeyedStore } from '../sessions/keyed/record-keyed-store.ts';
 import { createRecordPageTokens } from '../sessions/record-page-tokens.ts';
@@ -20,16 +20,13 @@ import { createRecordSessionStore, type RecordSessionStore } from '../sessions/r
 import { createRequestSessionStore } from '../sessions/request-session-store.ts';
 import type { StoreBackend } from '../sessions/store-backend.ts';
 import { OpenedStoreSpace, UNLIMITED_SPACE } from '../sessions/store-space.ts';
-import { LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from '../store/command-timeout.ts';
-import type { guardRecordStore } from '../store/guarded-record-store.ts';
 import { KEY_PREFIX } from '../store/key-prefix.ts';
 import { createMemoryRecordStore, type MemoryRecordStore } from '../store/memory-record-store.ts';
+import type { OpenedStore } from '../store/opened-store.ts';
 import type { RecordStore } from '../store/record-store.ts';
 import { createSeals, NO_SEALING, type Sealing } from '../store/seals.ts';
-import type { SharedClient } from '../store/shared-connection.ts';
-import type { StoreAvailability, StoreWatcher } from '../store/store-availability.ts';
-import type { SpaceObserver, StoreFill, StoreObserver } from '../store/store-observer.ts';
-import { describeCauses } from '../telemetry/describe-error.ts';
+import type { StoreAvailability } from '../store/store-availability.ts';
+import type { SpaceObserver, StoreObserver } from '../store/store-observer.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createSpaceObserver, createStoreObserver, createUnopenedObserver } from '../telemetry/store-observers.ts';
 import type { PageTokenStore, PageTokens } from '../tools/page-tokens.ts';
@@ -78,7 +75,7 @@ export const toSessionSettings = (config: Config): SessionSettings => ({
 type Outage = { readonly availability: StoreAvailability; readonly local: MemoryRecordStore };
 
 /** Records, and what the stores on them differ in. */
-type Backend = Pick<WiredStore, 'kind' | 'rates' | 'close'> &
+type Backend = Pick<WiredStore, 'rates' | 'close'> &
   Omit<StoreBackend, 'onReturn' | 'openOutageMemory'> & {
     /** null: the records are in this process. */
     readonly outage: Outage | null;
@@ -100,10 +97,27 @@ export const wireStore = async (config: Config, parts: StoreParts): Promise<Wire
     sealing: createSealing(config, parts),
   };
   const choice = toStoreChoice(config);
-  if (config.REDIS_URL !== undefined)
-    return openStores(config, await openRedis(config.REDIS_URL, config, observed), parts);
-  const backend = choice.kind === 'sqlite' ? await openSqlite(choice, observed) : openMemory(parts);
-  return openStores(config, backend, parts);
+  const opened = await openChosen(choice, config, observed);
+  const backend = opened === null ? openMemory(parts) : await guard(opened, observed);
+  return openStores(config, { ...backend, kind: choice.kind }, parts);
+};
+
+/** What the settings choose, loaded only then: ioredis alone is 9 MB that others need not pay. null: memory. */
+const openChosen = async (
+  choice: StoreChoice,
+  { REDIS_URL: url, REDIS_SENTINEL_PASSWORD: sentinelPassword, REDIS_MEMORY_MB }: Config,
+  { log, memory, metrics, observer }: BackendParts,
+): Promise<OpenedStore | null> => {
+  const cacheBytes = memory.totalBytes * KNOWN_STATES;
+  if (choice.kind === 'sqlite') return (await PACKAGES.storeSqlite()).openSqliteStore({ ...choice, cacheBytes, log });
+  if (url === undefined) return null;
+  return (await PACKAGES.storeRedis()).openRedisStore({
+    ...{ url, sentinelPassword, cacheBytes, memoryBytes: REDIS_MEMORY_MB * MIB },
+    onConflict: () => {
+      metrics.storeConflicts.count += 1;
+    },
+    onError: (error) => observer.operationFailed('connect', error),
+  });
 };
 
 const createSealing = (config: Config, parts: StoreParts): Sealing => {
@@ -117,7 +131,11 @@ const createSealing = (config: Config, parts: StoreParts): Sealing => {
   return { seals, onUnopened: createUnopenedObserver(parts) };
 };
 
-const openStores = async (config: Config, backend: Backend, parts: StoreParts): Promise<WiredStore> => {
+const openStores = async (
+  config: Config,
+  backend: Backend & Pick<WiredStore, 'kind'>,
+  parts: StoreParts,
+): Promise<WiredStore> => {
   const { kind, rates, close, outage, ...kept } = backend;
   const { records, space, sealing } = kept;
   const { memory, now, redactor } = parts;
@@ -192,7 +210,7 @@ const timeOfProcess = (): number => Math.floor(performance.timeOrigin + performa
 const LOCAL_QUEUE = 'local';
 
 const openMemory = ({ memory }: StoreParts): Backend => ({
-  ...{ kind: 'memory', durability: 'process', shared: null, outage: null, rates: null, queue: LOCAL_QUEUE },
+  ...{ durability: 'process', shared: null, outage: null, rates: null, queue: LOCAL_QUEUE },
   records: createMemoryRecordStore({ memory, now: timeOfProcess }),
   space: UNLIMITED_SPACE,
   sealing: NO_SEALING,
@@ -200,117 +218,46 @@ const openMemory = ({ memory }: StoreParts): Backend => ({
   close: async () => undefined,
 });
 
-/** The space of records that are away now and then. */
-const openSpace = (
-  store: RecordStore,
-  look: () => Promise<StoreFill> | null,
-  { observer, spaceObserver }: BackendParts,
-): OpenedStoreSpace => {
-  const onFailed = (error: unknown): void => observer.operationFailed('space', error);
-  const space = new OpenedStoreSpace({ store, look, onFailed, observer: spaceObserver });
-  space.start();
-  return space;
-};
-
-const guard = async (
-  store: RecordStore,
-  connection: Pick<Parameters<typeof guardRecordStore>[1], 'watch' | 'isConnected'>,
-  { observer, memory, now }: BackendParts,
-): Promise<Pick<Backend, 'records'> & { readonly outage: Outage }> => {
+/** A store that is away now and then: memory answers before it meanwhile. */
+const guard = async (store: OpenedStore, parts: BackendParts): Promise<Backend> => {
+  const { observer, spaceObserver, sealing, memory, now } = parts;
+  const { durability, keysOf, shared, look, watch, isConnected } = store;
   const { guardRecordStore } = await import('../store/guarded-record-store.ts');
-  const local = createMemoryRecordStore({ memory, now: store.now });
+  const local = createMemoryRecordStore({ memory, now: store.records.now });
   // One for all that ask: an outage is one outage.
-  const { records, availability } = guardRecordStore(store, {
-    ...{ observer, now },
-    ...connection,
-  });
+  const { records, availability } = guardRecordStore(store.records, { observer, now, watch, isConnected });
   availability.onRecovered(local.clear);
-  return { records, outage: { availability, local } };
-};
-
-const openRedis = async (url: string, config: Config, parts: BackendParts): Promise<Backend> => {
-  // Only here: ioredis is 9 MB that the embedded store need not pay.
-  const { createRedisClient, createRedisSubscription } = await import('@recourse/store-redis/redis-client');
-  const { createRedisRecordStore } = await import('@recourse/store-redis/redis-record-store');
-  const { createRedisLook } = await import('@recourse/store-redis/redis-space');
-  const { refuseFormerReplicas } = await import('@recourse/store-redis/former-replicas');
-  const { memory, metrics, observer, sealing } = parts;
-  const address = { url, sentinelPassword: config.REDIS_SENTINEL_PASSWORD };
-  const client = createRedisClient(address);
-  client.onError((error) => observer.operationFailed('connect', error));
-  const store = createRedisRecordStore({
-    client,
-    cacheBytes: memory.totalBytes * KNOWN_STATES,
-    timeouts: { short: SHORT_TIMEOUT_MS, long: LONG_TIMEOUT_MS },
-    onConflict: () => {
-      metrics.storeConflicts.count += 1;
-    },
-  });
-  const watch = ({ lost, connected }: StoreWatcher): void => {
-    client.onLost(lost);
-    client.onReady(connected);
-  };
-  const { records, outage } = await guard(store, { watch, isConnected: client.isReady }, parts);
-  const { ask } = outage.availability;
-  const space = openSpace(records, createRedisLook(client, config.REDIS_MEMORY_MB * MIB), parts);
-  client.onReady(() => space.look());
-  const subscription = createRedisSubscription(address);
-  const guarded: SharedClient = {
-    ...client,
-    callPatiently: async (...words) => ask('pending', 'long', () => client.callPatiently(...words)),
-  };
-  client.connect();
-  await refuseFormerReplicas(client);
+  const onFailed = (error: unknown): void => observer.operationFailed('space', error);
+  const space = new OpenedStoreSpace({ store: records, look, onFailed, observer: spaceObserver });
+  space.start();
+  await store.connect(() => space.look());
   return {
-    ...{ kind: 'redis', durability: 'durable', records, outage, space, sealing, queue: randomUUID() },
-    shared: { client: guarded, subscription },
-    keysOf: () => [],
-    rates: {
-      keyPrefix: `${KEY_PREFIX}:rate`,
-      call: async (...words) => ask('rate', 'short', () => client.call(...words)),
-    },
+    ...{ durability, keysOf, records, space, sealing, outage: { availability, local } },
+    ...(shared === null ? { shared, rates: null, queue: LOCAL_QUEUE } : guardShared(shared, availability)),
     close: async () => {
-      await space.stop();
-      subscription.close();
-      client.disconnect();
-    },
-  };
-};
-
-/** A file. A commit that fails takes it away for all who ask: memory answers before it. */
-const openSqlite = async (choice: StoreChoice & { readonly kind: 'sqlite' }, parts: BackendParts): Promise<Backend> => {
-  const { memory, log, sealing } = parts;
-  const { waitForSqliteRecordStore } = await withoutSqliteWarning(
-    () => import('@recourse/store-sqlite/sqlite-record-store'),
-  );
-  const { serveCopies } = await import('@recourse/store-sqlite/sqlite-copies');
-  const watchers: ((error: unknown) => void)[] = [];
-  const store = await waitForSqliteRecordStore({
-    ...choice,
-    cacheBytes: memory.totalBytes * KNOWN_STATES,
-    now: Date.now,
-    onFailed: (error) => {
-      for (const failed of watchers) failed(error);
-    },
-    onInUse: (problem) => log.warn({ problem }, 'waiting for the file of the store, at most 30 s'),
-  });
-  const copies = serveCopies(choice.path, store.backup, (error) =>
-    log.warn({ causes: describeCauses(error) }, 'recourse store backup cannot reach this process'),
-  );
-  const { records, outage } = await guard(store, { watch: ({ failed }) => void watchers.push(failed) }, parts);
-  const space = openSpace(records, async () => store.look(), parts);
-  space.look();
-  return {
-    ...{ kind: 'sqlite', durability: 'file', shared: null, records, outage, space, sealing, rates: null },
-    queue: LOCAL_QUEUE,
-    keysOf: store.keys,
-    close: async () => {
-      copies.close();
       await space.stop();
       store.close();
     },
   };
 };
+
+const guardShared = (
+  { client, subscription }: NonNullable<OpenedStore['shared']>,
+  { ask }: StoreAvailability,
+): Pick<Backend, 'shared' | 'rates' | 'queue'> => ({
+  shared: {
+    client: {
+      ...client,
+      callPatiently: async (...words) => ask('pending', 'long', () => client.callPatiently(...words)),
+    },
+    subscription,
+  },
+  rates: {
+    keyPrefix: `${KEY_PREFIX}:rate`,
+    call: async (...words) => ask('rate', 'short', () => client.call(...words)),
+  },
+  queue: randomUUID(),
+});
 
 // Of the memory of all stores: the last states that this process has seen in Redis or in its file. As much as the parts of results, marks, leases,
 // answers and pending calls, which are not in memory then.

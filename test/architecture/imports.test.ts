@@ -20,8 +20,6 @@ const innermostFolderOf = (path: string): string =>
   path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : rootOf(path);
 
 const CORE = [
-  '@store-sqlite',
-  '@store-redis',
   '@upstreams',
   ...['contract', 'json', 'files', 'memory', 'store', 'tools', 'executor', 'redaction', 'queue', '@tool-hosts'],
   ...['session-view', '@background', 'sessions', 'telemetry', 'auth', 'config', 'routes', 'http'],
@@ -110,7 +108,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   '@mcp-server': ['contract', 'json', '@dialects', 'executor', 'routes'],
   http: ['routes', 'auth', 'config', 'executor', 'files', 'queue', 'telemetry'],
   wiring: [...CORE, TABLE],
-  [TABLE]: ['@background', '@console', '@dialects', '@mcp-server', '@tracing'],
+  [TABLE]: ['@background', '@console', '@dialects', '@mcp-server', '@store-redis', '@store-sqlite', '@tracing'],
   '@testing': ['contract', 'tools', 'executor', 'memory', 'queue', 'redaction', 'session-view', 'sessions', 'store'],
   src: ['contract', 'tools', '@testing'],
   cli: [...CORE, 'wiring'],
@@ -128,7 +126,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   '@upstreams': ['contract', 'tools'],
   '@cli': ['@tool-hosts', 'cli', 'config', 'contract', 'files', 'json', 'store', 'tools', 'wiring', '@store-sqlite'],
   '@store-redis': ['memory', 'sessions', 'store'],
-  '@store-sqlite': ['memory', 'store'],
+  '@store-sqlite': ['memory', 'store', 'telemetry'],
 };
 
 // They implement what the executor asks for, or are told of what happens: its types are all they need of it.
@@ -226,6 +224,8 @@ const BY_TABLE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '@console': {},
   '@dialects': {},
   '@mcp-server': {},
+  '@store-redis': {},
+  '@store-sqlite': {},
   '@tracing': {},
 };
 
