@@ -30,6 +30,7 @@ const READER_BY_FOLDER: readonly (readonly [string, Reader])[] = [
   ['src/wiring', 'operator'],
   ['src/telemetry/', 'operator'],
   ['packages/tool-hosts/src/directory/', 'operator'],
+  ['packages/tool-hosts/src/tool-hosts.ts', 'operator'],
   ['src/', 'model'],
   ['packages/', 'model'],
 ];

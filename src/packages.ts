@@ -8,5 +8,6 @@ export const PACKAGES = {
   mcpServer: () => import('@recourse/mcp-server'),
   storeRedis: () => import('@recourse/store-redis'),
   storeSqlite: () => import('@recourse/store-sqlite'),
+  toolHosts: () => import('@recourse/tool-hosts'),
   tracing: () => import('@recourse/tracing'),
 } as const;

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
-import { readDirectory } from '@recourse/tool-hosts/directory/read-directory';
 import { createWorkspace } from '@recourse/toolkit-kit/workspace/workspace';
 import { type KeyFile, loadFirstKeys, loadKeyFile } from '../auth/api-keys.ts';
+import { PACKAGES } from '../packages.ts';
 import type { Variables } from './file/expand-variables.ts';
 import { type FirstConfigFile, readFirstConfigFile } from './file/read-config-file.ts';
 import { findMissingPackages } from './missing-packages.ts';
@@ -39,10 +39,12 @@ export const readConfiguration = async (loaded: LoadedEnvironment, environment: 
   const settings = loadConfig(environment);
   const { config } = settings;
   const { WORKSPACE_DIR, TOOLS_DIR } = config;
-  const [keyFile, workspace, directory] = await Promise.all([
+  const [keyFile, workspace, toolFiles] = await Promise.all([
     read('API_KEYS_FILE', () => readFirstKeyFile(config)),
     read('WORKSPACE_DIR', () => (WORKSPACE_DIR === undefined ? null : createWorkspace({ root: WORKSPACE_DIR }))),
-    read('TOOLS_DIR', () => (TOOLS_DIR === undefined ? null : readDirectory(TOOLS_DIR))),
+    read('TOOLS_DIR', async () =>
+      TOOLS_DIR === undefined ? [] : (await PACKAGES.toolHosts()).listToolFiles(TOOLS_DIR),
+    ),
   ]);
   const { file: configFile, mistakes: inFile } = await readFirstConfigFile(config.CONFIG_FILE, environment);
   const guard = await createWorkspaceGuard(config, environment);
@@ -50,12 +52,12 @@ export const readConfiguration = async (loaded: LoadedEnvironment, environment: 
     ...(loaded.mistake === null ? [] : [loaded.mistake]),
     ...('mistakes' in settings ? settings.mistakes : []),
     ...findMissingPackages(config, environment),
-    ...[keyFile, workspace, directory].flatMap(({ mistake }) => mistake ?? []),
+    ...[keyFile, workspace, toolFiles].flatMap(({ mistake }) => mistake ?? []),
     ...inFile,
     // A file with mistakes may define them.
     ...(inFile.length > 0 ? [] : findUnknownLanes(config, configFile?.content.lanes ?? [DEFAULT_LANE])),
     ...(await checkVariablesFile(loaded, environment)),
-    ...(await guard.checkSettings(directory.value?.sources.keys() ?? [])),
+    ...(await guard.checkSettings(toolFiles.value ?? [])),
     ...(configFile === null ? [] : await guard.checkContent(configFile.path, configFile.content)),
     ...(configFile === null ? [] : findDisabledRequired(config, configFile.content)),
   ];

@@ -1,5 +1,3 @@
-import type { Offence, RestartReason } from '@recourse/tool-hosts/isolation-observer';
-import type { Counter } from 'prom-client';
 import type { Pool, ShedReason } from '../executor/call-observer.ts';
 import { type Define, recordOf } from './tally.ts';
 
@@ -107,28 +105,15 @@ const createStreamMetrics = ({ gauge, countBy }: Define) => {
 };
 
 const PROCESS_STATES = ['starting', 'idle', 'busy'] as const;
-const RESTART_REASONS = [
-  'timeout',
-  'oom',
-  'crash',
-  'exit',
-  'recycle',
-  'growth',
-  'flood',
-] as const satisfies readonly RestartReason[];
+const RESTART_REASONS = ['timeout', 'oom', 'crash', 'exit', 'recycle', 'growth', 'flood'] as const;
 // Each has a series for each reason it gave. Files come and go while a service runs.
 const MAX_FILES = 100;
 const FILE_STATES = ['serving', 'stale', 'unavailable'] as const;
-const OFFENCES = ['crash', 'memory', 'timeout', 'taint', 'unrest'] as const satisfies readonly Offence[];
+const OFFENCES = ['crash', 'memory', 'timeout', 'taint', 'unrest'] as const;
 const MESSAGE_REASONS = ['forged', 'second', 'limit'] as const;
 
 /** Metrics of tool hosts and of the files they serve. */
-export const createProcessMetrics = ({ gauge, plainCounter }: Define) => {
-  const countReasons = (name: string, help: string, reasons: readonly string[]): Counter<string> => {
-    const counter = plainCounter(name, help, ['reason']);
-    for (const reason of reasons) counter.inc({ reason }, 0);
-    return counter;
-  };
+export const createProcessMetrics = ({ gauge, countBy, plainCounter }: Define) => {
   let countProcesses = (_state: (typeof PROCESS_STATES)[number]): number => 0;
   gauge('tool_processes', 'Tool hosts by state: starting, idle, busy.', ['state'], (toolProcesses) => {
     for (const state of PROCESS_STATES) toolProcesses.set({ state }, countProcesses(state));
@@ -149,14 +134,16 @@ export const createProcessMetrics = ({ gauge, plainCounter }: Define) => {
       countProcesses = count;
     },
     countToolProcessRestart: createRestartCount(plainCounter),
-    toolFileOffences: countReasons(
+    toolFileOffences: countBy(
       'tool_file_offences_total',
       'Tool files moved to dedicated processes, and failures of files there.',
+      'reason',
       OFFENCES,
     ),
-    toolMessagesDropped: countReasons(
+    toolMessagesDropped: countBy(
       'tool_messages_dropped_total',
       'Messages of tool hosts that were rejected: forged, duplicate, or beyond a limit.',
+      'reason',
       MESSAGE_REASONS,
     ),
   };
@@ -171,7 +158,7 @@ const createRestartCount = (plainCounter: Define['plainCounter']) => {
   );
   for (const reason of RESTART_REASONS) restarts.inc({ reason, file: '' }, 0);
   const files = new Set<string>();
-  return (reason: RestartReason, file: string | null): void => {
+  return (reason: (typeof RESTART_REASONS)[number], file: string | null): void => {
     if (file !== null && files.size < MAX_FILES) files.add(file);
     restarts.inc({ reason, file: file === null || files.has(file) ? (file ?? '') : '_other' });
   };

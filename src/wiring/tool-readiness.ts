@@ -1,5 +1,3 @@
-import { type LoadProblem, toProblemLine } from '@recourse/tool-hosts/directory/load-problem';
-import type { DirectoryProblems } from '@recourse/tool-hosts/directory/tool-directory';
 import { isUnloaded, type SourceState } from '@recourse/upstreams/upstream';
 import type { Logger } from 'pino';
 import type { RequiredTools } from '../config/required-tools.ts';
@@ -7,14 +5,23 @@ import { isToolName, toPortableName } from '../contract/tool-names.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 import { type ToolOffer, toUnloadedTool, type UnavailableTool } from '../tools/tool-offer.ts';
 
+/** What keeps files or tools of TOOLS_DIR from serving in their newest version. */
+export type DirectoryProblems = {
+  /** `file`: relative to TOOLS_DIR. `line`: counted from 1. */
+  readonly found: readonly { readonly file: string; readonly line: number | null; readonly message: string }[];
+  /** The same, each as one line with its place. */
+  readonly lines: readonly string[];
+  /** A file never loaded, and its text does not say what its tools are called. */
+  readonly hasUnnamed: boolean;
+};
+
 /** How the tools of the service stand. */
 export type ToolsReadiness = {
   /** Whether all required tools have served at once since the start. */
   readonly isComplete: boolean;
   /** The entries of TOOLS_REQUIRED that are not met now. */
   readonly missing: readonly string[];
-  /** What keeps files of TOOLS_DIR from serving in their newest version. */
-  readonly problems: readonly LoadProblem[];
+  readonly problems: DirectoryProblems['found'];
 };
 
 type ReadinessParts = {
@@ -49,10 +56,9 @@ export const createToolReadiness = ({ required, registry, upstreams, directory, 
     const problems = directory();
     const missing = findMissing(problems);
     const news = missing.join();
-    const files = problems.found.map(toProblemLine);
     if (missing.length === 0 && logged !== '') log.info('all required tools are available');
     if (missing.length > 0 && news !== logged)
-      log.warn({ missing, files, ready: isComplete }, 'required tools are missing');
+      log.warn({ missing, files: problems.lines, ready: isComplete }, 'required tools are missing');
     logged = news;
     isComplete ||= missing.length === 0;
     return { isComplete, missing, problems: problems.found };

@@ -1,4 +1,3 @@
-import type { ProcessTable } from '@recourse/tool-hosts/process-table';
 import type { FileAccess } from '@recourse/toolkit-kit/workspace/workspace';
 import type { UpstreamState } from '@recourse/upstreams/upstream';
 import type { FastifyInstance } from 'fastify';
@@ -87,8 +86,6 @@ export type WireOptions = {
   readonly streamHeartbeatMs?: number;
   /** How the file tools keep to their directories; left out: what this system offers. */
   readonly fileAccess?: FileAccess | undefined;
-  /** How the service learns of the processes of tools; left out: by what this system offers. */
-  readonly processes?: ProcessTable | undefined;
   /** Puts something between the service and what it keeps. */
   readonly wrapStores?: (stores: Stores) => Stores;
 };

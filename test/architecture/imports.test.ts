@@ -21,7 +21,7 @@ const innermostFolderOf = (path: string): string =>
 
 const CORE = [
   '@upstreams',
-  ...['contract', 'json', 'files', 'memory', 'store', 'tools', 'executor', 'redaction', 'queue', '@tool-hosts'],
+  ...['contract', 'json', 'files', 'memory', 'store', 'tools', 'executor', 'redaction', 'queue'],
   ...['session-view', '@background', 'sessions', 'telemetry', 'auth', 'config', 'routes', 'http'],
   ...['@toolkit-kit/egress', '@toolkit-kit/workspace', '@toolkit-kit', 'toolkits', 'upstreams'],
 ];
@@ -63,7 +63,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   executor: ['contract', 'tools', 'memory', 'json'],
   redaction: ['contract', 'tools', 'executor', 'json'],
   queue: ['tools', 'executor', 'memory'],
-  '@tool-hosts': ['contract', 'tools', 'executor', 'json', 'files'],
+  '@tool-hosts': ['config', 'contract', 'tools', 'executor', 'json', 'files', 'telemetry'],
   'session-view': ['contract', 'tools', 'executor', 'json'],
   sessions: ['contract', 'executor', 'tools', 'memory', 'json', 'store'],
   '@background': [
@@ -81,7 +81,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'store',
     '@store-redis',
   ],
-  telemetry: ['contract', 'files', 'executor', 'redaction', 'queue', '@tool-hosts', 'memory', 'store'],
+  telemetry: ['contract', 'files', 'executor', 'redaction', 'queue', 'memory', 'store'],
   auth: ['contract', 'files', 'memory'],
   config: [
     ...[
@@ -98,17 +98,19 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
       '@toolkit-kit/workspace',
       '@upstream-mcp',
       '@upstreams',
-      '@tool-hosts',
       // What `webhooks` of the configuration file may say, until packages declare their own sections of it.
       '@background',
     ],
-    ...['upstreams', '@toolkit-kit/workspace'],
+    ...['upstreams', '@toolkit-kit/workspace', TABLE],
   ],
   routes: ['contract', 'executor', 'json', 'memory'],
   '@mcp-server': ['contract', 'json', '@dialects', 'executor', 'routes'],
   http: ['routes', 'auth', 'config', 'executor', 'files', 'queue', 'telemetry'],
   wiring: [...CORE, TABLE],
-  [TABLE]: ['@background', '@console', '@dialects', '@mcp-server', '@store-redis', '@store-sqlite', '@tracing'],
+  [TABLE]: [
+    ...['@background', '@console', '@dialects', '@mcp-server', '@store-redis', '@store-sqlite', '@tool-hosts'],
+    '@tracing',
+  ],
   '@testing': ['contract', 'tools', 'executor', 'memory', 'queue', 'redaction', 'session-view', 'sessions', 'store'],
   src: ['contract', 'tools', '@testing'],
   cli: [...CORE, 'wiring'],
@@ -132,7 +134,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 // They implement what the executor asks for, or are told of what happens: its types are all they need of it.
 const BY_PORTS = ['sessions', 'telemetry', 'redaction', 'queue'];
 // Whose insides these do not know.
-const INNER = ['executor', '@tool-hosts', 'queue', 'session-view'];
+const INNER = ['executor', 'queue', 'session-view'];
 
 const PORTS = [
   'executor/call-context.ts',
@@ -145,7 +147,6 @@ const PORTS = [
   'executor/redactor.ts',
   'executor/session-store.ts',
   'store/store-observer.ts',
-  '@tool-hosts/isolation-observer.ts',
   'queue/load-gate.ts',
 ];
 
@@ -226,6 +227,7 @@ const BY_TABLE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '@mcp-server': {},
   '@store-redis': {},
   '@store-sqlite': {},
+  '@tool-hosts': {},
   '@tracing': {},
 };
 
@@ -412,6 +414,7 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   '@tool-hosts/inside/taint-check.ts': 'a patched global may throw when it is looked at',
   '@tool-hosts/process-control.ts': 'what the system refuses: a process that is gone, or none to give',
   '@tool-hosts/process-table.ts': 'a process ends while its environment is read',
+  '@tool-hosts/tool-hosts.ts': 'a directory that cannot be read leaves no process behind',
   '@background/jobs/shard-worker.ts': 'noting whose turn it is is best effort: the job runs all the same',
   '@background/jobs/spare-slot.ts': 'a look for a job that fails is told, and made again',
   'json/canonical-text.ts': 'a lone surrogate has no canonical form',
@@ -481,7 +484,6 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   '@upstream-openapi/references.ts': 'a path that leads nowhere is unavailable, not its document',
   '@upstream-openapi/written-values.ts': 'an argument may be a number of more digits than JSON.stringify writes',
   '@upstream-openapi/yaml-worker.ts': 'one text of YAML that cannot be parsed must not end the others',
-  'wiring/wire-tools.ts': 'a directory that cannot be read leaves no process behind',
 };
 
 // The exceptions of the service's own tools and of their HTTP client are answers of the operating system.

@@ -10,7 +10,7 @@ const ROOT = join(import.meta.dirname, '../..');
 
 /** Most lines of each unit, with scripts of Redis, pages and styles; without tests and README. */
 const LINES: Readonly<Record<string, number>> = {
-  src: 30710,
+  src: 30500,
   'packages/background': 5450,
   'packages/cli': 1270,
   'packages/console': 3010,
@@ -19,7 +19,7 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/store-redis': 1240,
   'packages/store-sqlite': 810,
   'packages/testing': 540,
-  'packages/tool-hosts': 6650,
+  'packages/tool-hosts': 6900,
   'packages/toolkit-files': 460,
   'packages/toolkit-google': 2600,
   'packages/toolkit-kit': 3180,

@@ -84,7 +84,7 @@ test('a start with default settings loads the packages that every call needs, an
 
 test('a package that settings do not ask for is not loaded', { timeout: SLOW_MS }, async () => {
   const byDefault = await recordStart(makeDirectory());
-  const edges = ['console', 'mcp-server', 'tracing'];
+  const edges = ['console', 'mcp-server', 'tool-hosts', 'tracing'];
   expect(edges.filter((name) => byDefault.units.has(name))).toEqual(['console', 'mcp-server']);
   const without = await recordStart(makeDirectory(), { CONSOLE: 'false', MCP_SERVER: 'false' });
   expect(edges.filter((name) => without.units.has(name))).toEqual([]);

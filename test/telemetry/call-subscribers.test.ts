@@ -1,8 +1,8 @@
+import { createLogLines } from '@recourse/test-support/log-lines.ts';
 import { expect, test } from 'vitest';
 import type { ToolInvoked } from '#src/executor/call-observer.ts';
 import { createCallObserver } from '#src/telemetry/call-metrics.ts';
 import { createMetrics } from '#src/telemetry/metrics.ts';
-import { createLogLines } from './log-lines.ts';
 
 const SUCCESS: ToolInvoked = {
   requestId: 'request_1',

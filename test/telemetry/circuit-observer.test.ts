@@ -1,7 +1,7 @@
+import { createLogLines } from '@recourse/test-support/log-lines.ts';
 import { expect, test } from 'vitest';
 import { createCallObserver, createCircuitObserver } from '#src/telemetry/call-metrics.ts';
 import { createMetrics } from '#src/telemetry/metrics.ts';
-import { createLogLines } from './log-lines.ts';
 
 const createSubject = () => {
   const metrics = createMetrics('0.0.0');

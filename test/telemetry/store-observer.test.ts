@@ -1,7 +1,7 @@
+import { createLogLines } from '@recourse/test-support/log-lines.ts';
 import { expect, test } from 'vitest';
 import { createMetrics } from '#src/telemetry/metrics.ts';
 import { createSpaceObserver, createStoreObserver } from '#src/telemetry/store-observers.ts';
-import { createLogLines } from './log-lines.ts';
 
 const OPERATIONS = [
   'connect',

@@ -31,6 +31,8 @@ export type ToolDirectoryOptions = LoadOptions & {
 
 export type DirectoryProblems = {
   readonly found: readonly LoadProblem[];
+  /** The same, each as one line with its place. */
+  readonly lines: readonly string[];
   /** A file never loaded, and its text does not say what its tools are called. */
   readonly hasUnnamed: boolean;
 };
@@ -82,10 +84,8 @@ export class ToolDirectory {
     const { states, settled } = this.#now;
     const isUnnamed = ({ good, failure, declared }: FileState): boolean =>
       good === null && failure !== null && declared.length === 0;
-    return {
-      found: listProblems(states, settled).filter(({ level }) => level === 'error'),
-      hasUnnamed: [...states.values()].some(isUnnamed),
-    };
+    const found = listProblems(states, settled).filter(({ level }) => level === 'error');
+    return { found, lines: found.map(toProblemLine), hasUnnamed: [...states.values()].some(isUnnamed) };
   }
 
   /** Tears down what its tools hold inside the service. Never rejects. */

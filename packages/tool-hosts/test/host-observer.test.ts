@@ -1,8 +1,8 @@
-import type { Death } from '@recourse/tool-hosts/isolation-observer';
+import { createLogLines } from '@recourse/test-support/log-lines.ts';
+import { createMetrics } from 'recourse-server/telemetry/metrics';
 import { expect, test } from 'vitest';
-import { createIsolationObserver } from '#src/telemetry/host-observer.ts';
-import { createMetrics } from '#src/telemetry/metrics.ts';
-import { createLogLines } from './log-lines.ts';
+import { createIsolationObserver } from '#src/host-observer.ts';
+import type { Death } from '#src/isolation-observer.ts';
 
 const GROWN: Death = {
   pid: 7,

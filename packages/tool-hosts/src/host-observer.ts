@@ -1,10 +1,21 @@
 import { basename } from 'node:path';
-import type { Death, IsolationObserver, RestartReason } from '@recourse/tool-hosts/isolation-observer';
-import type { Logger } from 'pino';
-import type { CallObserver } from '../executor/call-observer.ts';
-import { describeCauses } from './describe-error.ts';
-import type { Metrics } from './metrics.ts';
-import { createOncePerWindow, createStories } from './repeated-lines.ts';
+import type { CallObserver } from 'recourse-server/executor/call-observer';
+import { describeCauses } from 'recourse-server/telemetry/describe-error';
+import type { Metrics } from 'recourse-server/telemetry/metrics';
+import { createOncePerWindow, createStories } from 'recourse-server/telemetry/repeated-lines';
+import type { DirectoryLog } from './directory/file-versions.ts';
+import type { Death, IsolationObserver, RestartReason } from './isolation-observer.ts';
+
+type HostLog = Readonly<Record<'debug' | 'info' | 'warn', DirectoryLog['warn']>>;
+
+/** What is counted into, and written to. */
+export type HostObserverParts = {
+  readonly metrics: Metrics;
+  readonly log: HostLog;
+  /** Milliseconds that never step back. */
+  readonly now: () => number;
+  readonly lateResult: CallObserver['lateResult'];
+};
 
 // What a team's tools print is for the team, and must not drown what the service has to say.
 const LINES_A_SECOND = 100;
@@ -15,13 +26,7 @@ const GROWTH_MS = 60_000;
 const ALARMING: ReadonlySet<RestartReason> = new Set(['oom', 'crash', 'exit', 'flood']);
 
 /** Metrics and log lines of what tool hosts do beside answering. */
-export const createIsolationObserver = (options: {
-  readonly metrics: Metrics;
-  readonly log: Logger;
-  readonly now: () => number;
-  readonly lateResult: CallObserver['lateResult'];
-}): IsolationObserver => {
-  const { metrics, log, now, lateResult } = options;
+export const createIsolationObserver = ({ metrics, log, now, lateResult }: HostObserverParts): IsolationObserver => {
   // Who throws something else each time must not fill the log either.
   const mayRepeat = createOncePerWindow(now, { windowMs: QUIET_MS, max: LINES_A_SECOND });
   const tellGrowth = createGrowthLog(log, now);
@@ -35,7 +40,9 @@ export const createIsolationObserver = (options: {
       if (level === 'debug' || mayRepeat(`${path} ${restart}`))
         log[level]({ file, restart, ...toDeathFields(death) }, 'tool host ended');
     },
-    messageDropped: (reason) => metrics.toolMessagesDropped.inc({ reason }),
+    messageDropped: (reason) => {
+      metrics.toolMessagesDropped[reason].count += 1;
+    },
     strayThrown: (tool, file, thrown) => {
       lateResult(tool ?? '_unknown', 'threw');
       const causes = describeCauses(thrown);
@@ -47,7 +54,7 @@ export const createIsolationObserver = (options: {
         log.info({ tool, file: basename(file), reason }, 'tool left its process unusable');
     },
     fileOffended: (file, offence) => {
-      metrics.toolFileOffences.inc({ reason: offence });
+      metrics.toolFileOffences[offence].count += 1;
       if (mayRepeat(`${file} lost its place: ${offence}`))
         log.info({ file: basename(file), reason: offence }, 'tool file moved to dedicated processes');
     },
@@ -61,7 +68,7 @@ export const createIsolationObserver = (options: {
 const levelOf = (restart: RestartReason | null): 'warn' | 'debug' =>
   restart !== null && ALARMING.has(restart) ? 'warn' : 'debug';
 
-const createGrowthLog = (log: Logger, now: () => number) => {
+const createGrowthLog = (log: HostLog, now: () => number) => {
   const tell = createStories(now, GROWTH_MS);
   return (file: string | null): void =>
     tell(`${file}`, (leftOut) =>

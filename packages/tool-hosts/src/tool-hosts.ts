@@ -1,0 +1,146 @@
+import type { HostLimits } from 'recourse-server/config/host-limits';
+import type { Config } from 'recourse-server/config/settings/config';
+import { PUBLIC_API } from 'recourse-server/files/own-package';
+import type { PlacingOf } from 'recourse-server/tools/tool-offer';
+import { createIsolation, type Isolation, type IsolationSettings } from './create-isolation.ts';
+import { type CheckedDirectory, checkDirectory } from './directory/check-directory.ts';
+import { createInlineLoader } from './directory/file-versions.ts';
+import { readDirectory } from './directory/read-directory.ts';
+import { type DirectoryProblems, ToolDirectory, type ToolDirectoryOptions } from './directory/tool-directory.ts';
+import { isAllowedName } from './host-environment.ts';
+import { createIsolationObserver, type HostObserverParts } from './host-observer.ts';
+import type { FileGroup } from './hosted-files.ts';
+import type { IsolationObserver } from './isolation-observer.ts';
+import type { ProcessTable } from './process-table.ts';
+import { findProcessTable } from './ps-table.ts';
+
+type OpenDirectory = Pick<Isolation, 'runHosted'> & {
+  /** Ends all processes of tools without waiting for it: for a process that exits. */
+  readonly killHosts: () => void;
+  readonly placingOf: PlacingOf;
+  readonly problems: () => DirectoryProblems;
+  readonly close: () => Promise<void>;
+};
+
+type HostParts = Pick<IsolationSettings, 'environment'> & { readonly hostLimits: HostLimits };
+type DirectoryParts = HostParts &
+  HostObserverParts &
+  Required<Pick<ToolDirectoryOptions, 'check' | 'taken' | 'publish'>>;
+
+/** The files of a tools directory, as absolute paths. Rejects with one sentence for people where it cannot be read. */
+export const listToolFiles = async (directory: string): Promise<readonly string[]> => [
+  ...(await readDirectory(directory)).sources.keys(),
+];
+
+/** Offers the tools of a directory, and starts their hosts. Rejects with one sentence for people where it cannot be read. */
+export const openToolDirectory = async (
+  root: string,
+  config: Config,
+  parts: DirectoryParts,
+): Promise<OpenDirectory> => {
+  const { log, metrics, check, taken, publish } = parts;
+  const { min, max, memoryMb, reason } = parts.hostLimits;
+  log.info({ max, kept_warm: min, memory_mb: memoryMb, reckoned: reason }, 'tool hosts');
+  const processes = findProcessTable();
+  for (const line of MISSING[processes.source]) log.warn({}, line);
+  const isolation = startIsolation(config, { ...parts, processes, observer: createIsolationObserver(parts) });
+  metrics.countToolProcessesBy(isolation.count);
+  const loading = toLoading(config, isolation);
+  const offering = { log, check, taken, publish, onFiles: metrics.countToolFiles };
+  const directory = new ToolDirectory({ ...loading, ...offering, root });
+  const close = async (): Promise<void> => {
+    directory.stop();
+    await Promise.all([directory.closeInline(), isolation.close()]);
+  };
+  await directory.start().catch(async (error: unknown) => {
+    await close();
+    throw error;
+  });
+  for (const { files, variables } of isolation.listGroups().filter(isShared))
+    log.info(
+      { files: files.slice(0, MAX_FILES_LOGGED), count: files.length, variables },
+      'tool files that share processes',
+    );
+  return {
+    runHosted: isolation.runHosted,
+    killHosts: isolation.killAll,
+    placingOf: (tool) => (tool.runsIn === 'host' ? isolation.placingOf(tool) : null),
+    problems: () => directory.problems(),
+    close,
+  };
+};
+
+// A directory may have a thousand.
+const MAX_FILES_LOGGED = 100;
+
+const isShared = ({ files }: FileGroup): boolean => files.length > 1;
+
+const NO_CGROUPS =
+  'control group limits cannot be read: the number of tool hosts is computed from the memory of the machine';
+
+// What this system cannot do, by how processes are listed.
+const MISSING = {
+  proc: [],
+  ps: [
+    'no /proc: tool processes are listed by ps once a second; a process that a tool moves out of its process group within a second may survive its host',
+    NO_CGROUPS,
+  ],
+  none: [
+    'no /proc and no working ps: tool processes cannot be listed; TOOL_HOST_MEMORY_MB limits only the JavaScript heap, and a process that a tool moves out of its process group survives its host',
+    NO_CGROUPS,
+  ],
+} as const satisfies Record<ProcessTable['source'], readonly string[]>;
+
+type IsolationParts = HostParts & Pick<IsolationSettings, 'processes' | 'observer'>;
+
+const startIsolation = (config: Config, { environment, hostLimits, processes, observer }: IsolationParts): Isolation =>
+  createIsolation({
+    minHosts: hostLimits.min,
+    maxHosts: hostLimits.max,
+    maxCalls: config.TOOL_HOST_MAX_CALLS,
+    memoryMb: hostLimits.memoryMb,
+    maxResultBytes: config.MAX_RESULT_BYTES,
+    permissions: config.TOOLS_PERMISSIONS,
+    sharedVariables: config.TOOLS_ENV,
+    allowedVariables: config.TOOLS_ENV_ALLOW,
+    ownTools: config.TOOLS_ISOLATION === 'own' ? ['*'] : config.TOOL_HOSTS_OWN,
+    environment,
+    processes,
+    now: () => performance.now(),
+    observer,
+  });
+
+/** How files of the directory are loaded. */
+const toLoading = (config: Config, { hosts }: Isolation) => ({
+  hosts,
+  inline: { allowed: new Set(config.TOOLS_INLINE), load: createInlineLoader({ api: PUBLIC_API }) },
+  isAllowed: (name: string) => isAllowedName(name, config.TOOLS_ENV_ALLOW),
+});
+
+// Nobody calls a tool of a directory that is checked: a file is loaded, and what it does beside that is not told.
+const SILENT: IsolationObserver = {
+  hostEnded: () => undefined,
+  messageDropped: () => undefined,
+  strayThrown: () => undefined,
+  hostUnfit: () => undefined,
+  fileOffended: () => undefined,
+  lineWritten: () => undefined,
+  hostObtained: () => undefined,
+};
+
+/** Loads a tools directory as a service of these settings does, without serving. Rejects with one sentence for people. */
+export const checkToolDirectory = async (
+  root: string,
+  config: Config,
+  { environment, hostLimits, taken }: HostParts & Pick<ToolDirectoryOptions, 'taken'>,
+): Promise<CheckedDirectory & { readonly processes: readonly FileGroup[] }> => {
+  const limits = { ...hostLimits, min: 0 };
+  const parts = { environment, hostLimits: limits, processes: findProcessTable(), observer: SILENT };
+  const isolation = startIsolation(config, parts);
+  try {
+    const checked = await checkDirectory(root, { ...toLoading(config, isolation), taken });
+    return { ...checked, processes: isolation.listGroups() };
+  } finally {
+    await isolation.close();
+  }
+};
