@@ -32,7 +32,7 @@ export const createGeneratedDocuments = async (): Promise<ReadonlyMap<string, st
     ['docs/one-call.md', withLineCounts('docs/one-call.md')],
     ['docs/cli.md', await withHelp(readFileSync(join(ROOT, 'docs/cli.md'), 'utf8'))],
     ['docs/tools.md', `${HEAD}${await toToolsDocument()}`],
-    ['test/toolkits/audit/answers.md', `${HEAD}${await toAnswersDocument()}`],
+    ['test/extensions/audit/answers.md', `${HEAD}${await toAnswersDocument()}`],
     ['deploy/grafana/dashboards/recourse.json', createDashboard()],
   ]);
 };

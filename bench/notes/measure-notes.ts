@@ -1,8 +1,8 @@
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { ToolkitTools } from '@recourse/toolkit-kit/toolkit';
 import { createNotes } from '@recourse/toolkit-notes/notes-tools';
+import type { OpenedTools } from 'recourse-server/extension';
 import type { InlineTool } from '../../src/tools/tool.ts';
 import { percentileOf } from '../isolation/percentile.ts';
 import type { Part } from '../part.ts';
@@ -72,7 +72,7 @@ export const measureNotes = async ({ surroundings, progress }: Part): Promise<No
 type Search = (query: string) => Promise<string>;
 
 /** Gives the answer as JSON. Throws where it is no success. */
-const searchOf = ({ tools }: ToolkitTools): Search => {
+const searchOf = ({ tools }: OpenedTools): Search => {
   const tool = tools.find(({ name }) => name === 'search_notes');
   if (tool === undefined) throw new Error('There is no search_notes.');
   return async (query) => JSON.stringify(await callTool(tool, { query }));

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
-import type { ToolkitHost } from '@recourse/toolkit-kit/toolkit';
+import { Registry } from 'prom-client';
+import type { Extension, ExtensionHost } from 'recourse-server/extension';
 import * as z from 'zod';
-import { SETTINGS } from '../../src/config/settings/settings.ts';
-import { TOOLKITS } from '../../src/toolkits/toolkits.ts';
+import { EXTENSION_SETTINGS, OWN_EXTENSIONS } from '../../src/packages.ts';
 import type { ToolFacts } from '../../src/tools/tool.ts';
 import { type AuditRow, ToolkitAudit } from './audit-row.ts';
 
@@ -24,22 +24,20 @@ export type AuditedGroup = {
   readonly tools: readonly AuditedTool[];
 };
 
-type Toolkit = (typeof TOOLKITS)[number];
-
-/** What the toolkits and their audits say, with nothing set up: the same on every machine. */
+/** What the extensions and their audits say, with nothing set up: the same on every machine. */
 export const readAuditedGroups = async (): Promise<readonly AuditedGroup[]> => {
   const own: AuditedTool[] = [];
   const ownPages: string[] = [];
   const groups: AuditedGroup[] = [];
-  for (const toolkit of TOOLKITS) {
-    const words = Object.entries(toolkit.groups);
-    const pages = hasPage(toolkit.name) ? [toolkit.name] : [];
+  for (const extension of OWN_EXTENSIONS.all) {
+    const words = Object.entries(extension.groups);
+    const pages = hasPage(extension.name) ? [extension.name] : [];
     if (words.length === 0) {
-      own.push(...(await readTools(toolkit, [])));
+      own.push(...(await readTools(extension, [])));
       ownPages.push(...pages);
     }
     for (const [group, { title }] of words)
-      groups.push({ group, title, pages, tools: await readTools(toolkit, [group]) });
+      groups.push({ group, title, pages, tools: await readTools(extension, [group]) });
   }
   return [{ group: null, title: 'Every service', pages: ownPages, tools: own }, ...groups];
 };
@@ -47,11 +45,12 @@ export const readAuditedGroups = async (): Promise<readonly AuditedGroup[]> => {
 const hasPage = (name: string): boolean =>
   existsSync(new URL(`../../packages/toolkit-${name}/README.md`, import.meta.url));
 
-const readTools = async (toolkit: Toolkit, groups: readonly string[]): Promise<readonly AuditedTool[]> => {
-  const { rows, limits = {} } = await readAudit(toolkit);
-  const settings = [...Object.keys(toolkit.settings), ...(toolkit.serviceSettings ?? [])];
-  const { tools, unavailable = [], close } = await toolkit.create(CONFIG, { ...HOST, groups: new Set(groups) });
-  await close();
+const readTools = async (extension: Extension, groups: readonly string[]): Promise<readonly AuditedTool[]> => {
+  const { rows, limits = {} } = await readAudit(extension);
+  const settings = [...Object.keys(extension.settings), ...extension.serviceSettings];
+  const opened = await extension.open(CONFIG, { ...HOST, groups: new Set(groups) });
+  const { tools = [], unavailable = [], close } = opened ?? {};
+  await close?.();
   return [...tools, ...unavailable.map(({ facts }) => facts)].map((facts) => ({
     facts,
     rows: rows.filter(({ tool }) => tool === facts.name),
@@ -60,10 +59,10 @@ const readTools = async (toolkit: Toolkit, groups: readonly string[]): Promise<r
   }));
 };
 
-/** The audit of a toolkit; one without is shown without situations. */
-const readAudit = async ({ name }: Toolkit): Promise<ToolkitAudit> => {
+/** The audit of an extension; one without is shown without situations. */
+const readAudit = async ({ name }: Extension): Promise<ToolkitAudit> => {
   // `echo` is the service's own.
-  const folders = [`../../packages/toolkit-${name}/test`, `../../test/toolkits/${name}`];
+  const folders = [`../../packages/toolkit-${name}/test`, `../../test/extensions/${name}`];
   const file = folders
     .map((folder) => new URL(`${folder}/audit-rows.ts`, import.meta.url))
     .find((each) => existsSync(each));
@@ -73,10 +72,10 @@ const readAudit = async ({ name }: Toolkit): Promise<ToolkitAudit> => {
 };
 
 // A machine with a sandbox must not say more than one without: no shell is tried out here.
-const CONFIG = z.object(SETTINGS).parse({ SHELL_BWRAP_PATH: '/nowhere/bwrap' });
+const CONFIG = z.object(EXTENSION_SETTINGS).parse({ SHELL_BWRAP_PATH: '/nowhere/bwrap' });
 
 const ignore = (): void => undefined;
-const HOST: ToolkitHost = {
+const HOST: ExtensionHost = {
   log: { info: ignore, warn: ignore, error: ignore },
   groups: new Set(),
   pageTokens: { find: async () => null, keep: async () => undefined },
@@ -84,4 +83,5 @@ const HOST: ToolkitHost = {
   workspaceDir: 'examples/workspace',
   fileAccess: 'paths',
   userAgent: 'recourse',
+  metrics: new Registry(),
 };

@@ -19,10 +19,10 @@ All answers follow [one rule](writing-tools.md#retry-or-empty): a retry means "y
 What passes by itself is the upstream's: harmless requests were already repeated, and one that may have taken effect is
 \`unknown\`.
 
-[Every answer of every tool](../test/toolkits/audit/answers.md) is listed beside the tests that bring the real tool into each situation.
+[Every answer of every tool](../test/extensions/audit/answers.md) is listed beside the tests that bring the real tool into each situation.
 `;
 
-/** test/toolkits/audit/answers.md below its first line: every tool in one line, and what each says when something is not as usual. */
+/** test/extensions/audit/answers.md below its first line: every tool in one line, and what each says when something is not as usual. */
 export const toAnswersDocument = async (): Promise<string> => {
   const groups = await readAuditedGroups();
   return `

@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { readManifest } from '../files/own-package.ts';
-import { TOOL_GROUPS } from '../toolkits/toolkits.ts';
 import type { Variables } from './file/expand-variables.ts';
 import { type Config, isTraced } from './settings/config.ts';
 
@@ -12,11 +11,10 @@ const TRACING_PACKAGES = [
   '@opentelemetry/sdk-trace',
 ];
 
-// Vendors' clients are optional peers of the package, so that only who asks for a group installs its client.
-const packagesOf = (group: string): readonly string[] => TOOL_GROUPS.get(group)?.packages ?? [];
-
 /** A mistake where settings ask for packages that are not installed: one sentence, which says how to install them all. */
 export const findMissingPackages = (config: Config, environment: Variables): readonly string[] => {
+  // Vendors' clients are optional peers of the package, so that only who asks for a group installs its client.
+  const packagesOf = (group: string): readonly string[] => config.extensions.groups.get(group)?.packages ?? [];
   const groups = config.TOOL_GROUPS.filter((group) => !packagesOf(group).every(isInstalled));
   const lacksTracing = isTraced(config, environment) && !TRACING_PACKAGES.every(isInstalled);
   const needed = [...groups.flatMap(packagesOf), ...(lacksTracing ? TRACING_PACKAGES : [])];

@@ -7,7 +7,7 @@ import { SETTINGS } from './settings/settings.ts';
 
 /** Warns of each variable that is no setting and looks like one; not of those that tools or the configuration file read. */
 export const warnOfMisspelled = (
-  { TOOLS_ENV, TOOLS_ENV_ALLOW, SECRETS_ENV }: Config,
+  { TOOLS_ENV, TOOLS_ENV_ALLOW, SECRETS_ENV, extensions }: Config,
   environment: Variables,
   configFile: FirstConfigFile | null,
   log: Logger,
@@ -17,7 +17,11 @@ export const warnOfMisspelled = (
     named.has(variable) ||
     TOOLS_ENV_ALLOW.some((name) => name.endsWith('*') && variable.startsWith(name.slice(0, -1))) ||
     configFile?.text.includes(variable) === true;
-  for (const { variable, meant } of findMisspelledSettings(environment, Object.keys(SETTINGS), isUsed))
+  for (const { variable, meant } of findMisspelledSettings(
+    environment,
+    [...Object.keys(SETTINGS), ...Object.keys(extensions.settings)],
+    isUsed,
+  ))
     log.warn({ variable, did_you_mean: meant }, 'environment variable is not a setting and is ignored');
 };
 

@@ -1,12 +1,11 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Logger } from 'pino';
-import { SETTING_PURPOSES } from '../toolkits/toolkits.ts';
 import type { Config } from './settings/config.ts';
 
 /** Warns of settings whose tools are not offered, and of tools whose settings are missing: both are mostly an oversight. */
 export const checkToolGroups = (config: Config, log: Logger): void => {
-  for (const { setting, groups, use, path } of SETTING_PURPOSES) {
+  for (const { setting, groups, use, path } of config.extensions.purposes) {
     const offered = groups.filter((group) => config.TOOL_GROUPS.includes(group));
     const value: unknown = Reflect.get(config, setting);
     if (use !== undefined && value !== undefined && offered.length === 0)

@@ -2,8 +2,8 @@ import { access, constants, realpath, stat } from 'node:fs/promises';
 import { getCompileCacheDir } from 'node:module';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { McpServerSettings } from '@recourse/upstream-mcp/mcp-server-settings';
+import type { ExtensionSet } from '../extensions/extension-set.ts';
 import { INSTALLATION, PACKAGE_ROOT } from '../files/own-package.ts';
-import { SETTING_PURPOSES } from '../toolkits/toolkits.ts';
 import type { Variables } from './file/expand-variables.ts';
 import type { ConfigContent } from './file/load-config-file.ts';
 import { toPathText } from './file/mistakes.ts';
@@ -73,7 +73,7 @@ export const createWorkspaceGuard = async (config: Config, environment: Variable
         check('TOOLS_DIR', [...toPaths(TOOLS_DIR), ...toolFiles]),
         check('API_KEYS_FILE', toPaths(API_KEYS_FILE)),
         check('STORE', store.kind === 'sqlite' ? [store.path] : []),
-        ...SETTING_PURPOSES.map(async (purpose) =>
+        ...config.extensions.purposes.map(async (purpose) =>
           check(purpose.setting, await toControlPaths(purpose, config, environment)),
         ),
         checkPaths([OWN_DIRECTORY], (path) => `The service's own directory '${path}'`, isExample ? 'allow' : 'refuse'),
@@ -104,7 +104,7 @@ export const createWorkspaceGuard = async (config: Config, environment: Variable
   };
 };
 
-type Purpose = (typeof SETTING_PURPOSES)[number];
+type Purpose = ExtensionSet['purposes'][number];
 
 /** Credentials decide whom the service believes, and programs of the groups that are offered what it runs. */
 const toControlPaths = async ({ setting, groups, path }: Purpose, config: Config, environment: Variables) => {

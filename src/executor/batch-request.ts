@@ -129,3 +129,6 @@ export type BatchAnswer =
     }
   | { readonly kind: 'in_flight'; readonly retryAfterMs: number }
   | { readonly kind: 'other_body' };
+
+/** One result per call, in the order of the calls; at once where nothing waits. Never throws or rejects. */
+export type ExecuteBatch = (request: BatchRequest) => BatchAnswer | Promise<BatchAnswer>;

@@ -3,7 +3,7 @@ import { append, createLinkedList, remove, toItems } from '../memory/linked-list
 import { findAccepted } from './accept-call.ts';
 import { admitBatch } from './admit.ts';
 import { answerEarly, prepareAnswers, renderAnswers, renderLost } from './answer.ts';
-import type { BatchAnswer, BatchRequest } from './batch-request.ts';
+import type { BatchAnswer, ExecuteBatch } from './batch-request.ts';
 import { Batch, NO_RESULT } from './call.ts';
 import { type ExecutorServices, type ExecutorSettings, OpenWork, TurnShare } from './executor-services.ts';
 import { watchLate } from './late-result.ts';
@@ -11,9 +11,6 @@ import { readCalls } from './read-calls.ts';
 import { keepResults, letGoRecords, openRecord } from './record.ts';
 import { runCalls } from './schedule.ts';
 import { settleBatch } from './settle.ts';
-
-/** One result per call, in the order of the calls; at once where nothing waits. Never throws or rejects. */
-export type ExecuteBatch = (request: BatchRequest) => BatchAnswer | Promise<BatchAnswer>;
 
 export type Executor = {
   readonly executeBatch: ExecuteBatch;

@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import { addOpsRoutes, type OpsRoutesOptions } from '../routes/health.ts';
 import { addKeptResultsRoutes, type KeptResultsOptions } from '../routes/kept-results.ts';
-import type { AddMcpRoute, McpRouteOptions } from '../routes/mcp-route.ts';
-import { addConsoleRoutes, addRootRoute, type ConsoleFiles } from '../routes/pages.ts';
+import { addRootRoute } from '../routes/pages.ts';
 import { addPendingCallsRoutes, type PendingCallsOptions } from '../routes/pending-calls.ts';
 import { refuseOtherMethods } from '../routes/problem-handler.ts';
-import { addRequestGate, callerOf, type GateOptions, isKnown } from '../routes/request-gate.ts';
+import { addRequestGate, callerOf, type GateOptions, isKnown, tellRefused } from '../routes/request-gate.ts';
+import type { AddedRoutes, RouteHost } from '../routes/route-host.ts';
 import { addSessionsRoutes, type SessionsOptions } from '../routes/sessions.ts';
 import { addToolCallsRoute, type ToolCallsOptions } from '../routes/tool-calls.ts';
 import { addToolsRoutes, type ToolsOptions } from '../routes/tools.ts';
@@ -21,20 +21,15 @@ export type AppOptions = OpsOptions &
   Omit<KeptResultsOptions, 'callerOf'> &
   Omit<PendingCallsOptions, 'callerOf'> &
   Omit<ToolsOptions, 'callerOf'> &
-  Pick<
-    McpRouteOptions,
-    'findTool' | 'mcpDefaultSession' | 'endedSessions' | 'watchTools' | 'draining' | 'pendingTasks'
-  > & {
+  Pick<RouteHost, 'findTool' | 'endedSessions' | 'watchTools' | 'draining' | 'pendingTasks' | 'consolePages'> & {
     readonly version: string;
     /** `own`: health and metrics are served on a port of their own, and not here. */
     readonly opsPort: 'own' | 'shared';
     readonly beginTrace: BeginTrace | null;
-    /** null: there is no console. */
-    readonly consoleFiles: ConsoleFiles | null;
     /** Whether `/docs` and `/openapi.json` are served. */
     readonly docs: 'on' | 'off';
-    /** null: `/mcp` is not served. */
-    readonly addMcpRoute: AddMcpRoute | null;
+    /** What extensions add, in their order. */
+    readonly added: readonly AddedRoutes[];
   };
 
 /** Composes the HTTP side; opens nothing. */
@@ -57,11 +52,10 @@ export const buildOpsApp = (options: OpsOptions): FastifyInstance => {
 };
 
 // What is served depends on settings.
-const toLinks = ({ consoleFiles, docs, addMcpRoute, opsPort }: AppOptions): Readonly<Record<string, string>> => ({
+const toLinks = ({ docs, added, opsPort }: AppOptions): Readonly<Record<string, string>> => ({
   tool_calls: '/tool-calls',
   tools: '/tools',
-  ...(addMcpRoute === null ? {} : { mcp: '/mcp' }),
-  ...(consoleFiles === null ? {} : { console: '/console' }),
+  ...Object.assign({}, ...added.map(({ links }) => links)),
   ...(docs === 'on' ? { docs: '/docs', openapi: '/openapi.json' } : {}),
   ...(opsPort === 'shared' ? { live: '/live', ready: '/ready', metrics: '/metrics' } : {}),
 });
@@ -72,11 +66,11 @@ const addRoutes = (app: FastifyInstance, options: AppOptions): void => {
   addPendingCallsRoutes(app, { ...options, callerOf });
   addSessionsRoutes(app, { ...options, callerOf });
   addToolsRoutes(app, { ...options, callerOf });
-  options.addMcpRoute?.(app, { ...options, callerOf });
+  for (const { addRoutes: add } of options.added)
+    add?.(app, { ...options, callerOf, tellRefused: (request) => tellRefused('operation', request, options) });
   if (options.opsPort === 'shared') addOpsRoutes(app, options, (request) => isKnown(request, options));
-  const page = options.consoleFiles === null ? null : 'console';
-  addRootRoute(app, { version: options.version, links: toLinks(options), page });
-  if (options.consoleFiles !== null) addConsoleRoutes(app, options.consoleFiles);
+  const links = toLinks(options);
+  addRootRoute(app, { version: options.version, links, page: links['console']?.slice(1) ?? null });
   refuseOtherMethods(app, '/tool-calls', ['POST']);
   refuseOtherMethods(app, '/tool-calls/:request_id', ['GET', 'HEAD', 'DELETE']);
   refuseOtherMethods(app, '/tool-calls/:request_id/calls/:index', ['DELETE']);

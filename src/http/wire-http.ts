@@ -27,7 +27,7 @@ export type HttpParts = AccessParts &
     AppOptions,
     'readAnswered' | 'cancelAnswered' | 'followAnswered' | 'watchParts' | 'hasWebhook' | 'pendingTasks' | 'pendingLists'
   > &
-  Pick<AppOptions, 'dialects' | 'consoleFiles' | 'addMcpRoute'> &
+  Pick<AppOptions, 'dialects' | 'added' | 'consolePages'> &
   Pick<AppOptions, 'readSession' | 'endSession' | 'endedSessions' | 'resetBudgets'> & {
     readonly executor: Executor;
     /** When a batch that is shed is told. */
@@ -80,7 +80,6 @@ export const wireHttp = async (config: Config, parts: HttpParts): Promise<WiredH
     draining,
     isDraining: () => draining.aborted,
     docs: config.DOCS ? 'on' : 'off',
-    mcpDefaultSession: config.MCP_DEFAULT_SESSION,
     executeBatch: executor.executeBatch,
     readiness: () => (draining.aborted ? { ...parts.readiness(), status: 'draining' } : parts.readiness()),
     exposition: {

@@ -1,26 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type ByteBudget, createByteBudget } from '../memory/byte-budget.ts';
 import { createNotKeptProblem, operationNotAllowed, overloaded, type ProblemError, unauthorized } from './problems.ts';
-import {
-  callerKeyOf,
-  callerOf,
-  credentialOf,
-  type GateOptions,
-  MISSING_CALL,
-  type RequestCaller,
-} from './request-gate.ts';
-
-/** An answer that is not whole yet: a long poll, a stream, or a batch that waits for its pending calls. */
-export type Reading = {
-  /** Resolves when its connection has closed, or when its caller has lost the right to the answer. */
-  readonly over: Promise<void>;
-  /** Whether its caller has lost the right to the answer. */
-  readonly isLost: () => boolean;
-  /** Throws the problem that its caller gets if it has lost that right. */
-  readonly requireRight: () => void;
-  /** The answer shows calls of these tools from now on. */
-  readonly shows: (tools: readonly (string | null)[]) => void;
-};
+import { callerKeyOf, callerOf, credentialOf, type GateOptions, MISSING_CALL } from './request-gate.ts';
+import type { Reading, RequestCaller } from './route-host.ts';
 
 export type OpenReadings = {
   /** Takes a place, until the answer is sent or its connection has closed; null: there is none. */

@@ -3,7 +3,8 @@ import * as z from 'zod';
 import type { CallSpec } from '../executor/pending-calls.ts';
 import { ignoreBodies } from './body-parsers.ts';
 import { createStoreProblem, overloaded, ProblemError } from './problems.ts';
-import { callerKeyOf, type RequestCaller } from './request-gate.ts';
+import { callerKeyOf } from './request-gate.ts';
+import type { RequestCaller } from './route-host.ts';
 import { sendReading } from './send-answer.ts';
 
 /** Which pending calls of a tenant are meant: those that fit all of it. */

@@ -13,23 +13,8 @@ import {
   unauthorized,
 } from './problems.ts';
 import { NO_ROOM, type RequestHold } from './request-memory.ts';
+import type { RequestCaller, RouteOperation } from './route-host.ts';
 import { headerOf } from './watch-requests.ts';
-
-/** Whoever calls, as far as the routes care. */
-export type RequestCaller = {
-  readonly tenant: string;
-  readonly key: string | null;
-  readonly keyHash?: string;
-  readonly id: string | null;
-  readonly rateKey: string | null;
-  readonly rate: { readonly requests: number; readonly windowMs: number } | null;
-  /** `all`: also every tool to come. */
-  readonly tools: 'all' | 'some';
-  readonly mayUse: (tool: string) => boolean;
-  readonly may: (operation: RouteOperation) => boolean;
-  /** Unix milliseconds from which its key or token is refused; left out: never. */
-  readonly validUntil?: number;
-};
 
 /** Who is behind a credential; why nobody is goes to `onRefused` alone. */
 type RequestAuthentication =
@@ -247,9 +232,6 @@ export const credentialOf = (request: FastifyRequest): string | undefined =>
 
 /** Which rules a request is let in by: none but those of its origin, those of a batch, or those of all else. */
 type Door = 'open' | 'batch' | 'other';
-
-/** What a route asks of a caller: to `call` tools and look at them, to `read` sessions and list pending calls, to `reset` or end them. */
-type RouteOperation = 'call' | 'read' | 'reset';
 
 // What operators and browsers read without a key; also open while draining.
 const OPEN_PATHS: ReadonlySet<string> = new Set(['/', '/live', '/ready', '/metrics', '/openapi.json']);

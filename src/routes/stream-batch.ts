@@ -12,7 +12,8 @@ import {
   type StreamOptions,
   whenClosed,
 } from './event-stream.ts';
-import { cutOffWhenOver, type Reading } from './open-readings.ts';
+import { cutOffWhenOver } from './open-readings.ts';
+import type { Reading } from './route-host.ts';
 
 /** What the last event of a stream tells beside the results. */
 type StreamEnd = {

@@ -1,22 +1,22 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { RenderedResult, Warning } from '../contract/tool-result.ts';
-import type { BatchAnswer, BatchRequest, Client } from '../executor/batch-request.ts';
+import type { BatchAnswer, BatchRequest, Client, ExecuteBatch } from '../executor/batch-request.ts';
 import type { AsyncTerms } from '../executor/pending-calls.ts';
 import type { ReadProviderCalls } from '../executor/provider-calls.ts';
-import type { ExecuteBatch } from '../executor/run-batch.ts';
 import type { AnsweredCalls } from './answered-calls.ts';
 import { isJsonBody, type JsonBody } from './body-parsers.ts';
 import type { Dialects } from './dialects.ts';
 import { type StreamOptions, toStreamFormat, whenClosed } from './event-stream.ts';
 import { type RecordKeys, readCallKeyOf, readIdempotency, toRequestRecord } from './idempotency.ts';
 import { findMisspelledHeaders } from './misspellings.ts';
-import { noPlace, type OpenReadings, type Reading } from './open-readings.ts';
+import { noPlace, type OpenReadings } from './open-readings.ts';
 import { type PreferAsyncOptions, readAsyncTerms } from './prefer-async.ts';
 import { ProblemError } from './problems.ts';
 import { readTurn, type Turn, type TurnDialect } from './read-turn.ts';
 import { callerKeyOf } from './request-gate.ts';
 import { holdUntil, type MemoryForm, requireRoomForReplay, toBatchMemory } from './request-memory.ts';
+import type { Reading } from './route-host.ts';
 import { type ResultsBody, sendAnswer, sendAsyncAnswer, toResultsJson, toResultsTail } from './send-answer.ts';
 import { type BatchStream, createBatchStream } from './stream-batch.ts';
 

@@ -1,5 +1,6 @@
 import type { Publish, UpstreamState } from '@recourse/upstreams/upstream';
 import { pino } from 'pino';
+import { Registry } from 'prom-client';
 import type { Variables } from '../config/file/expand-variables.ts';
 import { type HostLimits, readMachine, toHostLimits } from '../config/host-limits.ts';
 import { warnOfUnusedNames } from '../config/misspelled-names.ts';
@@ -19,7 +20,7 @@ import {
   findUnloaded,
   type ToolsReadiness,
 } from './tool-readiness.ts';
-import { wireBuiltin } from './wire-builtin.ts';
+import { wireExtensions } from './wire-extensions.ts';
 import { wireRedaction } from './wire-redaction.ts';
 import { type UpstreamsOptions, wireUpstreams } from './wire-upstreams.ts';
 
@@ -121,9 +122,10 @@ const wireDirectory = async (config: Config, options: ToolsOptions, publish: Pub
 
 /** Loads a tools directory as a service of these settings does, without serving. Rejects with one sentence for people. */
 export const checkTools = async (directory: string, config: Config, environment: Variables) => {
-  const builtin = await wireBuiltin(config, {
+  const builtin = await wireExtensions(config, {
     version: 'check',
     log: pino({ level: 'silent' }),
+    metrics: { registry: new Registry() },
     redaction: wireRedaction(config, environment),
     pageTokens: { find: async () => null, keep: async () => undefined },
   });

@@ -33,9 +33,8 @@ import { createBuiltinReducers } from '../tools/builtin-reducers.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 import type { Tool } from '../tools/tool.ts';
 import { createIdFactory } from './create-id.ts';
-import { loadHttpPackages } from './http-packages.ts';
 import type { ToolsReadiness } from './tool-readiness.ts';
-import { wireBuiltin } from './wire-builtin.ts';
+import { wireExtensions } from './wire-extensions.ts';
 import { wireLoad } from './wire-load.ts';
 import { type WiredRedaction, wireRedaction } from './wire-redaction.ts';
 import { type Stores, toSessionSettings, type WiredStore, wireMemory, wireStore } from './wire-store.ts';
@@ -105,15 +104,16 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
   const { stores: memory, requests: budget } = wireMemory(config, log, metrics);
   const store = await wireStore(config, { log, metrics, memory, redactor, now });
   const { sessions, keys } = options.wrapStores?.(store) ?? store;
-  const builtin = await wireBuiltin(config, { ...options, version, log, redaction, pageTokens: store.pageTokens });
+  const ofExtensions = { version, log, redaction, metrics, pageTokens: store.pageTokens };
+  const extensions = await wireExtensions(config, { ...options, ...ofExtensions });
   const load = wireLoad(config, { metrics, observer, budget, now });
-  const own = [...builtin.tools, ...createBuiltinReducers(), ...extraTools];
+  const own = [...extensions.tools, ...createBuiltinReducers(), ...extraTools];
   const guard = await createWorkspaceGuard(config, environment);
   const { openBackground } = await PACKAGES.background();
   const kept = { backend: store.backend, configFile, log, metrics, redactor, createId, now };
   const { webhooks, openCalls } = await openBackground(config, kept);
   const shared = { log, metrics, observer, now, environment, version, redaction, guard, configFile };
-  const offered = { onContent: webhooks.apply, own, ownUnavailable: builtin.unavailable, ...load.toolLimits };
+  const offered = { onContent: webhooks.apply, own, ownUnavailable: extensions.unavailable, ...load.toolLimits };
   const { registry, runHosted, ...tools } = await wireTools(config, { ...options, ...shared, ...offered });
   const apiKeys = openApiKeys(config, { log, metrics, guard, keyFile });
   const pending = await openCalls({
@@ -136,8 +136,8 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     hasWebhook: webhooks.has,
     pendingTasks: pending.tasks,
     pendingLists: pending.lists,
-    ...(await loadHttpPackages(config)),
-    ...{ createId, executor, onResponse, apiKeys },
+    ...extensions.http,
+    ...{ createId, executor, onResponse, apiKeys, dialects: PACKAGES.dialects },
     metricsSharedMs: options.metricsSharedMs,
     streamHeartbeatMs: options.streamHeartbeatMs,
     rates: store.rates,
@@ -147,7 +147,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     ...toCatalogue(registry, redactor),
     readiness: () => toReadiness(store, registry, { upstreams: tools.upstreams(), tools: tools.readiness() }, redactor),
   });
-  const stopping = { drain: [pending, http], first: [load.stop, closeAccess], last: [tools, builtin, tracing] };
+  const stopping = { drain: [pending, http], first: [load.stop, closeAccess], last: [tools, extensions, tracing] };
   return {
     ...http,
     executor,

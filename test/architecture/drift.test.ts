@@ -19,7 +19,7 @@ test('every generated document says what the code says', async () => {
     'docs/one-call.md',
     'docs/cli.md',
     'docs/tools.md',
-    'test/toolkits/audit/answers.md',
+    'test/extensions/audit/answers.md',
     'deploy/grafana/dashboards/recourse.json',
   ]);
   for (const [path, text] of documents) expect(readFileSync(join(ROOT, path), 'utf8'), path).toBe(text);

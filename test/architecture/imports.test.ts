@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { TOOLKITS } from '#src/toolkits/toolkits.ts';
 import { readSourceFiles, type SourceFile } from './source-files.ts';
 
 const FILES = readSourceFiles();
@@ -17,13 +16,13 @@ const folderOf = (path: string): string => {
 };
 
 const innermostFolderOf = (path: string): string =>
-  path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : rootOf(path);
+  path === TABLE ? TABLE : path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : rootOf(path);
 
 const CORE = [
   '@upstreams',
   ...['contract', 'json', 'files', 'memory', 'store', 'tools', 'executor', 'redaction', 'queue'],
   ...['session-view', '@background', 'sessions', 'telemetry', 'auth', 'config', 'routes', 'http'],
-  ...['@toolkit-kit/egress', '@toolkit-kit/workspace', '@toolkit-kit', 'toolkits', 'upstreams'],
+  ...['@toolkit-kit/egress', '@toolkit-kit/workspace', '@toolkit-kit', 'extensions', 'upstreams'],
 ];
 
 // What may be imported from where: the table of docs/architecture.md. A folder and what lies in it count as one.
@@ -33,23 +32,14 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   files: [],
   memory: ['json'],
   store: ['memory'],
-  '@console': ['routes'],
+  '@console': ['routes', 'src'],
   '@dialects': ['contract', 'json', 'routes'],
   tools: ['contract'],
   '@toolkit-kit/egress': ['contract', 'tools'],
   '@toolkit-kit/workspace': ['tools', 'files'],
   '@toolkit-kit': ['contract', 'tools', '@toolkit-kit/egress', '@toolkit-kit/workspace', 'files'],
-  toolkits: [
-    'src',
-    '@toolkit-kit',
-    'files',
-    '@toolkit-files',
-    '@toolkit-google',
-    '@toolkit-notes',
-    '@toolkit-shell',
-    '@toolkit-slack',
-    '@toolkit-web',
-  ],
+  // What an extension is, and what it gets.
+  extensions: ['contract', 'routes', 'tools', 'src'],
   upstreams: [
     'contract',
     'tools',
@@ -92,8 +82,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
       'sessions',
       'tools',
       'telemetry',
+      'extensions',
+      TABLE,
       '@toolkit-kit',
-      'toolkits',
       'upstreams',
       '@toolkit-kit/workspace',
       '@upstream-mcp',
@@ -104,25 +95,35 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['upstreams', '@toolkit-kit/workspace', TABLE],
   ],
   routes: ['contract', 'executor', 'json', 'memory'],
-  '@mcp-server': ['contract', 'json', '@dialects', 'executor', 'routes'],
+  '@mcp-server': ['contract', 'json', '@dialects', 'executor', 'routes', 'src'],
   http: ['routes', 'auth', 'config', 'executor', 'files', 'queue', 'telemetry'],
   wiring: [...CORE, TABLE],
   [TABLE]: [
-    ...['@background', '@console', '@dialects', '@mcp-server', '@store-redis', '@store-sqlite', '@tool-hosts'],
-    '@tracing',
+    ...[
+      '@background',
+      '@console',
+      '@dialects',
+      '@mcp-server',
+      '@store-redis',
+      '@store-sqlite',
+      '@tool-hosts',
+      '@tracing',
+    ],
+    ...['extensions', '@toolkit-files', '@toolkit-google', '@toolkit-notes', '@toolkit-shell', '@toolkit-slack'],
+    '@toolkit-web',
   ],
   '@testing': ['contract', 'tools', 'executor', 'memory', 'queue', 'redaction', 'session-view', 'sessions', 'store'],
-  src: ['contract', 'tools', '@testing'],
+  src: ['contract', 'extensions', 'routes', 'tools', '@testing'],
   cli: [...CORE, 'wiring'],
   main: ['cli', 'config', 'files', '@cli'],
   bin: ['main'],
   '@tracing': ['executor', 'routes', 'telemetry'],
   '@toolkit-files': ['@toolkit-kit', 'src'],
-  '@toolkit-google': ['@toolkit-kit', 'src', 'config'],
-  '@toolkit-notes': ['@toolkit-kit', 'files', 'src'],
-  '@toolkit-shell': ['@toolkit-kit', 'src', 'config'],
-  '@toolkit-slack': ['@toolkit-kit', 'src', 'config'],
-  '@toolkit-web': ['@toolkit-kit', 'src', 'config'],
+  '@toolkit-google': ['@toolkit-kit', 'src'],
+  '@toolkit-notes': ['@toolkit-kit', 'src', 'files'],
+  '@toolkit-shell': ['@toolkit-kit', 'src'],
+  '@toolkit-slack': ['@toolkit-kit', 'src'],
+  '@toolkit-web': ['@toolkit-kit', 'src'],
   '@upstream-mcp': ['@toolkit-kit', '@upstreams', 'contract', 'tools'],
   '@upstream-openapi': ['@toolkit-kit', '@upstreams', 'contract', 'files', 'tools'],
   '@upstreams': ['contract', 'tools'],
@@ -156,8 +157,7 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   json: /^(canonicalize|node:crypto)$/,
   '@background': /^(zod|pino|node:(crypto|timers\/promises))$/,
   tools: /^(zod|ajv|ajv-formats|ajv\/.*|re2js|node:(diagnostics_channel|module|util|vm))$/,
-  // And the vendors' clients that a toolkit declares.
-  toolkits: /^(zod|node:.*)$/,
+  extensions: /^(prom-client|zod)$/,
   '@toolkit-kit': /^(zod|node:crypto)$/,
   '@toolkit-kit/workspace': /^(zod|lru-cache|fastest-levenshtein|node:.*)$/,
   '@toolkit-kit/egress': /^(ipaddr\.js|undici|node:.*)$/,
@@ -180,10 +180,10 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   config: /^(zod|yaml|pino|node:(fs|fs\/promises|module|net|os|path|url|v8))$/,
   upstreams: /^zod$/,
   '@background/webhooks': /^(zod|pino|standardwebhooks|node:crypto)$/,
-  wiring: /^(zod|fastify|lru-cache|pino|node:.*)$/,
+  wiring: /^(zod|fastify|lru-cache|pino|prom-client|node:.*)$/,
   '@testing': /^node:(crypto|perf_hooks)$/,
   '@console/page': /^lit-html(\/.*)?$/,
-  '@console': /^node:(crypto|fs|module|path)$/,
+  '@console': /^(fastify|node:(crypto|fs|module|path))$/,
   routes: /^(zod|fastify|@fastify\/.*|node:buffer|node:events|node:http|node:net|node:stream)$/,
   src: /^zod$/,
   cli: /^(commander|cli-table3|pino|node:(crypto|fs|module|net|path|url|util))$/,
@@ -228,6 +228,12 @@ const BY_TABLE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '@store-redis': {},
   '@store-sqlite': {},
   '@tool-hosts': {},
+  '@toolkit-files': {},
+  '@toolkit-google': {},
+  '@toolkit-notes': {},
+  '@toolkit-shell': {},
+  '@toolkit-slack': {},
+  '@toolkit-web': {},
   '@tracing': {},
 };
 
@@ -294,52 +300,27 @@ test('routes, telemetry, redaction and queue use types of what is below them, ne
 test('packages are used only where the table allows them', () => {
   const strangers = offences(({ path, packages }) => {
     const inner = Object.keys(MAY_USE).find((folder) => folder.includes('/') && path.startsWith(`${folder}/`));
-    const key = inner ?? folderOf(path);
-    const declared = TOOLKITS.filter(({ name }) => path.startsWith(`toolkits/${name}/`)).flatMap(({ groups }) =>
-      Object.values(groups).flatMap((group) => group.packages ?? []),
-    );
-    return packages.map(({ from }) => from).filter((name) => !MAY_USE[key]?.test(name) && !declared.includes(name));
+    return packages.map(({ from }) => from).filter((name) => !MAY_USE[inner ?? folderOf(path)]?.test(name));
   });
   expect(strangers).toEqual([]);
 });
 
-/** What toolkits import of the service beside what tools import. */
-const TOOLKIT_API: ReadonlySet<string> = new Set(['config/settings/setting-kinds.ts', 'files/own-thread.ts']);
+const DECLARATIONS = FILES.filter(({ code }) => /\bextension = defineExtension\(/.test(code));
 
-/** The toolkit that a file belongs to; null where it belongs to none. */
-const toolkitOf = (path: string): string | null =>
-  /^(?:toolkits\/|@toolkit-(?!kit\/))([a-z]+)\//.exec(path)?.[1] ?? null;
-
-test('a toolkit imports the public tool API, the API of toolkits and its own files, and its folder has its name', () => {
-  const folders = new Set(FILES.flatMap(({ path }) => toolkitOf(path) ?? []));
-  expect([...folders].sort()).toEqual(TOOLKITS.map(({ name }) => name).sort());
-  const strangers = offences(({ path, local }) => {
-    const name = toolkitOf(path);
-    if (name === null) return [];
-    return local
-      .map(({ from }) => from)
-      .filter((from) => from !== 'recourse.ts' && !TOOLKIT_API.has(from) && !/^(toolkit-api|@toolkit-kit)\//.test(from))
-      .filter((from) => toolkitOf(from) !== name);
-  });
-  expect(strangers).toEqual([]);
+test('each package that declares an extension is in the table, by its entry', () => {
+  const table = FILES.find(({ path }) => path === TABLE)?.local.map(({ from }) => from) ?? [];
+  expect(DECLARATIONS.length).toBeGreaterThan(8);
+  expect(DECLARATIONS.map(({ path }) => path).filter((path) => !table.includes(path))).toEqual([]);
 });
 
-test('a declaration of a toolkit imports only what every start may load', () => {
-  const isDeclaration = (path: string): boolean => {
-    const name = toolkitOf(path);
-    return name !== null && path.endsWith(`${name}/${name}.ts`);
-  };
-  const heavy = FILES.filter(({ path }) => isDeclaration(path)).flatMap(({ path, code }) =>
-    [...code.matchAll(/^import [^;]*from '([^']+)';/gm)]
-      .map(([, from = '']) => from)
-      .filter(
-        (from) =>
-          !/^(zod|node:path|@recourse\/toolkit-kit\/toolkit|recourse-server\/config\/settings\/setting-kinds)$/.test(
-            from,
-          ),
-      )
-      .map((from) => `${path} → ${from}`),
-  );
+test('a declaration of an extension imports only what every start may load', () => {
+  const light = ['extension.ts', 'extensions/extension.ts'];
+  const heavy = DECLARATIONS.flatMap(({ path, local, packages }) => [
+    ...local
+      .filter(({ from, kind }) => kind === 'value' && !light.includes(from))
+      .map(({ from }) => `${path} → ${from}`),
+    ...packages.filter(({ from }) => !/^(zod|node:path)$/.test(from)).map(({ from }) => `${path} → ${from}`),
+  ]);
   expect(heavy).toEqual([]);
 });
 
@@ -395,6 +376,7 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   'cli/serve-command.ts': 'a start that fails ends with one sentence',
   '@cli/store-command.ts': 'why there is no copy is told in words',
   'config/read-configuration.ts': 'mistakes in what settings name stand in one list with all others',
+  '@console/page/extension-page.ts': 'the page of an extension may fail, and the console goes on',
   '@console/page/json.ts': 'JSON that a person types is mostly not finished',
   'executor/late-result.ts': 'what is written down after the answer must not end the process',
   'executor/circuit-breakers.ts': "a tool's own function names the upstream",
@@ -487,7 +469,7 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
 };
 
 // The exceptions of the service's own tools and of their HTTP client are answers of the operating system.
-const CATCH_FREELY = /^(toolkits|workspace|egress|@toolkit-[a-z]+)\//;
+const CATCH_FREELY = /^@toolkit-[a-z]+\//;
 
 test('only the listed files catch, beside the toolkits and their HTTP client', () => {
   const catchers = FILES.filter(({ code }) => /\bcatch\s*[({]/.test(code)).map(({ path }) => path);

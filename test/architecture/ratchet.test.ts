@@ -10,10 +10,10 @@ const ROOT = join(import.meta.dirname, '../..');
 
 /** Most lines of each unit, with scripts of Redis, pages and styles; without tests and README. */
 const LINES: Readonly<Record<string, number>> = {
-  src: 30500,
+  src: 30650,
   'packages/background': 5450,
   'packages/cli': 1270,
-  'packages/console': 3010,
+  'packages/console': 3165,
   'packages/dialects': 2790,
   'packages/mcp-server': 1630,
   'packages/store-redis': 1240,

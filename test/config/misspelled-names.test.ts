@@ -2,7 +2,7 @@ import { mistakesOf } from '@recourse/test-support/read-settings.ts';
 import { expect, test } from 'vitest';
 import { findMisspelledSettings } from '#src/config/misspelled-names.ts';
 import { SETTINGS } from '#src/config/settings/settings.ts';
-import { TOOL_GROUPS } from '#src/toolkits/toolkits.ts';
+import { OWN_EXTENSIONS } from '#src/packages.ts';
 
 const find = (environment: Readonly<Record<string, string>>, used: readonly string[] = []) =>
   findMisspelledSettings(environment, Object.keys(SETTINGS), (name) => used.includes(name)).map(
@@ -58,7 +58,7 @@ test('no variable of a real environment is taken for a setting', () => {
 });
 
 const LEVELS = 'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent';
-const GROUPS = `TOOL_GROUPS must be a comma-separated list of ${[...TOOL_GROUPS.keys()].join(', ')}`;
+const GROUPS = `TOOL_GROUPS must be a comma-separated list of ${[...OWN_EXTENSIONS.groups.keys()].join(', ')}`;
 const REDIS =
   'REDIS_URL must be redis://… or rediss://…, a comma-separated list of them, or redis+sentinel://HOST/NAME';
 

@@ -5,7 +5,7 @@ import { answering, startHttpTarget } from '@recourse/test-support/http-target.t
 import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 
-// One pass over the wire: the depth of these guards is proved in test/toolkits.
+// One pass over the wire: the depth of these guards is proved in test/extensions.
 
 let service: RunningService;
 /** May reach 127.0.0.1, where the servers of these tests are. */

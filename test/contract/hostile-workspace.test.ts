@@ -9,7 +9,7 @@ import { createTemporaryWorkspace, type TemporaryWorkspace } from '@recourse/tes
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-// One pass over the wire: that no path leads out is proved tool by tool in test/toolkits.
+// One pass over the wire: that no path leads out is proved tool by tool in test/extensions.
 
 let held: TemporaryWorkspace;
 let service: RunningService;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { expect, test } from 'vitest';
 import { SETTINGS } from '../../src/config/settings/settings.ts';
-import { TOOLKIT_SETTINGS } from '../../src/toolkits/toolkits.ts';
+import { EXTENSION_SETTINGS } from '../../src/packages.ts';
 import { ROOT } from './script-sandbox.ts';
 
 const text = readFileSync(join(ROOT, '.env.example'), 'utf8');
@@ -26,7 +26,7 @@ test('every setting has a line of explanation above it, and a value that can be 
 test('the settings that operators rely on are there, once each, with their defaults', () => {
   const values = Object.fromEntries(settings.flatMap((line) => Object.entries(parseEnv(line.slice(2)))));
   expect(settings).toHaveLength(Object.keys(values).length);
-  const core = Object.entries(values).filter(([name]) => !Object.hasOwn(TOOLKIT_SETTINGS, name));
+  const core = Object.entries(values).filter(([name]) => !Object.hasOwn(EXTENSION_SETTINGS, name));
   expect(Object.fromEntries(core)).toEqual({
     HOST: '127.0.0.1',
     PORT: '8080',
@@ -40,7 +40,6 @@ test('the settings that operators rely on are there, once each, with their defau
     JWT_TENANT_CLAIM: 'tenant',
     RATE_LIMIT: '600/m',
     DOCS: 'true',
-    CONSOLE: 'true',
     ALLOWED_ORIGINS: '',
     LOG_LEVEL: 'info',
     LOG_LEVEL_FORMAT: 'number',
@@ -97,8 +96,6 @@ test('the settings that operators rely on are there, once each, with their defau
     CIRCUIT_FAILURES: '10',
     CIRCUIT_OPEN_MS: '10000',
     CONFIG_FILE: '',
-    MCP_SERVER: 'true',
-    MCP_DEFAULT_SESSION: 'none',
     SHUTDOWN_GRACE_MS: '25000',
     ROLE: 'all',
     WORKER_LANES: 'default,gpu',

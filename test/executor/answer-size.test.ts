@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { AnswerSize } from '#src/executor/answer-size.ts';
 import { failed, toFailure } from '#src/executor/call-outcome.ts';
-import { echoTool as echo } from '#src/toolkits/echo/echo-tool.ts';
+import { echoTool as echo } from '#src/extensions/echo/echo-tool.ts';
 
 const sign = fc.constantFrom('a', '"', '\\', '\n', '\u0001', '\u007f', 'é', '…', '漢', '😀', '\ud83d', '\ude00');
 const text = fc.oneof(

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { distance } from 'fastest-levenshtein';
 import { expect, test } from 'vitest';
 import { createNameSuggestions } from '#src/executor/suggest-names.ts';
-import { echoTool as echo } from '#src/toolkits/echo/echo-tool.ts';
+import { echoTool as echo } from '#src/extensions/echo/echo-tool.ts';
 import { createNameIndex } from '#src/tools/name-index.ts';
 import { createToolRegistry } from '#src/tools/registry.ts';
 

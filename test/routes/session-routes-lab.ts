@@ -10,7 +10,8 @@ import { addJsonBodyParser } from '#src/routes/body-parsers.ts';
 import { addKeptResultsRoutes } from '#src/routes/kept-results.ts';
 import { addPendingCallsRoutes, type PendingCallsOptions } from '#src/routes/pending-calls.ts';
 import { addProblemHandler, refuseOtherMethods, sendHttpProblem } from '#src/routes/problem-handler.ts';
-import { addRequestGate, callerOf, type GateOptions, type RequestCaller } from '#src/routes/request-gate.ts';
+import { addRequestGate, callerOf, type GateOptions } from '#src/routes/request-gate.ts';
+import type { RequestCaller } from '#src/routes/route-host.ts';
 import { addSessionsRoutes } from '#src/routes/sessions.ts';
 import { watchRequests } from '#src/routes/watch-requests.ts';
 

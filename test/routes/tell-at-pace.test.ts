@@ -2,7 +2,8 @@ import type { AddressInfo } from 'node:net';
 import fastify from 'fastify';
 import { expect, onTestFinished, test } from 'vitest';
 import { addProblemHandler } from '#src/routes/problem-handler.ts';
-import { addRequestGate, type RequestCaller } from '#src/routes/request-gate.ts';
+import { addRequestGate } from '#src/routes/request-gate.ts';
+import type { RequestCaller } from '#src/routes/route-host.ts';
 import { watchRequests } from '#src/routes/watch-requests.ts';
 
 const ANYONE: RequestCaller = {

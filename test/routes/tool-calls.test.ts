@@ -3,14 +3,14 @@ import { dialects } from '@recourse/dialects';
 import { ANY_READINGS } from '@recourse/test-support/any-readings.ts';
 import fastify from 'fastify';
 import { expect, onTestFinished, test } from 'vitest';
-import type { BatchAnswer } from '#src/executor/batch-request.ts';
+import type { BatchAnswer, ExecuteBatch } from '#src/executor/batch-request.ts';
 import { createReadProviderCalls } from '#src/executor/provider-calls.ts';
 import { toEndedResult } from '#src/executor/render-result.ts';
-import type { ExecuteBatch } from '#src/executor/run-batch.ts';
 import type { ByteHold } from '#src/memory/byte-budget.ts';
 import { addJsonBodyParser } from '#src/routes/body-parsers.ts';
 import { addProblemHandler } from '#src/routes/problem-handler.ts';
-import { addRequestGate, callerOf, type RequestCaller } from '#src/routes/request-gate.ts';
+import { addRequestGate, callerOf } from '#src/routes/request-gate.ts';
+import type { RequestCaller } from '#src/routes/route-host.ts';
 import { addToolCallsRoute } from '#src/routes/tool-calls.ts';
 import { watchRequests } from '#src/routes/watch-requests.ts';
 

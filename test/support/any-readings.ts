@@ -1,4 +1,5 @@
-import type { OpenReadings, Reading } from '#src/routes/open-readings.ts';
+import type { OpenReadings } from '#src/routes/open-readings.ts';
+import type { Reading } from '#src/routes/route-host.ts';
 
 const toReading = (): Reading => ({
   over: new Promise(() => undefined),

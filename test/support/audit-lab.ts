@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import type { ToolResult } from '#src/contract/tool-result.ts';
-import { TOOL_GROUPS } from '#src/toolkits/toolkits.ts';
+import { OWN_EXTENSIONS } from '#src/packages.ts';
 import {
   type AuditRow,
   SITUATIONS,
@@ -31,7 +31,7 @@ export type AuditLab = {
 
 // Each row has its own service or shares one with others: no breaker may remember one row for the next.
 const SETTINGS = {
-  TOOL_GROUPS: [...TOOL_GROUPS.keys()].join(','),
+  TOOL_GROUPS: [...OWN_EXTENSIONS.groups.keys()].join(','),
   CIRCUIT_FAILURES: '0',
   LOG_LEVEL: 'silent',
   // No row of another tool waits until the sandbox has been tried out.

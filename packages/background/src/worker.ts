@@ -1,9 +1,8 @@
-import type { BatchMemory } from 'recourse-server/executor/batch-request';
+import type { BatchMemory, ExecuteBatch } from 'recourse-server/executor/batch-request';
 import type { CallOutcome } from 'recourse-server/executor/call-outcome';
 import { isUnknown } from 'recourse-server/executor/kept-result';
 import type { RecordLease, ResultToKeep } from 'recourse-server/executor/keyed-store';
 import type { CallSpec } from 'recourse-server/executor/pending-calls';
-import type { ExecuteBatch } from 'recourse-server/executor/run-batch';
 import type { SessionStore } from 'recourse-server/executor/session-store';
 import type { ByteBudget } from 'recourse-server/memory/byte-budget';
 import { HeldMemory } from 'recourse-server/memory/held-memory';

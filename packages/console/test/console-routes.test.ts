@@ -6,7 +6,7 @@ import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
 import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { loadConsoleFiles } from '#src/console.ts';
+import { loadConsoleFiles } from '#src/console-files.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
@@ -89,7 +89,7 @@ test('the console is no part of the API document, and CONSOLE=false leaves it ou
 test(
   'loading the files says nothing, and leaves later warnings as they were',
   () => {
-    const script = `import { loadConsoleFiles } from './packages/console/src/console.ts';
+    const script = `import { loadConsoleFiles } from './packages/console/src/console-files.ts';
     for (const make of loadConsoleFiles().values()) make();
     process.emitWarning('a later one');`;
     const { stdout, stderr } = spawnSync(process.execPath, [...FROM_SOURCES, '--input-type=module', '-e', script], {

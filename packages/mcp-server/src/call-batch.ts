@@ -8,8 +8,8 @@ import type {
   IdempotencyKey,
 } from 'recourse-server/executor/batch-request';
 import { NO_RESULT } from 'recourse-server/executor/call';
+import type { RouteHost } from 'recourse-server/extension';
 import { toCallKeyOf } from 'recourse-server/routes/idempotency';
-import type { McpRouteOptions } from 'recourse-server/routes/mcp-route';
 import { requireRoomForReplay } from 'recourse-server/routes/request-memory';
 import * as z from 'zod';
 import { type Exchange, type RpcError, SERVER_ERROR } from './rpc-exchange.ts';
@@ -76,16 +76,13 @@ export const createRunningCalls = () => {
 const toKey = ({ sessionKey, requestId }: CallName): string => JSON.stringify([sessionKey, requestId]);
 
 export type CallOptions = Pick<
-  McpRouteOptions,
-  | 'executeBatch'
-  | 'toSessionKey'
-  | 'toRecordKey'
-  | 'toRequestKey'
-  | 'createId'
-  | 'maxDeadlineMs'
-  | 'findTool'
-  | 'mcpDefaultSession'
-> & { readonly running: RunningCalls };
+  RouteHost,
+  'executeBatch' | 'toSessionKey' | 'toRecordKey' | 'toRequestKey' | 'createId' | 'maxDeadlineMs' | 'findTool'
+> & {
+  readonly running: RunningCalls;
+  /** The session of a call that names none: none, or one for all such calls of a key. */
+  readonly defaultSession: 'none' | 'key';
+};
 
 type SentCall = {
   readonly params: CallParams;
@@ -140,8 +137,8 @@ export const toCallBatch = (
 };
 
 // As docs/mcp-server.md names it, for GET /sessions/{id}.
-const toDefaultSession = (key: string | null, { mcpDefaultSession }: CallOptions): string | null => {
-  if (mcpDefaultSession === 'none') return null;
+const toDefaultSession = (key: string | null, { defaultSession }: CallOptions): string | null => {
+  if (defaultSession === 'none') return null;
   return key === null ? 'mcp' : `mcp:${key}`;
 };
 

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import type { BatchAnswer } from 'recourse-server/executor/batch-request';
+import type { RouteHost } from 'recourse-server/extension';
 import { isObject } from 'recourse-server/json/json-access';
 import { toOneLineJson } from 'recourse-server/json/json-text';
-import type { McpRouteOptions } from 'recourse-server/routes/mcp-route';
 import { holdUntil, toPayload } from 'recourse-server/routes/request-memory';
 import { sendAnswer } from 'recourse-server/routes/send-answer';
 import { ReplyClient } from 'recourse-server/routes/tool-calls';
@@ -215,7 +215,7 @@ const EVENT_STREAM = {
 } as const;
 
 export type PlainCallOptions = CallOptions &
-  Pick<McpRouteOptions, 'version' | 'onBug'> & {
+  Pick<RouteHost, 'version' | 'onBug'> & {
     /** After how long a call that runs shows a sign of life, and then each time again. Left out: 10 s. */
     readonly keepAliveMs?: number;
   };

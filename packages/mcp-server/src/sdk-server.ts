@@ -13,8 +13,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { hasMoreNodes } from 'recourse-server/contract/json-record';
 import { isOffered } from 'recourse-server/contract/tool-description';
 import type { BatchListener, Client } from 'recourse-server/executor/batch-request';
+import type { RouteHost } from 'recourse-server/extension';
 import { isObject, member } from 'recourse-server/json/json-access';
-import type { McpRouteOptions } from 'recourse-server/routes/mcp-route';
 import { draining, ProblemError } from 'recourse-server/routes/problems';
 import { holdUntil, requireRoom, toPayload } from 'recourse-server/routes/request-memory';
 import { type CatalogueTexts, createCatalogueTexts } from 'recourse-server/routes/tools';
@@ -148,7 +148,7 @@ const toClient = (signal: AbortSignal): Client => ({
 const NO_TOOLS = '"tools":[]';
 
 type McpServerOptions = CallOptions &
-  Pick<McpRouteOptions, 'describeTools' | 'version' | 'onBug' | 'pendingTasks' | 'isUnavailable'> & {
+  Pick<RouteHost, 'describeTools' | 'version' | 'onBug' | 'pendingTasks' | 'isUnavailable'> & {
     readonly catalogueTexts: CatalogueTexts;
   };
 
@@ -223,7 +223,7 @@ const answerMethod = async (
 
 export type AnswerMcpOptions = Omit<McpServerOptions, 'catalogueTexts'> & ListenOptions;
 
-type ListenOptions = Pick<McpRouteOptions, 'watchTools' | 'draining' | 'readings'>;
+type ListenOptions = Pick<RouteHost, 'watchTools' | 'draining' | 'readings'>;
 
 /** `modern`: 2026-07-28. */
 type Era = Parameters<McpServerFactory>[0]['era'];

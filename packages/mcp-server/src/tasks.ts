@@ -1,9 +1,9 @@
 import type { RenderedResult } from 'recourse-server/contract/tool-result';
 import type { BatchRequest, Client } from 'recourse-server/executor/batch-request';
 import { isObject, member } from 'recourse-server/json/json-access';
-import type { Background } from 'recourse-server/routes/mcp-route';
 import type { PendingTask, PendingTasks } from 'recourse-server/routes/pending-tasks';
 import { ProblemError } from 'recourse-server/routes/problems';
+import type { Background } from 'recourse-server/routes/route-host';
 import { askStore } from 'recourse-server/routes/sessions';
 import * as z from 'zod';
 import { type Exchange, TASKS } from './rpc-exchange.ts';

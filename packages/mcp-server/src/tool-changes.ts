@@ -1,4 +1,4 @@
-import type { McpRouteOptions } from 'recourse-server/routes/mcp-route';
+import type { RouteHost } from 'recourse-server/extension';
 
 /** Who is told when the tools that it may use change. */
 export type ToolListener = {
@@ -28,7 +28,7 @@ const SETTLE_MS = 100;
  * Tells each listener once when what it may use has changed. Tools that are offered again as they were, and tools of others, are
  * no change. Where nobody listens nothing is watched, and nothing compared.
  */
-export const createToolChanges = (watch: McpRouteOptions['watchTools']): ToolChanges => {
+export const createToolChanges = (watch: RouteHost['watchTools']): ToolChanges => {
   const listeners = new Map<ToolListener, string>();
   let unwatch: (() => void) | null = null;
   let timer: NodeJS.Timeout | null = null;

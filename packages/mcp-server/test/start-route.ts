@@ -5,12 +5,12 @@ import type { ToolDescription } from 'recourse-server/internal/contract/tool-des
 import type { BatchAnswer, BatchRequest } from 'recourse-server/internal/executor/batch-request.ts';
 import type { ByteHold } from 'recourse-server/internal/memory/byte-budget.ts';
 import { addJsonBodyParser } from 'recourse-server/internal/routes/body-parsers.ts';
-import type { McpRouteOptions } from 'recourse-server/internal/routes/mcp-route.ts';
 import { addProblemHandler } from 'recourse-server/internal/routes/problem-handler.ts';
-import { addRequestGate, callerOf, type RequestCaller } from 'recourse-server/internal/routes/request-gate.ts';
+import { addRequestGate, callerOf } from 'recourse-server/internal/routes/request-gate.ts';
+import type { RequestCaller, RouteHost } from 'recourse-server/internal/routes/route-host.ts';
 import { watchRequests } from 'recourse-server/internal/routes/watch-requests.ts';
 import { onTestFinished } from 'vitest';
-import { addMcpRoute } from '#src/mcp-server.ts';
+import { addMcpRoute } from '#src/mcp-route.ts';
 
 /** Who may do everything. */
 export const ANYONE: RequestCaller = {
@@ -36,7 +36,7 @@ const FULL: ByteHold = {
   release: () => undefined,
 };
 
-type RouteOptions = Partial<Pick<McpRouteOptions, 'endSession' | 'findTool' | 'pendingTasks'>> & {
+type RouteOptions = Partial<Pick<RouteHost, 'endSession' | 'findTool' | 'pendingTasks'>> & {
   readonly executeBatch?: (batch: BatchRequest) => Promise<BatchAnswer>;
   readonly tools?: readonly ToolDescription[];
   readonly hasRoom?: boolean;
@@ -84,7 +84,7 @@ export const openRoute = async ({
     readings: ANY_READINGS,
     findTool,
     pendingTasks,
-    mcpDefaultSession: 'none',
+    defaultSession: 'none',
     endedSessions: { add: () => undefined, has: () => false },
     toSessionKey: (tenant, id) => `${tenant}:${id}`,
     toRecordKey: (tenant, key) => `${tenant}:${key}`,
@@ -94,6 +94,7 @@ export const openRoute = async ({
     version: '1',
     keepAliveMs: 20,
     callerOf,
+    tellRefused: () => undefined,
     onBug,
   });
   await app.listen({ host: '127.0.0.1', port: 0 });

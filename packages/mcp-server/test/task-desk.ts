@@ -3,8 +3,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { ToolDescription } from 'recourse-server/internal/contract/tool-description.ts';
 import type { BatchAnswer, BatchRequest } from 'recourse-server/internal/executor/batch-request.ts';
 import { toEndedResult } from 'recourse-server/internal/executor/render-result.ts';
-import type { Background } from 'recourse-server/internal/routes/mcp-route.ts';
 import type { PendingTask, PendingTasks } from 'recourse-server/internal/routes/pending-tasks.ts';
+import type { Background } from 'recourse-server/internal/routes/route-host.ts';
 
 type Arguments = Readonly<Record<string, unknown>>;
 

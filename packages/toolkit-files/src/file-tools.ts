@@ -1,5 +1,5 @@
 import { createFileSearch, createWorkspace } from '@recourse/toolkit-kit/directories';
-import type { ToolkitHost, ToolkitTools } from '@recourse/toolkit-kit/toolkit';
+import type { ExtensionHost, OpenedTools } from 'recourse-server/extension';
 import { createListFiles } from './list-files.ts';
 import { createReadFile } from './read-file.ts';
 import { createSearchFiles } from './search-files.ts';
@@ -14,9 +14,9 @@ export const createFileTools = async ({
   workspaceDir,
   fileAccess,
   log,
-}: Pick<ToolkitHost, 'workspaceDir' | 'fileAccess' | 'log'>): Promise<ToolkitTools> => {
+}: Pick<ExtensionHost, 'workspaceDir' | 'fileAccess' | 'log'>): Promise<OpenedTools> => {
   const workspace = await createWorkspace({ root: workspaceDir, access: fileAccess });
-  if (fileAccess === 'paths') log.warn({}, KEPT_BY_PATHS);
+  if (workspace.access === 'paths') log.warn({}, KEPT_BY_PATHS);
   const search = createFileSearch();
   return {
     tools: [

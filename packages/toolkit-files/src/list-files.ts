@@ -10,8 +10,8 @@ import {
   type Workspace,
   withPlace,
 } from '@recourse/toolkit-kit/directories';
-import type { InlineTool } from '@recourse/toolkit-kit/toolkit';
 import { defineTool, empty, ok, RetryableToolError } from 'recourse-server';
+import type { InlineTool } from 'recourse-server/extension';
 import * as z from 'zod';
 
 // Names have at most 255 bytes and a byte may become six in JSON: this many stay below the 1 MiB a result may have.

@@ -7,8 +7,8 @@ import {
   type Workspace,
   withPlace,
 } from '@recourse/toolkit-kit/directories';
-import type { InlineTool } from '@recourse/toolkit-kit/toolkit';
 import { defineTool, empty, RetryableToolError } from 'recourse-server';
+import type { InlineTool } from 'recourse-server/extension';
 import * as z from 'zod';
 
 const DEFAULT_LIMIT = 65_536;

@@ -8,8 +8,8 @@ import {
   toWorkspacePath,
   type Workspace,
 } from '@recourse/toolkit-kit/directories';
-import type { InlineTool } from '@recourse/toolkit-kit/toolkit';
 import { defineTool, empty } from 'recourse-server';
+import type { InlineTool } from 'recourse-server/extension';
 import * as z from 'zod';
 
 const SearchFilesInput = z.object({

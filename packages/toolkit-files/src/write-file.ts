@@ -13,8 +13,8 @@ import {
   type Workspace,
   withPlace,
 } from '@recourse/toolkit-kit/directories';
-import type { InlineTool } from '@recourse/toolkit-kit/toolkit';
 import { defineTool, RetryableToolError } from 'recourse-server';
+import type { InlineTool } from 'recourse-server/extension';
 import * as z from 'zod';
 
 // As much as a whole request may hold by default.

@@ -1,7 +1,7 @@
 import { answerPage, isPageToken, pageShape } from '@recourse/toolkit-kit/page-answers';
 import { openPageChain } from '@recourse/toolkit-kit/paging/page-chain';
-import type { InlineTool, PageTokens, ToolContext } from '@recourse/toolkit-kit/toolkit';
 import { defineTool, RetryableToolError } from 'recourse-server';
+import type { InlineTool, PageTokens, ToolContext } from 'recourse-server/extension';
 import * as z from 'zod';
 import { addDays, Day, dayAt, startOfDay, TimeZone } from './calendar-days.ts';
 import { Event, isToTakePlace, listEvents, MOST_ON_PAGE, readTimeZone, toEvent } from './calendar-requests.ts';

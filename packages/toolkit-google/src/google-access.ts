@@ -1,6 +1,6 @@
 import { toWorkMs } from '@recourse/toolkit-kit/page-answers';
-import type { ToolContext } from '@recourse/toolkit-kit/toolkit';
 import type { OAuth2Client } from 'google-auth-library';
+import type { ToolContext } from 'recourse-server/extension';
 import type * as z from 'zod';
 import { createSecretHider, type HideSecrets } from './hide-secrets.ts';
 

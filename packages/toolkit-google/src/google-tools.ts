@@ -1,4 +1,4 @@
-import type { InlineTool, PageTokens, ToolkitLog, ToolkitTools } from '@recourse/toolkit-kit/toolkit';
+import type { ExtensionLog, InlineTool, OpenedTools, PageTokens } from 'recourse-server/extension';
 import { createCalendarTools } from './calendar-tools.ts';
 import { createGoogleAccess } from './create-google-access.ts';
 import { findCredentialsMistake } from './google-credentials.ts';
@@ -15,11 +15,11 @@ export type GoogleToolsOptions = {
   /** Told of the secrets in the credentials file, before they are used. */
   readonly registerSecrets: (values: readonly string[]) => void;
   /** Warned of a credentials file that cannot be used. */
-  readonly log?: ToolkitLog;
+  readonly log?: ExtensionLog;
 };
 
 /** The tools of the groups `drive`, `mail` and `calendar`, as far as they are asked for, with one way to Google for all. */
-export const createGoogle = ({ groups, pageTokens, log, ...access }: GoogleToolsOptions): ToolkitTools => {
+export const createGoogle = ({ groups, pageTokens, log, ...access }: GoogleToolsOptions): OpenedTools => {
   const warned = log === undefined ? undefined : warnOfMistake(access.credentialsPath, log);
   const google = createGoogleAccess(access);
   const options = { google, pageTokens };
@@ -38,7 +38,7 @@ export const createGoogle = ({ groups, pageTokens, log, ...access }: GoogleTools
   };
 };
 
-const warnOfMistake = async (path: string | undefined, log: ToolkitLog): Promise<void> => {
+const warnOfMistake = async (path: string | undefined, log: ExtensionLog): Promise<void> => {
   const mistake = path === undefined || path === '' ? null : await findCredentialsMistake(path);
   const fields = { setting: 'GOOGLE_CREDENTIALS_PATH', mistake: `the file ${mistake}` };
   if (mistake !== null) log.warn(fields, 'tool group is not configured: its calls will fail');

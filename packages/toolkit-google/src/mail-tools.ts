@@ -1,8 +1,8 @@
 import { showText } from '@recourse/toolkit-kit/http';
 import { answerPage, pageShape } from '@recourse/toolkit-kit/page-answers';
 import { openPageChain } from '@recourse/toolkit-kit/paging/page-chain';
-import type { InlineTool, PageTokens, ToolContext } from '@recourse/toolkit-kit/toolkit';
 import { defineTool, RetryableToolError } from 'recourse-server';
+import type { InlineTool, PageTokens, ToolContext } from 'recourse-server/extension';
 import * as z from 'zod';
 import { Day, startOfDay, TimeZone } from './calendar-days.ts';
 import { mapInSteps, WellFormedText } from './email-text.ts';

@@ -1,7 +1,7 @@
 import { showText, toText } from '@recourse/toolkit-kit/http';
 import { answerShape } from '@recourse/toolkit-kit/page-answers';
-import type { InlineTool } from '@recourse/toolkit-kit/toolkit';
 import { defineTool, empty, RetryableToolError } from 'recourse-server';
+import type { InlineTool } from 'recourse-server/extension';
 import * as z from 'zod';
 import {
   type DriveFile,

@@ -1,7 +1,7 @@
 import { answerPage, DATE_RULE, isToldValue, pageShape } from '@recourse/toolkit-kit/page-answers';
 import { openPageChain } from '@recourse/toolkit-kit/paging/page-chain';
-import type { InlineTool, PageTokens, ToolContext } from '@recourse/toolkit-kit/toolkit';
 import { defineTool } from 'recourse-server';
+import type { InlineTool, PageTokens, ToolContext } from 'recourse-server/extension';
 import * as z from 'zod';
 import { DRIVE_KINDS, type DriveFile, FoundDriveFile, openDrive, toDriveFile } from './drive-file.ts';
 import { mapInSteps, WellFormedText } from './email-text.ts';

@@ -1,10 +1,10 @@
 import { loadConfig } from 'recourse-server/internal/config/settings/config.ts';
 import { expect, test } from 'vitest';
-import { google } from '#src/google.ts';
+import { extension } from '#src/toolkit-google.ts';
 
 test('without settings everything stands at its documented default', () => {
   const { config } = loadConfig({});
-  const own = Object.entries(config).filter(([name]) => Object.hasOwn(google.settings, name));
+  const own = Object.entries(config).filter(([name]) => Object.hasOwn(extension.settings, name));
   expect(Object.fromEntries(own)).toEqual({});
 });
 

@@ -1,7 +1,7 @@
 import { quotePath, tellFileErrors, type Workspace, withPlace } from '@recourse/toolkit-kit/directories';
 import { answerPage, isToldValue, pageShape, type ToldValue } from '@recourse/toolkit-kit/page-answers';
-import type { InlineTool } from '@recourse/toolkit-kit/toolkit';
 import { defineTool, empty, RetryableToolError } from 'recourse-server';
+import type { InlineTool } from 'recourse-server/extension';
 import * as z from 'zod';
 import { type OpenedNotes, toNotePath } from './notes-directory.ts';
 import { toSearchExpression } from './search-expression.ts';

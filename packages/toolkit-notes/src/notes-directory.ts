@@ -7,8 +7,8 @@ import {
   toWorkspacePath,
   type Workspace,
 } from '@recourse/toolkit-kit/directories';
-import type { ToolkitLog } from '@recourse/toolkit-kit/toolkit';
 import { RetryableToolError } from 'recourse-server';
+import type { ExtensionLog } from 'recourse-server/extension';
 import type { NotesIndex } from './notes-index.ts';
 
 type OpenNotesDirectory = () => Promise<Workspace>;
@@ -18,7 +18,7 @@ const ADVICE = 'Set NOTES_DIR to a directory of Markdown files.';
 /** Looks anew with each call: a directory that is mounted later works then. What is wrong is logged once. */
 export const createNotesDirectory = (
   directory: string | undefined,
-  { access, log }: { readonly access: FileAccess; readonly log: ToolkitLog },
+  { access, log }: { readonly access: FileAccess; readonly log: ExtensionLog },
 ): OpenNotesDirectory => {
   let warnedReason = '';
   const refuse = (reason: string, message: string, cause?: unknown): never => {

@@ -1,6 +1,6 @@
 import { type FileAccess, probeFileAccess } from '@recourse/toolkit-kit/directories';
-import type { ToolContext, ToolkitLog } from '@recourse/toolkit-kit/toolkit';
 import { RetryableToolError, UpstreamToolError } from 'recourse-server';
+import type { ExtensionLog, ToolContext } from 'recourse-server/extension';
 import { startThread } from 'recourse-server/files/own-thread';
 import type * as z from 'zod';
 import {
@@ -96,13 +96,13 @@ const RETRY_AFTER_MS = 1000;
 
 type NotesIndexOptions = {
   /** How the notes keep to their directory; left out: what this system offers. */
-  readonly access?: FileAccess;
+  readonly access?: FileAccess | undefined;
   /** For tests: another file to run as the thread. */
   readonly worker?: URL;
 };
 
 export const createNotesIndex = (
-  log: ToolkitLog,
+  log: ExtensionLog,
   { access = probeFileAccess(), worker = INDEX_WORKER }: NotesIndexOptions = {},
 ): NotesIndex => {
   const waiting = new Map<number, Waiting>();
@@ -196,7 +196,7 @@ const NOTICES = {
     'the text of some notes is not indexed: the size limit is reached, and further notes are found only by title and path',
 } as const;
 
-const deliver = (message: IndexMessage, waiting: ReadonlyMap<number, Waiting>, log: ToolkitLog): void => {
+const deliver = (message: IndexMessage, waiting: ReadonlyMap<number, Waiting>, log: ExtensionLog): void => {
   switch (message.kind) {
     case 'answer':
       waiting.get(message.id)?.resolve(message.answer);

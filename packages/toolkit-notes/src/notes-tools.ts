@@ -1,5 +1,5 @@
 import { type FileAccess, probeFileAccess } from '@recourse/toolkit-kit/directories';
-import type { ToolkitLog, ToolkitTools } from '@recourse/toolkit-kit/toolkit';
+import type { ExtensionLog, OpenedTools } from 'recourse-server/extension';
 import { createListNotes, createSearchNotes } from './note-lists.ts';
 import type { OpenedNotes } from './notes-directory.ts';
 import { createNotesDirectory } from './notes-directory.ts';
@@ -9,12 +9,12 @@ import { createReadNote } from './read-note.ts';
 export type NotesOptions = {
   readonly directory: string | undefined;
   /** Left out: what this system offers. */
-  readonly access?: FileAccess;
-  readonly log: ToolkitLog;
+  readonly access?: FileAccess | undefined;
+  readonly log: ExtensionLog;
 };
 
 /** `list_notes`, `search_notes` and `read_note` over one directory of Markdown. */
-export const createNotes = ({ directory, access = probeFileAccess(), log }: NotesOptions): ToolkitTools => {
+export const createNotes = ({ directory, access = probeFileAccess(), log }: NotesOptions): OpenedTools => {
   const notes = { open: createNotesDirectory(directory, { access, log }), index: createNotesIndex(log, { access }) };
   void indexAhead(notes, log);
   return {
@@ -24,7 +24,7 @@ export const createNotes = ({ directory, access = probeFileAccess(), log }: Note
 };
 
 /** Begins at once: whoever switched notes on wants them, and the first search need not wait for all of it. */
-const indexAhead = async ({ open, index }: OpenedNotes, log: ToolkitLog): Promise<void> => {
+const indexAhead = async ({ open, index }: OpenedNotes, log: ExtensionLog): Promise<void> => {
   const asking = { signal: new AbortController().signal, progress: () => undefined };
   await open()
     .then(async ({ root }) => log.info({ ...(await index.prepare({ ...asking, root })) }, 'notes are indexed'))

@@ -7,8 +7,8 @@ import {
   type Workspace,
   withPlace,
 } from '@recourse/toolkit-kit/directories';
-import type { InlineTool, ToolContext } from '@recourse/toolkit-kit/toolkit';
 import { defineTool, empty, RetryableToolError } from 'recourse-server';
+import type { InlineTool, ToolContext } from 'recourse-server/extension';
 import * as z from 'zod';
 import { toIsoTime } from './note-lists.ts';
 import { isNoteName, isOpenPath, toNoteText } from './note-text.ts';

@@ -1,7 +1,7 @@
 import { readShortage, showText } from '@recourse/toolkit-kit/http';
 import { toWorkMs } from '@recourse/toolkit-kit/page-answers';
-import type { InlineTool } from '@recourse/toolkit-kit/toolkit';
 import { defineTool, empty, RetryableToolError, TerminalToolError } from 'recourse-server';
+import type { InlineTool } from 'recourse-server/extension';
 import * as z from 'zod';
 import { describeExit, describeKilled, type FailedCommand, toNegativeAnswer } from './describe-failure.ts';
 import type { CommandRun, Sandbox } from './sandbox.ts';

@@ -3,7 +3,7 @@ import { access, readlink } from 'node:fs/promises';
 import { release } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import { readShortage, showText } from '@recourse/toolkit-kit/http';
-import type { ToolkitLog, ToolkitTools } from '@recourse/toolkit-kit/toolkit';
+import type { ExtensionLog, OpenedTools } from 'recourse-server/extension';
 import { openCommandCgroups } from './command-cgroups.ts';
 import { createRunShellCommand } from './run-shell-command.ts';
 import { type CommandRun, createSandbox, type Sandbox } from './sandbox.ts';
@@ -185,7 +185,7 @@ const SELF_TEST_LIMITS = {
 export const createShell = async ({
   log,
   ...limits
-}: ShellOptions & { readonly log: ToolkitLog }): Promise<ToolkitTools> => {
+}: ShellOptions & { readonly log: ExtensionLog }): Promise<OpenedTools> => {
   const shell = ['/bin/bash', '/usr/bin/bash'].find((path) => existsSync(path)) ?? '/bin/sh';
   const problem = await findProblem(limits, shell);
   const made = problem ?? (await makeSandbox(limits, shell));

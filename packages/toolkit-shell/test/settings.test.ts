@@ -1,10 +1,10 @@
 import { loadConfig } from 'recourse-server/internal/config/settings/config.ts';
 import { expect, test } from 'vitest';
-import { shell } from '#src/shell.ts';
+import { extension } from '#src/toolkit-shell.ts';
 
 test('without settings everything stands at its documented default', () => {
   const { config } = loadConfig({});
-  const own = Object.entries(config).filter(([name]) => Object.hasOwn(shell.settings, name));
+  const own = Object.entries(config).filter(([name]) => Object.hasOwn(extension.settings, name));
   expect(Object.fromEntries(own)).toEqual({
     SHELL_BWRAP_PATH: 'bwrap',
     SHELL_TIMEOUT_MS: 30_000,

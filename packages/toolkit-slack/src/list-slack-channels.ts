@@ -1,8 +1,8 @@
 import { showValue } from '@recourse/toolkit-kit/http';
 import { answerPage, pageShape } from '@recourse/toolkit-kit/page-answers';
 import { openPageChain } from '@recourse/toolkit-kit/paging/page-chain';
-import type { InlineTool, PageTokens, ToolContext } from '@recourse/toolkit-kit/toolkit';
 import { defineTool } from 'recourse-server';
+import type { InlineTool, PageTokens, ToolContext } from 'recourse-server/extension';
 import * as z from 'zod';
 import type { SlackAccess } from './slack-access.ts';
 import type { RefusalTexts } from './slack-failure.ts';

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { showText } from '@recourse/toolkit-kit/http';
 import { answerShape } from '@recourse/toolkit-kit/page-answers';
-import type { InlineTool, ToolContext } from '@recourse/toolkit-kit/toolkit';
 import { defineTool } from 'recourse-server';
+import type { InlineTool, ToolContext } from 'recourse-server/extension';
 import * as z from 'zod';
 import type { SlackAccess } from './slack-access.ts';
 import type { RefusalText, RefusalTexts } from './slack-failure.ts';

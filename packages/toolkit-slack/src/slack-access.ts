@@ -1,6 +1,5 @@
 import { NoAnswerError, type RetryClock, showText, systemRetryClock } from '@recourse/toolkit-kit/http';
 import { toWorkMs } from '@recourse/toolkit-kit/page-answers';
-import type { ToolContext } from '@recourse/toolkit-kit/toolkit';
 import {
   type ClientFetch,
   createClientFetch,
@@ -9,6 +8,7 @@ import {
 } from '@recourse/toolkit-kit/vendor-client';
 import type { LogLevel, WebClientOptions } from '@slack/web-api';
 import { RetryableToolError, TerminalToolError } from 'recourse-server';
+import type { ToolContext } from 'recourse-server/extension';
 import { type RefusalTexts, toSlackFailure, watchFetch } from './slack-failure.ts';
 
 export type SlackOptions = { readonly token: string | undefined; readonly apiUrl: string | undefined };

@@ -1,10 +1,10 @@
 import { loadConfig } from 'recourse-server/internal/config/settings/config.ts';
 import { expect, test } from 'vitest';
-import { slack } from '#src/slack.ts';
+import { extension } from '#src/toolkit-slack.ts';
 
 test('without settings everything stands at its documented default', () => {
   const { config } = loadConfig({});
-  const own = Object.entries(config).filter(([name]) => Object.hasOwn(slack.settings, name));
+  const own = Object.entries(config).filter(([name]) => Object.hasOwn(extension.settings, name));
   expect(Object.fromEntries(own)).toEqual({});
 });
 
@@ -19,5 +19,5 @@ test('the address of Slack is an address of HTTP', () => {
 });
 
 test('the group needs the client of Slack', () => {
-  expect(slack.groups['slack']?.packages).toEqual(['@slack/web-api']);
+  expect(extension.groups['slack']?.packages).toEqual(['@slack/web-api']);
 });

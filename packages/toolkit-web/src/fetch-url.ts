@@ -19,8 +19,8 @@ import {
   toResponseFailure,
   toText,
 } from '@recourse/toolkit-kit/http';
-import type { InlineTool, ToolContext } from '@recourse/toolkit-kit/toolkit';
 import { defineTool, empty, ok, RetryableToolError } from 'recourse-server';
+import type { InlineTool, ToolContext } from 'recourse-server/extension';
 import * as z from 'zod';
 
 export type FetchUrlOptions = {

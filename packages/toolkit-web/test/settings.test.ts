@@ -1,9 +1,9 @@
 import { loadConfig } from 'recourse-server/internal/config/settings/config.ts';
 import { expect, test } from 'vitest';
-import { web } from '#src/web.ts';
+import { extension } from '#src/toolkit-web.ts';
 
 test('without settings everything stands at its documented default', () => {
   const { config } = loadConfig({});
-  const own = Object.entries(config).filter(([name]) => Object.hasOwn(web.settings, name));
+  const own = Object.entries(config).filter(([name]) => Object.hasOwn(extension.settings, name));
   expect(Object.fromEntries(own)).toEqual({ FETCH_ALLOW_ADDRESSES: [], FETCH_ALLOW_PRIVATE: false });
 });

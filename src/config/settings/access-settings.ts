@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { findKeyMistake } from '../../auth/api-keys.ts';
 import { parseRate } from '../../auth/callers.ts';
-import { flag, list, optionalPort, whole } from './setting-kinds.ts';
+import { flag, list, optionalPort, whole } from '../../extensions/setting-kinds.ts';
 
 // As a browser sends it: what has a path, or no scheme, would never match.
 const isOrigin = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]+$/.test(text);
@@ -50,5 +50,4 @@ export const ACCESS_SETTINGS = {
     .refine((origins) => origins.every(isOrigin), ORIGIN_RULE)
     .describe('Comma-separated origins, beside loopback, from which browsers may call.'),
   DOCS: flag(true).describe('Serve the API documentation at `/docs` and `/openapi.json`.'),
-  CONSOLE: flag(true).describe('Serve the console at `/console`.'),
 } as const;

@@ -3,14 +3,21 @@ import { getHeapStatistics } from 'node:v8';
 import * as z from 'zod';
 import { loadApiKeys } from '../../auth/api-keys.ts';
 import { isLoopback } from '../../auth/origins.ts';
+import type { ExtensionSet } from '../../extensions/extension-set.ts';
 import { toRequestBytes } from '../../memory/store-memory.ts';
-import { SETTING_PURPOSES, TOOL_GROUPS } from '../../toolkits/toolkits.ts';
+import { OWN_EXTENSIONS } from '../../packages.ts';
 import { SETTINGS } from './settings.ts';
 import { toStoreProblem } from './store-choice.ts';
+import { toGroupList } from './tool-settings.ts';
 import { toValueHint } from './value-hint.ts';
 
 const Settings = z.object(SETTINGS);
-export type Config = Readonly<z.infer<typeof Settings>>;
+
+/** What the settings say. Those of extensions that only this service has are in it, too, each as its extension reads it. */
+export type Config = Readonly<z.infer<typeof Settings>> & {
+  /** Of the product and of EXTENSIONS. */
+  readonly extensions: ExtensionSet;
+};
 
 /** Whether callers must show who they are. */
 export const hasKeys = (config: Pick<Config, 'API_KEYS' | 'API_KEYS_FILE' | 'JWT_JWKS_URL'>): boolean =>
@@ -141,21 +148,22 @@ const RULES: readonly Rule[] = [
 ];
 
 // A shell expands it; a file of variables, Docker and systemd do not.
-const TILDES: readonly Rule[] = [
-  ...['WORKSPACE_DIR', 'CONFIG_FILE', 'TOOLS_DIR', 'API_KEYS_FILE'],
-  // A program may be a name.
-  ...SETTING_PURPOSES.flatMap(({ setting, path = 'program' }) => (path === 'program' ? [] : [setting])),
-].map((setting) => ({
-  setting,
-  reads: [setting],
-  toProblem: (config) =>
-    String(Reflect.get(config, setting) ?? '').startsWith('~')
-      ? 'begins with ~, which only a shell expands: write the absolute path'
-      : null,
-}));
+const toTildeRules = ({ purposes }: ExtensionSet): readonly Rule[] =>
+  [
+    ...['WORKSPACE_DIR', 'CONFIG_FILE', 'TOOLS_DIR', 'API_KEYS_FILE'],
+    // A program may be a name.
+    ...purposes.flatMap(({ setting, path = 'program' }) => (path === 'program' ? [] : [setting])),
+  ].map((setting) => ({
+    setting,
+    reads: [setting],
+    toProblem: (config) =>
+      String(Reflect.get(config, setting) ?? '').startsWith('~')
+        ? 'begins with ~, which only a shell expands: write the absolute path'
+        : null,
+  }));
 
 const findClashes = (config: Config, wrong: ReadonlySet<string>): readonly string[] =>
-  [...RULES, ...TILDES]
+  [...RULES, ...toTildeRules(config.extensions)]
     .filter(({ reads }) => !reads.some((setting) => wrong.has(setting)))
     .flatMap(({ setting, toProblem }) => {
       const problem = toProblem(config);
@@ -163,10 +171,10 @@ const findClashes = (config: Config, wrong: ReadonlySet<string>): readonly strin
     });
 
 // TOOL_GROUPS is a list of words, which its schema knows as a pattern.
-const LISTED: Readonly<Record<string, readonly string[]>> = {
-  TOOL_GROUPS: [...TOOL_GROUPS.keys()],
+const toListed = ({ groups }: ExtensionSet): Readonly<Record<string, readonly string[]>> => ({
+  TOOL_GROUPS: [...groups.keys()],
   TOOLS_PERMISSIONS: ['fs-read', 'fs-write', 'net', 'child', 'worker', 'addons', 'wasi'],
-};
+});
 
 const NO_PARTS =
   'is no longer a setting: nothing that is in Redis is dropped. From 75 % of its memory on journals and results are not written; docs/deployment.md#what-redis-holds';
@@ -185,11 +193,11 @@ const findFormer = (environment: Readonly<Record<string, string | undefined>>): 
   Object.entries(FORMER).flatMap(([name, text]) => (environment[name] ? [`${name} ${text}`] : []));
 
 /** The values that a setting may have, where they are a closed list. */
-const wordsOf = (setting: string): readonly string[] => {
-  const schema: unknown = Reflect.get(SETTINGS, setting);
+const wordsOf = (setting: string, extensions: ExtensionSet): readonly string[] => {
+  const schema: unknown = Reflect.get(SETTINGS, setting) ?? extensions.settings[setting];
   const json = schema instanceof z.ZodType ? z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) : null;
   const words = json?.enum?.filter((word) => typeof word === 'string') ?? [];
-  return LISTED[setting] ?? words;
+  return toListed(extensions)[setting] ?? words;
 };
 
 /**
@@ -198,23 +206,33 @@ const wordsOf = (setting: string): readonly string[] => {
  */
 export const loadConfig = (
   environment: Readonly<Record<string, string | undefined>>,
+  extensions: ExtensionSet = OWN_EXTENSIONS,
 ): { readonly config: Config } | { readonly config: Config; readonly mistakes: readonly string[] } => {
+  const schema = toSchema(extensions);
   const given = Object.fromEntries(
-    Object.keys(SETTINGS).flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])),
+    Object.keys(schema.shape).flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])),
   );
-  const parsed = Settings.safeParse(given);
+  const parsed = schema.safeParse(given);
   const issues = parsed.success ? [] : parsed.error.issues;
   const wrong = new Set(issues.map(({ path }) => path.join('.')));
   const right = Object.fromEntries(Object.entries(given).filter(([name]) => !wrong.has(name)));
-  const config = parsed.success ? parsed.data : Settings.parse(right);
+  const config = { ...(parsed.success ? parsed.data : schema.parse(right)), extensions };
   const mistakes = [
     ...issues.map(({ path, message }) => {
       const setting = path.join('.');
       const value = environment[setting] ?? '';
-      return `${setting} ${message}${toValueHint({ setting, value, words: wordsOf(setting) })}`;
+      return `${setting} ${message}${toValueHint({ setting, value, words: wordsOf(setting, extensions) })}`;
     }),
     ...findFormer(environment),
     ...findClashes(config, wrong),
   ];
   return mistakes.length === 0 ? { config } : { config, mistakes };
 };
+
+/** The schema of all settings where there are these extensions. */
+const toSchema = (extensions: ExtensionSet): typeof Settings =>
+  extensions === OWN_EXTENSIONS
+    ? Settings
+    : z.object(
+        Object.assign({ ...SETTINGS, TOOL_GROUPS: toGroupList([...extensions.groups.keys()]) }, extensions.settings),
+      );

@@ -1,7 +1,7 @@
 import * as z from 'zod';
+import { flag, list, listOf, MAX_TIMER_MS, oneOf, optionalWhole, whole } from '../../extensions/setting-kinds.ts';
 import { isSentinelUrl, parseSentinelUrl, splitRedisUrl } from '../../sessions/redis-url.ts';
 import { ACCESS_SETTINGS } from './access-settings.ts';
-import { flag, list, listOf, MAX_TIMER_MS, oneOf, optionalWhole, whole } from './setting-kinds.ts';
 import { parseStore, STORE_RULE } from './store-choice.ts';
 import { parseStoreKeys } from './store-keys.ts';
 import { TOOL_SETTINGS } from './tool-settings.ts';
@@ -70,10 +70,6 @@ export const SETTINGS = {
     .describe(
       'The configuration file for MCP servers, OpenAPI imports and tools. Unset: `recourse.config.yaml`, `.yml` or `.json` of the working directory, if present.',
     ),
-  MCP_SERVER: flag(true).describe('Serve the tools to MCP clients at `/mcp`.'),
-  MCP_DEFAULT_SESSION: oneOf(['none', 'key'])
-    .default('none')
-    .describe('Session of calls at `/mcp` that name none: none, or one for all such calls of an API key.'),
   TOOLS_DIR: z
     .string()
     .optional()

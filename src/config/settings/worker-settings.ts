@@ -1,5 +1,5 @@
+import { listOf, MAX_TIMER_MS, oneOf, optionalWhole, whole } from '../../extensions/setting-kinds.ts';
 import { LANE_NAME } from './lanes.ts';
-import { listOf, MAX_TIMER_MS, oneOf, optionalWhole, whole } from './setting-kinds.ts';
 
 /** Where queued calls run, how many at once, and how long a process that stops waits for them. */
 export const WORKER_SETTINGS = {

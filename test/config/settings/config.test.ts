@@ -5,7 +5,7 @@ import * as z from 'zod';
 import { loadConfig } from '#src/config/settings/config.ts';
 import { SETTINGS } from '#src/config/settings/settings.ts';
 import { toStoreChoice } from '#src/config/settings/store-choice.ts';
-import { TOOL_GROUPS, TOOLKIT_SETTINGS } from '#src/toolkits/toolkits.ts';
+import { EXTENSION_SETTINGS, OWN_EXTENSIONS } from '#src/packages.ts';
 
 const DIGEST = 'a'.repeat(64);
 
@@ -16,9 +16,6 @@ const DEFAULTS = {
   API_KEYS: [],
   JWT_TENANT_CLAIM: 'tenant',
   DOCS: true,
-  CONSOLE: true,
-  MCP_SERVER: true,
-  MCP_DEFAULT_SESSION: 'none',
   ALLOWED_ORIGINS: [],
   LOG_LEVEL: 'info',
   LOG_LEVEL_FORMAT: 'number',
@@ -66,8 +63,9 @@ const DEFAULTS = {
   SECRETS_ENV: ['*_TOKEN', '*_KEY', '*_SECRET', '*_PASSWORD', '*_CREDENTIALS'],
   TRACE_CONTENT: false,
   TOOL_GROUPS: [],
-  // Those of the toolkits are frozen in their own tests.
-  ...z.object(TOOLKIT_SETTINGS).parse({}),
+  // Those of the extensions are frozen in their own tests.
+  ...z.object(EXTENSION_SETTINGS).parse({}),
+  extensions: OWN_EXTENSIONS,
 };
 
 test('without settings everything stands at its documented default', () => {
@@ -275,7 +273,7 @@ test('beside mistakes there is a config in which the wrong settings stand at the
 
 test('tool groups are named from a closed list', () => {
   expect(configOf({ TOOL_GROUPS: 'notes, drive' }).TOOL_GROUPS).toEqual(['notes', 'drive']);
-  const words = [...TOOL_GROUPS.keys()].join(', ');
+  const words = [...OWN_EXTENSIONS.groups.keys()].join(', ');
   expect(words).toMatch(/^notes, shell, drive, mail, calendar\b/);
   expect(rulesBrokenBy({ TOOL_GROUPS: 'notes,gdrive' })).toEqual([
     `TOOL_GROUPS must be a comma-separated list of ${words}`,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { baseAddress } from '#src/config/settings/setting-kinds.ts';
+import { baseAddress } from '#src/extensions/setting-kinds.ts';
 
 test.each(['http://127.0.0.1:9', 'https://gateway/google'])('%s is a base address', (address) => {
   expect(baseAddress.parse(address)).toBe(address);

@@ -1,6 +1,7 @@
 import { render } from 'lit-html';
 import { type Actions, createAsk, createSessionActions, createToolActions } from './actions.ts';
 import { isSendableKey } from './call-service.ts';
+import { showExtension } from './extension-page.ts';
 import { pageTemplate } from './page-template.ts';
 import { createStore, type State, toRoute } from './state.ts';
 
@@ -21,6 +22,8 @@ const toInitialState = (): State => ({
 const start = (root: HTMLElement): void => {
   const show = (state: State): void => {
     render(pageTemplate({ state, act }), root);
+    const { route } = state;
+    void showExtension(route.page === 'extension' ? route.name : null, () => store.read().key);
     const dialog = root.querySelector('dialog');
     if (dialog?.open === false) dialog.showModal();
   };
@@ -60,7 +63,7 @@ const start = (root: HTMLElement): void => {
     session.follow();
     showChosen(root);
     // A reader who followed a link by keyboard, or on a narrow screen, is taken to what it led to.
-    root.querySelector<HTMLElement>('#tool-title, #session-title')?.focus();
+    root.querySelector<HTMLElement>('#tool-title, #session-title, #extension-title')?.focus();
   });
   document.addEventListener('visibilitychange', session.follow);
   root.replaceChildren();

@@ -1,5 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { View } from './actions.ts';
+import { extensionLinks, extensionTemplate } from './extension-page.ts';
 import type { Part } from './page-parts.ts';
 import { sessionTemplate } from './session-template.ts';
 import type { Question } from './state.ts';
@@ -13,12 +14,19 @@ export const pageTemplate = (view: View): TemplateResult => {
       <nav aria-label="Pages">
         <a href="#" aria-current=${route.page === 'tools' ? 'page' : nothing}>Tools</a>
         <a href="#session=" aria-current=${route.page === 'session' ? 'page' : nothing}>Sessions</a>
+        ${extensionLinks(route.page === 'extension' ? route.name : null)}
       </nav>
       ${keyTemplate(view)}
     </header>
-    <main>${route.page === 'tools' ? toolsTemplate(view, route.tool) : sessionTemplate(view, route.id)}</main>
+    <main>${mainTemplate(view)}</main>
     <div class="unseen" role="status" aria-live="polite">${announcement}</div>
     ${questionTemplate(view, question)}`;
+};
+
+const mainTemplate = (view: View): TemplateResult => {
+  const { route } = view.state;
+  if (route.page === 'tools') return toolsTemplate(view, route.tool);
+  return route.page === 'session' ? sessionTemplate(view, route.id) : extensionTemplate(route.name);
 };
 
 const questionTemplate = ({ act }: View, question: Question | null): Part =>

@@ -4,7 +4,8 @@ import type { CallAnswer, Session, ToolDescription, Trouble } from './answers.ts
 /** What is looked at; kept in the fragment of the address, which is never sent. */
 export type Route =
   | { readonly page: 'tools'; readonly tool: string | null }
-  | { readonly page: 'session'; readonly id: string };
+  | { readonly page: 'session'; readonly id: string }
+  | { readonly page: 'extension'; readonly name: string };
 
 export type Attempt =
   | { readonly kind: 'none' }
@@ -74,9 +75,11 @@ export const createStore = (initial: State, show: (state: State) => void): Store
   };
 };
 
-/** Reads the fragment of an address: `#tool=read_file`, `#session=s_42`. */
+/** Reads the fragment of an address: `#tool=read_file`, `#session=s_42`, `#page=clock`. */
 export const toRoute = (fragment: string): Route => {
   const names = new URLSearchParams(fragment.replace(/^#/, ''));
+  const name = names.get('page');
+  if (name !== null) return { page: 'extension', name };
   const id = names.get('session');
   return id === null ? { page: 'tools', tool: names.get('tool') } : { page: 'session', id };
 };

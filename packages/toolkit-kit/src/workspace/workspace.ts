@@ -39,7 +39,7 @@ export type Workspace = {
 type WorkspaceOptions = {
   readonly root: string;
   /** Left out: what this system offers. */
-  readonly access?: FileAccess;
+  readonly access?: FileAccess | undefined;
 };
 
 /**

@@ -1,10 +1,8 @@
-import { defineToolkit } from '@recourse/toolkit-kit/toolkit';
-import { flag, list } from 'recourse-server/config/settings/setting-kinds';
+import { defineExtension, flag, list } from 'recourse-server/extension';
 
 /** `fetch_url`: pages of the public internet. */
-export const web = defineToolkit({
+export const extension = defineExtension({
   name: 'web',
-  groups: {},
   settings: {
     FETCH_ALLOW_ADDRESSES: list.describe(
       'Comma-separated non-public addresses and prefixes (`10.1.0.0/16`) that `fetch_url` may reach.',
@@ -13,8 +11,7 @@ export const web = defineToolkit({
       'Let `fetch_url` reach all addresses. Only for tests and closed networks.',
     ),
   },
-  purposes: {},
-  create: async (settings, { userAgent }) => {
+  open: async (settings, { userAgent }) => {
     const { createFetchUrl } = await import('./fetch-url.ts');
     const { tool, close } = createFetchUrl({
       privateAddresses: settings.FETCH_ALLOW_PRIVATE ? 'allow' : 'refuse',

@@ -1,9 +1,8 @@
-import { defineToolkit } from '@recourse/toolkit-kit/toolkit';
-import { baseAddress } from 'recourse-server/config/settings/setting-kinds';
+import { baseAddress, defineExtension } from 'recourse-server/extension';
 import * as z from 'zod';
 
 /** Google Drive, Gmail and Google Calendar, which are only read. */
-export const google = defineToolkit({
+export const extension = defineExtension({
   name: 'google',
   groups: {
     drive: {
@@ -39,7 +38,7 @@ export const google = defineToolkit({
     GOOGLE_SUBJECT: { use: 'further' },
     GOOGLE_API_URL: { use: 'further' },
   },
-  create: async (settings, { groups, pageTokens, registerSecrets, log }) =>
+  open: async (settings, { groups, pageTokens, registerSecrets, log }) =>
     (await import('./google-tools.ts')).createGoogle({
       groups,
       credentialsPath: settings.GOOGLE_CREDENTIALS_PATH,

@@ -1,8 +1,8 @@
-import { defineToolkit } from '@recourse/toolkit-kit/toolkit';
+import { defineExtension } from 'recourse-server/extension';
 import * as z from 'zod';
 
 /** `list_notes`, `search_notes` and `read_note` on a directory of Markdown files. */
-export const notes = defineToolkit({
+export const extension = defineExtension({
   name: 'notes',
   groups: {
     notes: {
@@ -13,6 +13,6 @@ export const notes = defineToolkit({
     NOTES_DIR: z.string().optional().describe('The directory of Markdown files that the notes tools read.'),
   },
   purposes: { NOTES_DIR: { use: 'needed', path: 'directory' } },
-  create: async ({ NOTES_DIR }, { fileAccess, log }) =>
+  open: async ({ NOTES_DIR }, { fileAccess, log }) =>
     (await import('./notes-tools.ts')).createNotes({ directory: NOTES_DIR, access: fileAccess, log }),
 });

@@ -1,10 +1,9 @@
 import { resolve } from 'node:path';
-import { defineToolkit } from '@recourse/toolkit-kit/toolkit';
-import { flag, MAX_TIMER_MS, whole } from 'recourse-server/config/settings/setting-kinds';
+import { defineExtension, flag, MAX_TIMER_MS, whole } from 'recourse-server/extension';
 import * as z from 'zod';
 
 /** `run_shell_command`: commands in a sandbox of bubblewrap. */
-export const shell = defineToolkit({
+export const extension = defineExtension({
   name: 'shell',
   groups: {
     shell: {
@@ -31,7 +30,7 @@ export const shell = defineToolkit({
   },
   purposes: { SHELL_BWRAP_PATH: { path: 'program' } },
   serviceSettings: ['WORKSPACE_DIR'],
-  create: async (settings, { workspaceDir, log }) =>
+  open: async (settings, { workspaceDir, log }) =>
     (await import('./shell-tools.ts')).createShell({
       workspaceDir: resolve(workspaceDir),
       bwrapPath: settings.SHELL_BWRAP_PATH,

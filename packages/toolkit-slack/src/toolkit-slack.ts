@@ -1,9 +1,8 @@
-import { defineToolkit } from '@recourse/toolkit-kit/toolkit';
-import { baseAddress } from 'recourse-server/config/settings/setting-kinds';
+import { baseAddress, defineExtension } from 'recourse-server/extension';
 import * as z from 'zod';
 
 /** `list_slack_channels` and `post_slack_message`. */
-export const slack = defineToolkit({
+export const extension = defineExtension({
   name: 'slack',
   groups: {
     slack: {
@@ -19,6 +18,6 @@ export const slack = defineToolkit({
     SLACK_API_URL: baseAddress.describe('Base URL for requests to Slack instead of its own host.'),
   },
   purposes: { SLACK_BOT_TOKEN: { use: 'needed' }, SLACK_API_URL: { use: 'further' } },
-  create: async ({ SLACK_BOT_TOKEN, SLACK_API_URL }, { pageTokens, log }) =>
+  open: async ({ SLACK_BOT_TOKEN, SLACK_API_URL }, { pageTokens, log }) =>
     (await import('./slack-tools.ts')).createSlack({ token: SLACK_BOT_TOKEN, apiUrl: SLACK_API_URL, pageTokens, log }),
 });

@@ -1,0 +1,34 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { RouteHost } from 'recourse-server/extension';
+import { toPageHeaders } from 'recourse-server/routes/pages';
+import { refuseOtherMethods } from 'recourse-server/routes/problem-handler';
+import { ProblemError } from 'recourse-server/routes/problems';
+import { sendUnlessKnown } from 'recourse-server/routes/send-answer';
+import { type ConsoleFile, loadConsoleFiles } from './console-files.ts';
+
+// Only lit-html may turn text into markup.
+const HEADERS = toPageHeaders("'self'", ["require-trusted-types-for 'script'", 'trusted-types lit-html']);
+
+const PAGE = 'page.html';
+
+/** GET /console and what the page loads from /console/…, from memory. Holds no data: the page asks the API for it, with a key. */
+export const addConsoleRoutes = (app: FastifyInstance, pages: RouteHost['consolePages']): void => {
+  const files = loadConsoleFiles(pages);
+  const send = (name: string, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    const make = files.get(name);
+    if (make === undefined) throw new ProblemError(404, 'not_found', 'The console does not have this file.');
+    return sendFile(make(), request, reply);
+  };
+  app.get('/console', (request, reply) => send(PAGE, request, reply));
+  // The page names its files as `console/…`, so that it works below any prefix of a proxy; that needs this one address.
+  app.get('/console/', (_request, reply) => reply.redirect('../console', 308));
+  app.get<{ Params: { file: string } }>('/console/:file', (request, reply) =>
+    send(request.params.file, request, reply),
+  );
+  for (const url of ['/console', '/console/', '/console/:file']) refuseOtherMethods(app, url, ['GET', 'HEAD']);
+};
+
+const sendFile = ({ type, body, etag }: ConsoleFile, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+  void reply.headers(HEADERS);
+  return sendUnlessKnown(request, reply, etag, () => reply.type(type).send(body));
+};

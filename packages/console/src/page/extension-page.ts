@@ -1,0 +1,62 @@
+import { html, nothing, type TemplateResult } from 'lit-html';
+import { callService } from './call-service.ts';
+import { EXTENSION_PAGES } from './extension-pages.ts';
+import { membersOf } from './json.ts';
+
+type Leave = () => void;
+type Show = (root: HTMLElement, ask: (path: string) => Promise<unknown>) => unknown;
+
+/** The links to the pages that extensions add. */
+export const extensionLinks = (current: string | null): readonly TemplateResult[] =>
+  EXTENSION_PAGES.map(
+    ({ name, title }) =>
+      html`<a href="#${new URLSearchParams({ page: name })}" aria-current=${name === current ? 'page' : nothing}>${title}</a>`,
+  );
+
+/** The page of an extension, which its own module fills. */
+export const extensionTemplate = (name: string): TemplateResult => {
+  const title = EXTENSION_PAGES.find((page) => page.name === name)?.title;
+  return html`<section aria-labelledby="extension-title">
+    <h2 id="extension-title" tabindex="-1">${title ?? 'No such page'}</h2>
+    <div id="extension"></div>
+  </section>`;
+};
+
+let shown: { readonly name: string; readonly root: Element; leave: Leave } | null = null;
+
+/** Lets the module of the page that is shown fill it, once; the one before it ends. `key`: that of the reader. */
+export const showExtension = async (name: string | null, key: () => string): Promise<void> => {
+  const root = document.querySelector<HTMLElement>('#extension');
+  if (shown !== null && shown.name === name && shown.root === root) return;
+  shown?.leave();
+  shown = null;
+  if (name === null || root === null || !EXTENSION_PAGES.some((page) => page.name === name)) return;
+  const own = { name, root, leave: (): void => undefined };
+  shown = own;
+  root.replaceChildren();
+  try {
+    const { show } = await importPage(name);
+    const leave = await show(root, (path) => ask(path, key()));
+    if (typeof leave !== 'function') return;
+    own.leave = () => void leave();
+    // The reader may have gone on meanwhile.
+    if (shown !== own) own.leave();
+  } catch (error) {
+    root.replaceChildren(`This page failed: ${error instanceof Error ? error.message : String(error)}`);
+  }
+};
+
+const importPage = async (name: string): Promise<{ readonly show: Show }> => {
+  const module: unknown = await import(new URL(`console/page-${name}.js`, document.baseURI).href);
+  if (isPage(module)) return module;
+  throw new Error('its module exports no function show.');
+};
+
+const isPage = (module: unknown): module is { readonly show: Show } =>
+  typeof module === 'object' && module !== null && 'show' in module && typeof module.show === 'function';
+
+const ask = async (path: string, key: string): Promise<unknown> => {
+  const answer = await callService({ path: path.replace(/^\//, ''), key });
+  if (answer.kind === 'done') return answer.body;
+  throw new Error(membersOf(answer).text('detail', 'The service cannot be reached.'));
+};
