@@ -12,6 +12,16 @@ export {
   type ToolGroup,
 } from './extensions/extension.ts';
 export { baseAddress, flag, list, listOf, MAX_TIMER_MS, oneOf, whole } from './extensions/setting-kinds.ts';
+export {
+  type CodePath,
+  defineSource,
+  type Publish,
+  type SourceOptions,
+  type SourcePlace,
+  type ToolSource,
+  type UpstreamState,
+} from './extensions/source.ts';
 export type { RouteHost } from './routes/route-host.ts';
 export type { PageTokens } from './tools/page-tokens.ts';
 export type { InlineTool, ToolContext } from './tools/tool.ts';
+export type { ToolOffer } from './tools/tool-offer.ts';

@@ -9,12 +9,16 @@ export const PACKAGES = {
   storeSqlite: () => import('@recourse/store-sqlite'),
   toolHosts: () => import('@recourse/tool-hosts'),
   tracing: () => import('@recourse/tracing'),
+  webhooks: () => import('@recourse/background/webhooks/endpoint-settings'),
+  workspace: () => import('@recourse/toolkit-kit/workspace/workspace'),
 } as const;
 
 // One line each, in the order of their settings and groups. At a start they declare what they are, and load nothing else.
 const OWN = [
   (await import('@recourse/mcp-server')).extension,
   (await import('@recourse/console')).extension,
+  (await import('@recourse/upstream-mcp')).extension,
+  (await import('@recourse/upstream-openapi')).extension,
   (await import('./extensions/echo/echo.ts')).extension,
   (await import('@recourse/toolkit-files')).extension,
   (await import('@recourse/toolkit-notes')).extension,

@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { createWorkspace } from '@recourse/toolkit-kit/workspace/workspace';
 import { type KeyFile, loadFirstKeys, loadKeyFile } from '../auth/api-keys.ts';
 import { PACKAGES } from '../packages.ts';
 import type { Variables } from './file/expand-variables.ts';
@@ -41,12 +40,14 @@ export const readConfiguration = async (loaded: LoadedEnvironment, environment: 
   const { WORKSPACE_DIR, TOOLS_DIR } = config;
   const [keyFile, workspace, toolFiles] = await Promise.all([
     read('API_KEYS_FILE', () => readFirstKeyFile(config)),
-    read('WORKSPACE_DIR', () => (WORKSPACE_DIR === undefined ? null : createWorkspace({ root: WORKSPACE_DIR }))),
+    read('WORKSPACE_DIR', async () =>
+      WORKSPACE_DIR === undefined ? null : (await PACKAGES.workspace()).createWorkspace({ root: WORKSPACE_DIR }),
+    ),
     read('TOOLS_DIR', async () =>
       TOOLS_DIR === undefined ? [] : (await PACKAGES.toolHosts()).listToolFiles(TOOLS_DIR),
     ),
   ]);
-  const { file: configFile, mistakes: inFile } = await readFirstConfigFile(config.CONFIG_FILE, environment);
+  const { file: configFile, mistakes: inFile } = await readFirstConfigFile(config, environment);
   const guard = await createWorkspaceGuard(config, environment);
   const mistakes = [
     ...(loaded.mistake === null ? [] : [loaded.mistake]),

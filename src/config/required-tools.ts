@@ -1,4 +1,4 @@
-import { createOverrideLookup } from '@recourse/upstreams/tool-override';
+import { createOverrideLookup } from '../tools/tool-override.ts';
 import type { ConfigContent } from './file/load-config-file.ts';
 import type { Config } from './settings/config.ts';
 

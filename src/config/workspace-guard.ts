@@ -1,9 +1,9 @@
-import { access, constants, realpath, stat } from 'node:fs/promises';
+import { realpath } from 'node:fs/promises';
 import { getCompileCacheDir } from 'node:module';
-import { basename, dirname, join, resolve } from 'node:path';
-import type { McpServerSettings } from '@recourse/upstream-mcp/mcp-server-settings';
+import { dirname, join } from 'node:path';
 import type { ExtensionSet } from '../extensions/extension-set.ts';
 import { INSTALLATION, PACKAGE_ROOT } from '../files/own-package.ts';
+import { programPaths } from '../files/program-paths.ts';
 import type { Variables } from './file/expand-variables.ts';
 import type { ConfigContent } from './file/load-config-file.ts';
 import { toPathText } from './file/mistakes.ts';
@@ -82,24 +82,18 @@ export const createWorkspaceGuard = async (config: Config, environment: Variable
       ]);
       return checks.flat();
     },
-    checkContent: async (file, { mcpServers, openapi }) => {
-      const directory = dirname(file);
-      const checkMember = (place: readonly string[], member: string, path: string): Promise<readonly string[]> =>
-        checkPaths([path], () => `CONFIG_FILE ${file}: ${toPathText(place)}.${member}`, 'allow');
-      const servers = mcpServers
-        .filter(({ settings }) => settings.disabled !== true)
-        .map(async ({ name, settings }) => {
-          for (const { member, path } of await findServerCode(settings, { directory, environment })) {
-            const mistakes = await checkMember(['mcpServers', name], member, path);
-            // What lies in a wrong directory is wrong, too.
-            if (mistakes.length > 0) return mistakes;
-          }
-          return [];
-        });
-      const documents = openapi
-        .filter(({ settings }) => !/^https?:\/\//i.test(settings.document))
-        .map(({ name, settings }) => checkMember(['openapi', name], 'document', resolve(directory, settings.document)));
-      return (await Promise.all([...servers, ...documents])).flat();
+    checkContent: async (file, { upstreams }) => {
+      const place = { directory: dirname(file), environment };
+      const checks = upstreams.map(async ({ section, name, codePaths }) => {
+        for (const { member, path } of await codePaths(place)) {
+          const toSubject = () => `CONFIG_FILE ${file}: ${toPathText([section, name])}.${member}`;
+          const mistakes = await checkPaths([path], toSubject, 'allow');
+          // What lies in a wrong directory is wrong, too.
+          if (mistakes.length > 0) return mistakes;
+        }
+        return [];
+      });
+      return (await Promise.all(checks)).flat();
     },
   };
 };
@@ -118,68 +112,3 @@ const toControlPaths = async ({ setting, groups, path }: Purpose, config: Config
 const itself = (text: string): string => text;
 
 const toPaths = (path: string | undefined): readonly string[] => (path === undefined ? [] : [path]);
-
-/** A path that an MCP server takes its program from: the member that names it, as `args[1]`. */
-type CodePath = { readonly member: string; readonly path: string };
-
-// Programs that run a directory which they are given: their first argument that is no option.
-const RUNS_DIRECTORIES =
-  /^(?:node|nodejs|bun|bunx|deno|tsx|ts-node|npx|npm|pnpm|yarn|uv|uvx|python[\d.]*|pypy[\d.]*|php|ruby)$/;
-// Options that say in which directory a program, or its project, is.
-const DIRECTORY_OPTION = /^(?:--directory|--project|--prefix|--cwd|--dir|--package|--from|-C|-p)$/;
-
-/**
- * The paths by which a server's process finds what it runs: its working directory, its program (where it lies, and where
- * PATH would find it first), and arguments that are files, or directories that a known launcher runs. Other directories
- * are data: a server of files is given those it serves. `directory`: what `cwd` is relative to, and where it is left out.
- */
-const findServerCode = async (
-  { command, args = [], cwd, env = {} }: McpServerSettings,
-  { directory, environment }: { readonly directory: string; readonly environment: Variables },
-): Promise<readonly CodePath[]> => {
-  if (command === undefined) return [];
-  const home = resolve(directory, cwd ?? '');
-  const programs = await programPaths(command, env['PATH'] ?? environment['PATH'] ?? '', home);
-  const words = await Promise.all(args.map((_argument, place) => argumentPaths({ command, args, place }, home)));
-  return [
-    { member: 'cwd', path: home },
-    ...programs.map((path) => ({ member: 'command', path })),
-    ...words.flatMap((paths, place) => paths.map((path) => ({ member: `args[${place}]`, path }))),
-  ];
-};
-
-/** Where a program is looked for, to the first place that has it. */
-const programPaths = async (program: string, searchPath: string, cwd: string): Promise<readonly string[]> => {
-  if (program.includes('/')) return [resolve(cwd, program)];
-  const paths: string[] = [];
-  for (const folder of searchPath.split(':')) {
-    const path = resolve(cwd, folder, program);
-    paths.push(path);
-    if (await canRun(path)) break;
-  }
-  return paths;
-};
-
-const canRun = (path: string): Promise<boolean> => access(path, constants.X_OK).then(yes, no);
-
-type Argument = { readonly command: string; readonly args: readonly string[]; readonly place: number };
-
-/** The argument as a path, and the absolute paths in it: `--import=file:///x.mjs`, or a command line for a shell. */
-const argumentPaths = async (argument: Argument, home: string): Promise<readonly string[]> => {
-  const text = argument.args[argument.place] ?? '';
-  const inside = text.split(/[\s"'`;&|<>()=:,]+/).filter((word) => word.startsWith('/'));
-  const paths = [...new Set([text, ...inside].map((word) => resolve(home, word)))];
-  const runs = runsDirectory(argument);
-  const isCode = await Promise.all(paths.map(async (path) => runs || !(await isDirectory(path))));
-  return paths.filter((_path, place) => isCode[place]);
-};
-
-const runsDirectory = ({ command, args, place }: Argument): boolean => {
-  const [name = ''] = (args[place] ?? '').split('=');
-  if (DIRECTORY_OPTION.test(name) || DIRECTORY_OPTION.test(args[place - 1] ?? '')) return true;
-  return RUNS_DIRECTORIES.test(basename(command)) && place === args.findIndex((word) => !word.startsWith('-'));
-};
-
-const isDirectory = (path: string): Promise<boolean> => stat(path).then((stats) => stats.isDirectory(), no);
-const yes = (): boolean => true;
-const no = (): boolean => false;

@@ -4,6 +4,7 @@ import type { AddedRoutes } from '../routes/route-host.ts';
 import type { PageTokens } from '../tools/page-tokens.ts';
 import type { InlineTool } from '../tools/tool.ts';
 import type { UnavailableTool } from '../tools/tool-offer.ts';
+import type { SourceSection } from './source.ts';
 
 /** A page of the console, which the console lists beside its own. */
 export type ConsolePage = {
@@ -97,11 +98,13 @@ type Declaration<Settings extends Schemas> = {
   readonly purposes?: { readonly [Name in keyof Settings]?: SettingPurpose };
   /** Settings of the service that its tools follow, too, for docs/tools.md. */
   readonly serviceSettings?: readonly string[];
+  /** Sections of the configuration file that name sources of tools; each is loaded where there is such a file. */
+  readonly sources?: Readonly<Record<string, () => Promise<SourceSection>>>;
   /**
    * Opens it, where it is on; null: its settings switch it off. Rejects with one sentence for operators where the service
-   * cannot start without what is missing.
+   * cannot start without what is missing. Left out: it adds nothing else.
    */
-  open(settings: Read<Settings>, host: ExtensionHost): Promise<Additions | null>;
+  open?(settings: Read<Settings>, host: ExtensionHost): Promise<Additions | null>;
 };
 
 /**
@@ -117,5 +120,7 @@ export const defineExtension = <const Settings extends Schemas = Readonly<Record
   groups: {},
   purposes: {},
   serviceSettings: [],
+  sources: {},
+  open: async () => null,
   ...declaration,
 });

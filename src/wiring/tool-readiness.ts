@@ -1,7 +1,7 @@
-import { isUnloaded, type SourceState } from '@recourse/upstreams/upstream';
 import type { Logger } from 'pino';
 import type { RequiredTools } from '../config/required-tools.ts';
 import { isToolName, toPortableName } from '../contract/tool-names.ts';
+import { isUnloaded, type SourceState } from '../extensions/source.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 import { type ToolOffer, toUnloadedTool, type UnavailableTool } from '../tools/tool-offer.ts';
 

@@ -1,4 +1,3 @@
-import type { Publish, UpstreamState } from '@recourse/upstreams/upstream';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import type { Variables } from '../config/file/expand-variables.ts';
@@ -8,6 +7,7 @@ import { toRequiredTools } from '../config/required-tools.ts';
 import type { Config } from '../config/settings/config.ts';
 import type { CallObserver } from '../executor/call-observer.ts';
 import type { RunHosted } from '../executor/deadline.ts';
+import type { Publish, UpstreamState } from '../extensions/source.ts';
 import { PACKAGES } from '../packages.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createBuiltinReducers } from '../tools/builtin-reducers.ts';

@@ -1,7 +1,6 @@
 import { dirname } from 'node:path';
 import { type BoardRules, createOfferBoard, createOverrideCheck } from '@recourse/upstreams/offer-board';
 import { createSourceSet, type SourceChanges } from '@recourse/upstreams/source-set';
-import type { PlanHost, Publish, SourceState } from '@recourse/upstreams/upstream';
 import type { Logger } from 'pino';
 import type { ConfigText, Variables } from '../config/file/expand-variables.ts';
 import type { ConfigContent, LoadedConfig } from '../config/file/load-config-file.ts';
@@ -11,6 +10,7 @@ import { findDisabledRequired } from '../config/required-tools.ts';
 import { findFileSecrets, matchesNames } from '../config/secrets.ts';
 import type { Config } from '../config/settings/config.ts';
 import type { WorkspaceGuard } from '../config/workspace-guard.ts';
+import type { PlanHost, Publish, SourceState } from '../extensions/source.ts';
 import type { Tool, ToolLog } from '../tools/tool.ts';
 import type { ToolOffer, UnavailableTool } from '../tools/tool-offer.ts';
 import type { WiredRedaction } from './wire-redaction.ts';
@@ -56,12 +56,9 @@ const DIRECTORY = 'TOOLS_DIR';
  * which is followed. Rejects where the service's own tools share a name.
  */
 export const wireUpstreams = async (config: Config, options: UpstreamsOptions): Promise<WiredUpstreams> => {
-  const { log, own, ownUnavailable, offer, environment, guard, configFile: file } = options;
+  const { log, own, ownUnavailable, offer, guard, configFile: file } = options;
   const register = createRegister(config, options);
   register(file?.texts ?? []);
-  // Only here: a service without a configuration file need not pay for what reads one.
-  const kinds = file === null ? null : await import('../upstreams/upstreams.ts');
-  const toRules = createToRules(kinds?.toSourceNames);
   const board = createOfferBoard({ own, ownUnavailable, rules: toRules(file?.content), offer, log });
   const publish = (source: string, next: ToolOffer): void => {
     board.publish(source, next);
@@ -71,9 +68,12 @@ export const wireUpstreams = async (config: Config, options: UpstreamsOptions): 
   const sources = createSourceSet({ publish, withdraw: board.withdraw, graceMs });
   const check = createOverrideCheck(board, sources.states, log);
   const publishDirectory: Publish = (next) => publish(DIRECTORY, next);
-  if (file === null || kinds === null) return { ...NO_FILE, publishDirectory, start: async () => board.holdNames() };
+  if (file === null) return { ...NO_FILE, publishDirectory, start: async () => board.holdNames() };
   const host = createPlanHost(config, file, options);
-  const toPlans = (content: ConfigContent) => kinds.toSourcePlans(content, host);
+  const toPlans = async ({ upstreams }: ConfigContent) => {
+    const plans = await Promise.all(upstreams.map(({ plan }) => plan(host)));
+    return plans.filter((plan) => plan !== null);
+  };
   const apply = async (content: ConfigContent): Promise<SourceChanges> => {
     const plans = await toPlans(content);
     warnOfChangedLanes(file, content, log);
@@ -84,9 +84,8 @@ export const wireUpstreams = async (config: Config, options: UpstreamsOptions): 
     void started.then(check.look);
     return changes;
   };
-  const { loadConfigFile } = await import('../config/file/load-config-file.ts');
   const load = async (text: string): Promise<LoadedConfig> => {
-    const loaded = loadConfigFile({ file: file.path, text, environment });
+    const loaded = file.load(text);
     register(loaded.texts);
     const { texts } = loaded;
     if (!loaded.ok) return loaded;
@@ -159,10 +158,8 @@ export const toToolLog = (log: Logger): ToolLog => ({
   error: (message, fields = {}) => log.error(fields, message),
 });
 
-const createToRules =
-  (toSourceNames: (content: ConfigContent) => readonly string[] = () => []) =>
-  (content?: ConfigContent): BoardRules => ({
-    order: [DIRECTORY, ...(content === undefined ? [] : toSourceNames(content))],
-    overrides: content?.tools ?? new Map(),
-    lanePatterns: content?.lanes.flatMap(({ tools }) => tools) ?? [],
-  });
+const toRules = (content?: ConfigContent): BoardRules => ({
+  order: [DIRECTORY, ...(content?.upstreams.map(({ source }) => source) ?? [])],
+  overrides: content?.tools ?? new Map(),
+  lanePatterns: content?.lanes.flatMap(({ tools }) => tools) ?? [],
+});

@@ -1,5 +1,3 @@
-import type { FileAccess } from '@recourse/toolkit-kit/workspace/workspace';
-import type { UpstreamState } from '@recourse/upstreams/upstream';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { KeyFile } from '../auth/api-keys.ts';
@@ -16,6 +14,8 @@ import { createReadProviderCalls } from '../executor/provider-calls.ts';
 import type { Redactor } from '../executor/redactor.ts';
 import { createExecutor, type Executor } from '../executor/run-batch.ts';
 import { StoreUnavailableError } from '../executor/session-store.ts';
+import type { ExtensionHost } from '../extensions/extension.ts';
+import type { UpstreamState } from '../extensions/source.ts';
 import { readManifest } from '../files/own-package.ts';
 import { openApiKeys } from '../http/access.ts';
 import { type Readiness, wireHttp } from '../http/wire-http.ts';
@@ -84,7 +84,7 @@ export type WireOptions = {
   /** How often an idle stream gets a sign of life, in milliseconds; left out: every 15 s. */
   readonly streamHeartbeatMs?: number;
   /** How the file tools keep to their directories; left out: what this system offers. */
-  readonly fileAccess?: FileAccess | undefined;
+  readonly fileAccess?: ExtensionHost['fileAccess'];
   /** Puts something between the service and what it keeps. */
   readonly wrapStores?: (stores: Stores) => Stores;
 };
@@ -208,10 +208,10 @@ const toStop = (
 });
 
 const readConfigFileOrThrow = async (
-  { CONFIG_FILE }: Config,
+  config: Config,
   environment: NonNullable<WireOptions['environment']>,
 ): Promise<FirstConfigFile | null> => {
-  const { file, mistakes } = await readFirstConfigFile(CONFIG_FILE, environment);
+  const { file, mistakes } = await readFirstConfigFile(config, environment);
   if (mistakes.length > 0) throw new Error(mistakes.join('\n'));
   return file;
 };

@@ -10,7 +10,7 @@ const ROOT = join(import.meta.dirname, '../..');
 
 /** Most lines of each unit, with scripts of Redis, pages and styles; without tests and README. */
 const LINES: Readonly<Record<string, number>> = {
-  src: 30650,
+  src: 30880,
   'packages/background': 5450,
   'packages/cli': 1270,
   'packages/console': 3165,
@@ -28,9 +28,9 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/toolkit-slack': 660,
   'packages/toolkit-web': 180,
   'packages/tracing': 500,
-  'packages/upstream-mcp': 3160,
-  'packages/upstream-openapi': 4040,
-  'packages/upstreams': 980,
+  'packages/upstream-mcp': 3230,
+  'packages/upstream-openapi': 4050,
+  'packages/upstreams': 740,
 };
 
 /** How far a unit may lie below its number before the number has to follow. */

@@ -78,11 +78,12 @@ test('a start with default settings loads the packages that every call needs, an
   ).toEqual([]);
   expect(sources.length).toBeGreaterThan(200);
   // `redis-url.ts` reads a setting, and loads nothing.
-  const withheld = /^(isolation|upstreams\/(mcp|openapi))\/|-schemas\.ts$|redis(?!-url)/;
+  const withheld = /-schemas\.ts$|redis(?!-url)/;
   expect(sources.filter((path) => withheld.test(path))).toEqual([]);
   // Of an extension that no group asks for, its declaration alone.
   const optional = OWN_EXTENSIONS.all.filter(({ groups }) => Object.keys(groups).length > 0);
   expect(optional.length).toBeGreaterThan(3);
+  for (const name of ['upstream-mcp', 'upstream-openapi']) expect(units.get(name)).toEqual([`${name}/${name}.ts`]);
   for (const { name } of optional) expect(units.get(`toolkit-${name}`)).toEqual([`toolkit-${name}/toolkit-${name}.ts`]);
   // Node's HTTP client and its compiler of TypeScript, of several megabytes each.
   expect(builtin.filter((name) => /internal\/deps\/(undici|amaro)\//.test(name))).toEqual([]);

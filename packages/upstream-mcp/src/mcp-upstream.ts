@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { setTimeout as afterMs } from 'node:timers/promises';
-import type { Publish, SourceOptions, ToolSource, UpstreamState } from '@recourse/upstreams/upstream';
+import type { Publish, SourceOptions, ToolSource, UpstreamState } from 'recourse-server/extension';
 import type { ToolOffer } from 'recourse-server/tools/tool-offer';
 import type { Link } from './call-tool.ts';
 import {

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import { matchesPattern } from '@recourse/upstreams/tool-override';
 import type { Effects } from 'recourse-server/contract/failure';
 import { toPortableName } from 'recourse-server/contract/tool-names';
 import { defineTool } from 'recourse-server/tools/define-tool';
 import type { InlineTool, ToolFacts, ToolLog, Upstream } from 'recourse-server/tools/tool';
 import type { ToolOffer, UnavailableTool } from 'recourse-server/tools/tool-offer';
+import { matchesPattern } from 'recourse-server/tools/tool-override';
 import { callTool, type Link } from './call-tool.ts';
 import { toInputSchema } from './input-schema.ts';
 import { type McpServerSettings, toFit } from './mcp-server-settings.ts';

@@ -2,10 +2,10 @@ import { servers, startMcpLab, until } from '@recourse/test-support/mcp-servers/
 import { pino } from 'pino';
 import { loadConfig } from 'recourse-server/internal/config/settings/config.ts';
 import { createLogHooks } from 'recourse-server/internal/telemetry/logger.ts';
-import { toSourcePlans, UPSTREAM_SECTIONS } from 'recourse-server/internal/upstreams/upstreams.ts';
 import { wireRedaction } from 'recourse-server/internal/wiring/wire-redaction.ts';
 import { toToolLog } from 'recourse-server/internal/wiring/wire-upstreams.ts';
 import { expect, test } from 'vitest';
+import { MCP_SERVERS } from '#src/mcp-servers.ts';
 
 /** Starts a server as a configuration file asks for it, and gives what was logged, line by line. */
 const startLogged = async (written: Readonly<Record<string, unknown>>) => {
@@ -14,15 +14,12 @@ const startLogged = async (written: Readonly<Record<string, unknown>>) => {
   const lines: string[] = [];
   const hooks = createLogHooks(wireRedaction(loaded.config, {}).redactor);
   const log = pino({ base: null, hooks }, { write: (line: string) => void lines.push(line) });
-  const { mcpServers, openapi } = UPSTREAM_SECTIONS;
-  const [plan] = await toSourcePlans(
-    { mcpServers: mcpServers.parse({ lab: written }), openapi: openapi.parse({}) },
-    {
-      ...{ maxResultBytes: 100_000, directory: '/', environment: {}, version: '0', memories: new Map() },
-      logFor: (upstream) => toToolLog(log.child({ upstream })),
-      ...{ holdsSecret: () => false, mayRead: async () => true, readWorkspaceFile: async () => new Uint8Array() },
-    },
-  );
+  const [entry] = MCP_SERVERS.parse({ lab: written });
+  const plan = await entry?.plan({
+    ...{ maxResultBytes: 100_000, directory: '/', environment: {}, version: '0', memories: new Map() },
+    logFor: (upstream) => toToolLog(log.child({ upstream })),
+    ...{ holdsSecret: () => false, mayRead: async () => true, readWorkspaceFile: async () => new Uint8Array() },
+  });
   const source = plan?.create(() => undefined);
   await source?.start();
   return { lines, source };

@@ -5,7 +5,7 @@ import { createClientOpener } from '@recourse/toolkit-kit/egress/open-client';
 import { showText } from '@recourse/toolkit-kit/egress/show-url';
 import { objectionTo } from '@recourse/toolkit-kit/egress/target-url';
 import { type RetryClock, systemRetryClock } from '@recourse/toolkit-kit/egress/transport-retries';
-import type { SourceOptions, ToolSource, UpstreamState } from '@recourse/upstreams/upstream';
+import type { SourceOptions, ToolSource, UpstreamState } from 'recourse-server/extension';
 import type { ToolLog } from 'recourse-server/tools/tool';
 import { createSecretRemover, toCredentials } from './credentials.ts';
 import { createLinkedFiles, type LinkedFiles } from './linked-files.ts';

@@ -1,11 +1,15 @@
-import { defineUpstream } from '@recourse/upstreams/upstream';
+import { defineSource } from 'recourse-server/extension';
 import { OpenApiImportSettings } from './openapi-import-settings.ts';
 
 /** APIs that an OpenAPI document describes, as tools. */
-export const OPENAPI_IMPORTS = defineUpstream({
+export const OPENAPI_IMPORTS = defineSource({
   kind: 'openapi',
   description: 'Import name → OpenAPI document to import',
   settings: OpenApiImportSettings,
   prefixOf: ({ prefix }, name) => prefix ?? name,
+  codePaths: async ({ document }, { directory }) => {
+    const place = (await import('./read-document.ts')).toDocumentPlace(document, directory);
+    return place.kind === 'file' ? [{ member: 'document', path: place.path }] : [];
+  },
   load: async () => (await import('./openapi-import.ts')).createOpenApiImport,
 });

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { matchesPattern } from '@recourse/upstreams/tool-override';
 import type { Effects } from 'recourse-server/contract/failure';
 import {
   isRecord,
@@ -10,6 +9,7 @@ import {
   textAt,
   textsAt,
 } from 'recourse-server/contract/json-record';
+import { matchesPattern } from 'recourse-server/tools/tool-override';
 import type { OpenApiImportSettings, Selection } from './openapi-import-settings.ts';
 import { followReferences, mergeReferred } from './references.ts';
 

@@ -1,15 +1,15 @@
 import { findNearestNames } from 'recourse-server/contract/nearest-names';
 import { toPortableName } from 'recourse-server/contract/tool-names';
+import type { Publish, UpstreamState } from 'recourse-server/extensions/source';
 import type { Tool, ToolFacts } from 'recourse-server/tools/tool';
 import type { ToolOffer, UnavailableTool } from 'recourse-server/tools/tool-offer';
 import {
   createOverrideLookup,
-  createOverriding,
   type EffectiveOverride,
   matchesPattern,
   type ToolOverrides,
-} from './tool-override.ts';
-import type { Publish, UpstreamState } from './upstream.ts';
+} from 'recourse-server/tools/tool-override';
+import { createOverriding } from './overriding.ts';
 
 type BoardLog = {
   readonly [level in 'info' | 'warn']: (fields: Readonly<Record<string, unknown>>, message: string) => void;

@@ -1,8 +1,8 @@
 import { setTimeout as afterMs } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
+import type { SourcePlan, SourceState, ToolSource } from 'recourse-server/extensions/source';
 import type { Invocation, Prepared, Tool, ToolContext } from 'recourse-server/tools/tool';
 import type { ToolOffer } from 'recourse-server/tools/tool-offer';
-import type { SourcePlan, SourceState, ToolSource } from './upstream.ts';
 
 /** Names of sources. */
 export type SourceChanges = Readonly<Record<'added' | 'changed' | 'removed', readonly string[]>>;

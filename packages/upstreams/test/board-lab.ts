@@ -2,9 +2,9 @@ import { defineTool } from 'recourse-server/internal/tools/define-tool.ts';
 import { createToolRegistry } from 'recourse-server/internal/tools/registry.ts';
 import type { Tool } from 'recourse-server/internal/tools/tool.ts';
 import type { ToolOffer } from 'recourse-server/internal/tools/tool-offer.ts';
+import type { ToolOverride } from 'recourse-server/internal/tools/tool-override.ts';
 import { z } from 'zod';
 import { createOfferBoard } from '#src/offer-board.ts';
-import type { ToolOverride } from '#src/tool-override.ts';
 
 /** A tool that says nothing but where it is from. */
 export const toolOf = (source: string, name: string): Tool =>

@@ -1,12 +1,12 @@
 import { runTool } from '@recourse/test-support/run-tool.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import type { Publish, SourcePlan, UpstreamState } from 'recourse-server/internal/extensions/source.ts';
 import { defineTool } from 'recourse-server/internal/tools/define-tool.ts';
 import type { InlineTool } from 'recourse-server/internal/tools/tool.ts';
 import type { ToolOffer } from 'recourse-server/internal/tools/tool-offer.ts';
 import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { createSourceSet } from '#src/source-set.ts';
-import type { Publish, SourcePlan, UpstreamState } from '#src/upstream.ts';
 
 const DEADLINE = { timeout: timeLimit(15_000) };
 

@@ -1,7 +1,7 @@
-import { WEBHOOKS } from '@recourse/background/webhooks/endpoint-settings';
-import { TOOL_PATTERN, ToolOverride } from '@recourse/upstreams/tool-override';
 import * as z from 'zod';
-import { UPSTREAM_SECTIONS } from '../../upstreams/upstreams.ts';
+import type { ExtensionSet } from '../../extensions/extension-set.ts';
+import { PACKAGES } from '../../packages.ts';
+import { TOOL_PATTERN, ToolOverride } from '../../tools/tool-override.ts';
 import { LANE_NAME } from '../settings/lanes.ts';
 
 const ToolPattern = z.string().regex(TOOL_PATTERN, 'must be a tool name, or a pattern with * for any characters');
@@ -32,15 +32,25 @@ const Lanes = z.record(LaneName, LaneMembers).superRefine((lanes, context) => {
   }
 });
 
-/** What the configuration file may say. A member that is left out, or left blank, is empty. */
-export const ConfigFile = z.strictObject({
-  version: z.literal(1).optional().describe('Version of this format'),
-  ...UPSTREAM_SECTIONS,
-  tools: z
-    .record(ToolPattern, ToolOverride)
-    .default({})
-    .describe('Tool name or pattern → settings that override the declaration of the tool'),
-  lanes: Lanes.default({}).describe('Name of a lane → the tools whose queued calls only some workers run'),
-  webhooks: WEBHOOKS,
-});
-export type ConfigFile = Readonly<z.infer<typeof ConfigFile>>;
+/**
+ * What the configuration file may say, where there are these extensions. A member that is left out, or left blank, is
+ * empty. `sections`: those that name sources, which are in `schema`, too.
+ */
+export const createConfigSchema = async ({ sources }: ExtensionSet) => {
+  const { WEBHOOKS } = await PACKAGES.webhooks();
+  const sections = new Map(
+    await Promise.all(Object.entries(sources).map(async ([name, load]) => [name, await load()] as const)),
+  );
+  const before = { version: z.literal(1).optional().describe('Version of this format') };
+  const after = {
+    tools: z
+      .record(ToolPattern, ToolOverride)
+      .default({})
+      .describe('Tool name or pattern → settings that override the declaration of the tool'),
+    lanes: Lanes.default({}).describe('Name of a lane → the tools whose queued calls only some workers run'),
+    webhooks: WEBHOOKS,
+  };
+  const members: typeof before & typeof after = Object.assign({}, before, Object.fromEntries(sections), after);
+  return { schema: z.strictObject(members), sections };
+};
+export type ConfigFile = Readonly<z.infer<Awaited<ReturnType<typeof createConfigSchema>>['schema']>>;

@@ -1,11 +1,15 @@
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
-import type { Upstreams } from '../../upstreams/upstreams.ts';
+import type { ExtensionSet } from '../../extensions/extension-set.ts';
+import type { SourceEntry } from '../../extensions/source.ts';
+import { OWN_EXTENSIONS } from '../../packages.ts';
 import { type Lane, toLanes } from '../settings/lanes.ts';
-import { ConfigFile } from './config-file.ts';
+import { type ConfigFile, createConfigSchema } from './config-file.ts';
 import { type ConfigText, expandVariables, type Variables } from './expand-variables.ts';
-import { describeIssues, type Mistake, type TextPlace, toMistakeLines, type ValuePath } from './mistakes.ts';
+import { describeIssues, type Mistake, type TextPlace, toMistakeLines, type ValuePath, valueAt } from './mistakes.ts';
 
-export type ConfigContent = Upstreams & {
+export type ConfigContent = {
+  /** In the order of the sections, then of the file; those that are switched off included. */
+  readonly upstreams: readonly (SourceEntry & { readonly section: string })[];
   readonly tools: ReadonlyMap<string, ConfigFile['tools'][string]>;
   /** As they are at the start: a change of them needs a restart. */
   readonly lanes: readonly Lane[];
@@ -21,25 +25,34 @@ export type LoadedConfig = { readonly texts: readonly ConfigText[] } & (
 /** `file`: as people call it. */
 export type LoadOptions = { readonly file: string; readonly text: string; readonly environment: Variables };
 
-/** What a configuration file says, or every mistake in it at once, one line each. Never throws. */
-export const loadConfigFile = ({ file, text, environment }: LoadOptions): LoadedConfig => {
-  const parsed = parseConfigText(text);
-  const refuse = (mistakes: readonly Mistake[], texts: readonly ConfigText[]): LoadedConfig => ({
-    ok: false,
-    texts,
-    mistakes: toMistakeLines(file, mistakes),
-  });
-  if (parsed.mistakes.length > 0) return refuse(parsed.mistakes, []);
-  if (parsed.value === null) return refuse([EMPTY], []);
-  const { value, texts, mistakes: unset } = expandVariables(parsed.value, environment);
-  const given = withoutBlanks(value);
-  const checked = ConfigFile.safeParse(given);
-  const wrong = checked.success ? [] : describeIssues(ConfigFile, given, checked.error.issues);
-  const problems = [...unset, ...wrong].map((problem) => ({ ...problem, place: parsed.placeOf(problem.path) }));
-  if (!checked.success || problems.length > 0) return refuse(withoutEchoes(problems), texts);
-  const { version: _ofFormat, tools, lanes, webhooks, ...upstreams } = checked.data;
-  const maps = { tools: new Map(Object.entries(tools)), webhooks: new Map(Object.entries(webhooks)) };
-  return { ok: true, texts, content: { ...upstreams, ...maps, lanes: toLanes(lanes) } };
+/**
+ * Makes what reads configuration files where there are these extensions. It gives what a file says, or every mistake in it
+ * at once, one line each, and never throws.
+ */
+export const createLoadConfigFile = async (extensions: ExtensionSet = OWN_EXTENSIONS) => {
+  const { schema, sections } = await createConfigSchema(extensions);
+  return ({ file, text, environment }: LoadOptions): LoadedConfig => {
+    const parsed = parseConfigText(text);
+    const refuse = (mistakes: readonly Mistake[], texts: readonly ConfigText[]): LoadedConfig => ({
+      ok: false,
+      texts,
+      mistakes: toMistakeLines(file, mistakes),
+    });
+    if (parsed.mistakes.length > 0) return refuse(parsed.mistakes, []);
+    if (parsed.value === null) return refuse([EMPTY], []);
+    const { value, texts, mistakes: unset } = expandVariables(parsed.value, environment);
+    const given = withoutBlanks(value);
+    const checked = schema.safeParse(given);
+    const wrong = checked.success ? [] : describeIssues(schema, given, checked.error.issues);
+    const problems = [...unset, ...wrong].map((problem) => ({ ...problem, place: parsed.placeOf(problem.path) }));
+    if (!checked.success || problems.length > 0) return refuse(withoutEchoes(problems), texts);
+    const { tools, lanes, webhooks } = checked.data;
+    const maps = { tools: new Map(Object.entries(tools)), webhooks: new Map(Object.entries(webhooks)) };
+    const upstreams = [...sections].flatMap(([section, entries]) =>
+      entries.parse(valueAt(given, [section])).map((entry) => ({ ...entry, section })),
+    );
+    return { ok: true, texts, content: { upstreams, ...maps, lanes: toLanes(lanes) } };
+  };
 };
 
 // A file that was cut short must not switch everything off: what is meant to be nothing says so.

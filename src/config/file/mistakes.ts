@@ -61,7 +61,7 @@ export const describeIssues = (schema: z.ZodType, value: unknown, issues: readon
   return issues.flatMap((issue) => toProblems(issue, []));
 };
 
-const valueAt = (value: unknown, path: ValuePath): unknown =>
+export const valueAt = (value: unknown, path: ValuePath): unknown =>
   path.reduce<unknown>(
     (inner, step) => (typeof inner === 'object' && inner !== null ? Reflect.get(inner, step) : undefined),
     value,

@@ -2,8 +2,9 @@ import { constants } from 'node:fs';
 import { access, open, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { FileReading } from '../../files/watch-file.ts';
+import type { Config } from '../settings/config.ts';
 import type { ConfigText, Variables } from './expand-variables.ts';
-import type { ConfigContent } from './load-config-file.ts';
+import type { ConfigContent, LoadedConfig } from './load-config-file.ts';
 
 /** A configuration file as it was when the service started. */
 export type FirstConfigFile = {
@@ -12,24 +13,30 @@ export type FirstConfigFile = {
   readonly text: string;
   readonly content: ConfigContent;
   readonly texts: readonly ConfigText[];
+  /** Reads a later text of it. */
+  readonly load: (text: string) => LoadedConfig;
 };
 
 export type FirstConfigReading = { readonly file: FirstConfigFile | null; readonly mistakes: readonly string[] };
 
 /** The configuration file as it is now, null where there is none, and every mistake in it, one line each. Never rejects. */
 export const readFirstConfigFile = async (
-  configured: string | undefined,
+  { CONFIG_FILE, extensions }: Pick<Config, 'CONFIG_FILE' | 'extensions'>,
   environment: Variables,
 ): Promise<FirstConfigReading> => {
-  const path = await findConfigFile(configured, process.cwd());
+  const path = await findConfigFile(CONFIG_FILE, process.cwd());
   if (path === null) return { file: null, mistakes: [] };
   const reading = await readConfigFile(path);
   if (!reading.ok) return { file: null, mistakes: [toUnreadable(path, reading.problem)] };
   const { text } = reading;
   // Only here: a service without such a file need not pay for what reads one.
-  const { loadConfigFile } = await import('./load-config-file.ts');
-  const loaded = loadConfigFile({ file: path, text, environment });
-  return loaded.ok ? { file: { path, text, ...loaded }, mistakes: [] } : { file: null, mistakes: loaded.mistakes };
+  const { createLoadConfigFile } = await import('./load-config-file.ts');
+  const loadConfigFile = await createLoadConfigFile(extensions);
+  const load = (next: string) => loadConfigFile({ file: path, text: next, environment });
+  const loaded = load(text);
+  return loaded.ok
+    ? { file: { path, text, load, ...loaded }, mistakes: [] }
+    : { file: null, mistakes: loaded.mistakes };
 };
 
 /** The mistake of a file that cannot be read. */

@@ -1,5 +1,5 @@
-import { matchesPattern, specificityOf } from '@recourse/upstreams/tool-override';
 import { findNearestNames } from '../../contract/nearest-names.ts';
+import { matchesPattern, specificityOf } from '../../tools/tool-override.ts';
 
 /** A line of queued calls that need the same from their worker: a GPU, a network, a licence. */
 export type Lane = {

@@ -1,8 +1,8 @@
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { createOverrideCheck } from '@recourse/upstreams/offer-board';
-import type { UpstreamState } from '@recourse/upstreams/upstream';
 import { pino } from 'pino';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import type { UpstreamState } from '#src/extensions/source.ts';
 
 const NONE = 'entry of the configuration file matches no tool';
 const NONE_YET = 'entry of the configuration file matches no tool so far (some upstreams are not connected)';

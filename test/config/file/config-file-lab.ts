@@ -1,4 +1,6 @@
-import { loadConfigFile } from '#src/config/file/load-config-file.ts';
+import { createLoadConfigFile } from '#src/config/file/load-config-file.ts';
+
+const loadConfigFile = await createLoadConfigFile();
 
 const load = (text: string, environment: Readonly<Record<string, string>> = {}) =>
   loadConfigFile({ file: 'c.yaml', text, environment });

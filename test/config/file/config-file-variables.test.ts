@@ -1,9 +1,11 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of the file are written so.
+import { McpServerSettings } from '@recourse/upstream-mcp/mcp-server-settings';
 import { expect, test } from 'vitest';
 import { contentOf, mistakesOf } from './config-file-lab.ts';
 
 const urlOf = (url: string, environment: Readonly<Record<string, string>> = {}) =>
-  contentOf(JSON.stringify({ mcpServers: { a: { url } } }), environment).mcpServers[0]?.settings.url;
+  McpServerSettings.parse(contentOf(JSON.stringify({ mcpServers: { a: { url } } }), environment).upstreams[0]?.settings)
+    .url;
 
 test('variables stand in texts, alone or among other characters, with a default where they are unset or empty', () => {
   const environment = { HOST: 'mcp.example.com', PORT: '8443', EMPTY: '' };
@@ -42,8 +44,9 @@ test("an MCP server's own env counts in its other members, as in the programs th
       a: { command: 'npx', args: ['--header', 'Authorization:${AUTH_HEADER}'], env: { AUTH_HEADER: 'Bearer ${T}' } },
     },
   });
-  const [server] = contentOf(text, { T: 'kx3vQ81nUzT5' }).mcpServers;
-  expect(server?.settings.args).toEqual(['--header', 'Authorization:Bearer kx3vQ81nUzT5']);
+  expect(contentOf(text, { T: 'kx3vQ81nUzT5' }).upstreams).toMatchObject([
+    { settings: { args: ['--header', 'Authorization:Bearer kx3vQ81nUzT5'] } },
+  ]);
   expect(mistakesOf(text)).toEqual([
     'CONFIG_FILE c.yaml line 1, column 95: mcpServers.a.env.AUTH_HEADER needs the environment variable T, which is not set',
   ]);

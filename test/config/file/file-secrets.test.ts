@@ -1,8 +1,10 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of the file are written so.
 import { expect, test } from 'vitest';
-import { loadConfigFile } from '#src/config/file/load-config-file.ts';
+import { createLoadConfigFile } from '#src/config/file/load-config-file.ts';
 import { findFileSecrets } from '#src/config/secrets.ts';
 import { createRedactor } from '#src/redaction/service-redactor.ts';
+
+const loadConfigFile = await createLoadConfigFile();
 
 const isSecretName = (name: string): boolean => /_(TOKEN|KEY|SECRET|PASSWORD)$/.test(name);
 

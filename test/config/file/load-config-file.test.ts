@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { contentOf, mistakesOf } from './config-file-lab.ts';
 
 test('the JSON that people have for other MCP hosts is read as it is, tabs and members of those hosts included', () => {
-  const { mcpServers } = contentOf(
+  const { upstreams } = contentOf(
     [
       '{',
       '\t"mcpServers": {',
@@ -21,23 +21,22 @@ test('the JSON that people have for other MCP hosts is read as it is, tabs and m
       '}',
     ].join('\n'),
   );
-  expect(mcpServers.map(({ name, settings: { command, args, url } }) => ({ name, command, args, url }))).toEqual([
+  expect(upstreams).toMatchObject([
     {
       name: 'filesystem',
-      command: 'npx',
-      args: ['-y', '@modelcontextprotocol/server-filesystem', '/Users/me/Desktop'],
-      url: undefined,
+      settings: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '/Users/me/Desktop'] },
     },
-    { name: 'remote', command: undefined, args: undefined, url: 'https://mcp.example.com/mcp' },
+    { name: 'remote', settings: { url: 'https://mcp.example.com/mcp' } },
   ]);
 });
 
 test('the example reads', () => {
   const text = readFileSync(join(import.meta.dirname, '../../../examples/recourse.config.yaml'), 'utf8');
-  const { mcpServers, openapi, tools } = contentOf(text, { GITHUB_TOKEN: 'g', BILLING_TOKEN: 'b' });
-  expect(mcpServers.map(({ name }) => name)).toEqual(['files', 'github']);
-  expect(openapi.map(({ name, settings }) => [name, settings.baseUrl])).toEqual([
-    ['billing', 'https://billing.example.com/v1'],
+  const { upstreams, tools } = contentOf(text, { GITHUB_TOKEN: 'g', BILLING_TOKEN: 'b' });
+  expect(upstreams).toMatchObject([
+    { section: 'mcpServers', name: 'files', source: 'mcp:files' },
+    { section: 'mcpServers', name: 'github', source: 'mcp:github' },
+    { section: 'openapi', name: 'billing', settings: { baseUrl: 'https://billing.example.com/v1' } },
   ]);
   expect(Object.fromEntries(tools)).toEqual({
     'billing_*': { retries: 1 },
@@ -51,8 +50,7 @@ test.each(['mcpServers:\n  # none yet\ntools:\nopenapi: {}\n', '{}', '\uFEFF{}']
   'a file that says that there is nothing is a right one: %j',
   (text) => {
     expect(contentOf(text)).toEqual({
-      mcpServers: [],
-      openapi: [],
+      upstreams: [],
       tools: new Map(),
       webhooks: new Map(),
       lanes: [{ lane: 'default', tools: [], concurrency: null, shards: 1 }],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { loadConfigFile } from '#src/config/file/load-config-file.ts';
+import { createLoadConfigFile } from '#src/config/file/load-config-file.ts';
 import {
   createLaneLookup,
   DEFAULT_LANE,
@@ -7,6 +7,8 @@ import {
   type Lane,
   toServedLanes,
 } from '#src/config/settings/lanes.ts';
+
+const loadConfigFile = await createLoadConfigFile();
 
 const load = (lines: readonly string[]) => loadConfigFile({ file: 'c.yaml', text: lines.join('\n'), environment: {} });
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { McpServerSettings } from '@recourse/upstream-mcp/mcp-server-settings';
 import { createMcpUpstream, type McpUpstreamOptions } from '@recourse/upstream-mcp/mcp-upstream';
-import type { ToolSource } from '@recourse/upstreams/upstream';
+import type { ToolSource } from 'recourse-server/internal/extensions/source.ts';
 import { vi } from 'vitest';
 import type { ToolResult } from '#src/contract/tool-result.ts';
 import type { InlineTool, ToolLog } from '#src/tools/tool.ts';

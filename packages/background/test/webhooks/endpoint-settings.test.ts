@@ -1,9 +1,11 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of the file are written so.
 import { randomBytes } from 'node:crypto';
 import { NEW_SECRET, OLD_SECRET } from '@recourse/test-support/webhook-lab.ts';
-import { loadConfigFile } from 'recourse-server/internal/config/file/load-config-file.ts';
+import { createLoadConfigFile } from 'recourse-server/internal/config/file/load-config-file.ts';
 import { findFileSecrets } from 'recourse-server/internal/config/secrets.ts';
 import { expect, test } from 'vitest';
+
+const loadConfigFile = await createLoadConfigFile();
 
 const load = (webhooks: unknown, environment: Readonly<Record<string, string>> = {}) =>
   loadConfigFile({ file: 'c', text: JSON.stringify({ webhooks }), environment });

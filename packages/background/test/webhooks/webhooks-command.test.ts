@@ -1,6 +1,8 @@
 import { runInProcess } from '@recourse/test-support/run-in-process.ts';
-import { loadConfigFile } from 'recourse-server/internal/config/file/load-config-file.ts';
+import { createLoadConfigFile } from 'recourse-server/internal/config/file/load-config-file.ts';
 import { expect, test } from 'vitest';
+
+const loadConfigFile = await createLoadConfigFile();
 
 test('a fresh secret stands alone on stdout, is another one each time, and is one that the configuration file takes', async () => {
   const [one, other] = [await runInProcess(['webhooks', 'secret']), await runInProcess(['webhooks', 'secret'])];

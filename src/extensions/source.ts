@@ -1,7 +1,7 @@
-import { toPortableName } from 'recourse-server/contract/tool-names';
-import type { ToolLog } from 'recourse-server/tools/tool';
-import type { ToolOffer } from 'recourse-server/tools/tool-offer';
 import * as z from 'zod';
+import { toPortableName } from '../contract/tool-names.ts';
+import type { ToolLog } from '../tools/tool.ts';
+import type { ToolOffer } from '../tools/tool-offer.ts';
 
 /** Takes all that a source offers, whenever that changes. What it offered before counts no more. */
 export type Publish = (offer: ToolOffer) => void;
@@ -49,12 +49,16 @@ export type SourcePlan = {
   readonly create: (publish: Publish) => ToolSource;
 };
 
-/** What the service gives all its upstreams. */
-type UpstreamHost = {
+/** Where paths and variables of the configuration file lead. */
+export type SourcePlace = {
   /** Absolute: what paths of the configuration file are relative to. */
   readonly directory: string;
   /** The service's own. */
   readonly environment: Readonly<Record<string, string | undefined>>;
+};
+
+/** What the service gives all its sources. */
+type SourceHost = SourcePlace & {
   /** Whether a registered secret is in a text. */
   readonly holdsSecret: (text: string) => boolean;
   /** MAX_RESULT_BYTES. */
@@ -68,7 +72,7 @@ type UpstreamHost = {
 };
 
 /** What one source is made of. */
-export type SourceOptions<Settings> = UpstreamHost & {
+export type SourceOptions<Settings> = SourceHost & {
   /** The key of the entry in the configuration file. */
   readonly name: string;
   /** Checked, and with every `${VAR}` expanded. */
@@ -80,25 +84,33 @@ export type SourceOptions<Settings> = UpstreamHost & {
   readonly memory: Map<string, string>;
 };
 
-/** What the plans of all upstreams share. */
-export type PlanHost = UpstreamHost & {
+/** What the plans of all sources share. */
+export type PlanHost = SourceHost & {
   readonly logFor: (source: string) => ToolLog;
   /** By source. */
   readonly memories: Map<string, Map<string, string>>;
 };
 
+/** A path that decides what the service runs or reads: the member of the entry that names it, as `args[1]`. */
+export type CodePath = { readonly member: string; readonly path: string };
+
 /** One entry of a section of the configuration file. */
-export type UpstreamEntry<Settings = unknown> = {
+export type SourceEntry = {
   readonly name: string;
-  readonly settings: Settings;
+  readonly settings: unknown;
   /** As in `Tool.upstream`. */
   readonly source: string;
+  /** Those that models must not be able to write to; none where the entry is switched off. */
+  readonly codePaths: (place: SourcePlace) => Promise<readonly CodePath[]>;
   /** null where the entry is switched off. Loads what its sources need. */
   readonly plan: (host: PlanHost) => Promise<SourcePlan | null>;
 };
 
-/** A kind of upstream: a section of the configuration file, and what makes a source of each of its entries. */
-type UpstreamKind<Settings extends z.ZodType> = {
+/** A section of the configuration file. */
+export type SourceSection = z.ZodType<readonly SourceEntry[]>;
+
+/** A kind of source: what a section of the configuration file says, and what makes a source of each of its entries. */
+type SourceKind<Settings extends z.ZodType> = {
   /** Begins the names of its sources: `mcp:github`. */
   readonly kind: string;
   /** Of the section, for people. */
@@ -108,14 +120,16 @@ type UpstreamKind<Settings extends z.ZodType> = {
   /** What stands before the names of its tools and an underscore; "" = nothing. */
   readonly prefixOf: (settings: z.output<Settings>, name: string) => string;
   readonly isDisabled?: (settings: z.output<Settings>) => boolean;
+  /** As in `SourceEntry`; left out: there are none. */
+  readonly codePaths?: (settings: z.output<Settings>, place: SourcePlace) => ReturnType<SourceEntry['codePaths']>;
   /** Loads what is heavy, once there is an entry: a service without one does not pay for it. */
   readonly load: () => Promise<(options: SourceOptions<z.output<Settings>>) => ToolSource>;
 };
 
 const EntryName = z.string().regex(/^[^\p{Cc}\p{Zl}\p{Zp}]{1,64}$/u, 'must be 1 to 64 visible characters');
 
-/** The section of the configuration file that has the upstreams of one kind: name → settings. */
-export const defineUpstream = <Settings extends z.ZodType>(kind: UpstreamKind<Settings>) =>
+/** The section of the configuration file that has the sources of one kind: name → settings. */
+export const defineSource = <Settings extends z.ZodType>(kind: SourceKind<Settings>): SourceSection =>
   z
     .record(EntryName, kind.settings)
     .default({})
@@ -123,17 +137,18 @@ export const defineUpstream = <Settings extends z.ZodType>(kind: UpstreamKind<Se
     .transform((entries) => Object.entries(entries).map(([name, settings]) => toEntry(kind, name, settings)));
 
 const toEntry = <Settings extends z.ZodType>(
-  { kind, prefixOf, isDisabled, load }: UpstreamKind<Settings>,
+  { kind, prefixOf, isDisabled = () => false, codePaths, load }: SourceKind<Settings>,
   name: string,
   settings: z.output<Settings>,
-): UpstreamEntry<z.output<Settings>> => {
+): SourceEntry => {
   const source = `${kind}:${name}`;
   return {
     name,
     settings,
     source,
+    codePaths: async (place) => (isDisabled(settings) ? [] : (codePaths?.(settings, place) ?? [])),
     plan: async ({ logFor, memories, ...host }) => {
-      if (isDisabled?.(settings) === true) return null;
+      if (isDisabled(settings)) return null;
       const create = await load();
       const memory = memories.get(source) ?? new Map<string, string>();
       memories.set(source, memory);
