@@ -1,4 +1,3 @@
-import { LateAnswerError } from './command-timeout.ts';
 import { isNoRecord, type UpdateTimeout } from './record-store.ts';
 import type { StoreObserver, StoreOperation } from './store-observer.ts';
 
@@ -6,6 +5,9 @@ import type { StoreObserver, StoreOperation } from './store-observer.ts';
 export class StoreAwayError extends Error {
   override readonly name = 'StoreAwayError';
 }
+
+/** No answer has come in time; what was asked may have been done. */
+export class LateAnswerError extends Error {}
 
 /** Hears of a store by itself, so that nobody has to ask in vain to learn it. */
 export type StoreWatcher = {

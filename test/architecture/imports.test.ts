@@ -93,7 +93,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   '@toolkit-shell': ['@toolkit-kit', 'src'],
   '@toolkit-slack': ['@toolkit-kit', 'src'],
   '@toolkit-web': ['@toolkit-kit', 'src'],
-  '@upstream-mcp': ['@toolkit-kit', '@upstreams', 'contract', 'files', 'src', 'tools'],
+  '@upstream-mcp': ['@mcp-server', '@toolkit-kit', '@upstreams', 'contract', 'files', 'src', 'tools'],
   '@upstream-openapi': ['@toolkit-kit', '@upstreams', 'contract', 'files', 'src', 'tools'],
   '@upstreams': ['contract', 'extensions', 'tools'],
   '@cli': ['@tool-hosts', 'cli', 'config', 'contract', 'files', 'json', 'store', 'tools', 'wiring', '@store-sqlite'],

@@ -1,3 +1,4 @@
+import { LONG_TIMEOUT_MS } from '@recourse/store-redis/command-timeout';
 import { createRedisClient, type RedisClient } from '@recourse/store-redis/redis-client';
 import { createRedisRecordStore } from '@recourse/store-redis/redis-record-store';
 import { createBudgetSession, ROOMY } from '@recourse/test-support/budget-session.ts';
@@ -8,7 +9,6 @@ import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import type { Redis } from 'ioredis';
 import { expect } from 'vitest';
 import type { StoreDownPolicy } from '#src/sessions/fallback-session-store.ts';
-import { LONG_TIMEOUT_MS } from '#src/store/command-timeout.ts';
 
 const none = async (): Promise<void> => undefined;
 

@@ -1,9 +1,9 @@
 import { createManualClock, createStoreLog } from '@recourse/test-support/session-stores-under-test.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { beforeEach, expect, test } from 'vitest';
-import { LateAnswerError } from '#src/store/command-timeout.ts';
 import {
   createStoreAvailability,
+  LateAnswerError,
   type StoreAvailability,
   type StoreWatcher,
   type Urgency,

@@ -1,6 +1,5 @@
 import { remembering } from '@recourse/dialects/catalogue/schema-parts';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { findParamMismatch, readParamHeaders } from 'recourse-server/contract/param-headers';
 import type { RouteHost } from 'recourse-server/extension';
 import { member } from 'recourse-server/json/json-access';
 import { parseJson } from 'recourse-server/json/parse-json';
@@ -11,6 +10,7 @@ import { ProblemError } from 'recourse-server/routes/problems';
 import { askStore } from 'recourse-server/routes/sessions';
 import { headerOf } from 'recourse-server/routes/watch-requests';
 import { createRunningCalls } from './call-batch.ts';
+import { findParamMismatch, readParamHeaders } from './param-headers.ts';
 import { createAnswerPlainCall, type PlainCall, type PlainCallOptions, readPlainCall } from './plain-calls.ts';
 import { CURRENT_REVISION, createRpcErrorHandler, type Exchange, openExchange, sessionIdOf } from './rpc-exchange.ts';
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
 import { isSentinelUrl, splitRedisUrl } from 'recourse-server/sessions/redis-url';
-import { CommandTimeout, LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from 'recourse-server/store/command-timeout';
+import { CommandTimeout, LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from './command-timeout.ts';
 import { toSentinelOptions } from './redis-sentinel.ts';
 
 /** A REDIS_URL, also with REDIS_SENTINEL_PASSWORD. */

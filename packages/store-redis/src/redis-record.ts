@@ -1,4 +1,3 @@
-import { type CommandTimeout, type TimedWait, UNSENT } from 'recourse-server/store/command-timeout';
 import {
   copyState,
   type Decide,
@@ -9,6 +8,7 @@ import {
   toHeapBytes,
   toTtlMs,
 } from 'recourse-server/store/record-store';
+import { type CommandTimeout, type TimedWait, UNSENT } from './command-timeout.ts';
 import type { Conflict, Swap, SwapSender } from './swap-sender.ts';
 
 // Who has lost so often asks to be the only writer for so long; the others wait so long before they try again.

@@ -1,5 +1,5 @@
-import { LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from 'recourse-server/store/command-timeout';
 import type { OpenedStore } from 'recourse-server/store/opened-store';
+import { LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS } from './command-timeout.ts';
 import { refuseFormerReplicas } from './former-replicas.ts';
 import { createRedisClient, createRedisSubscription } from './redis-client.ts';
 import { createRedisRecordStore } from './redis-record-store.ts';

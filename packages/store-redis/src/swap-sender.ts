@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { CommandTimeout } from 'recourse-server/store/command-timeout';
+import { CommandTimeout } from './command-timeout.ts';
 
 /** What the store needs of a Redis client. */
 export type SwapClient = {

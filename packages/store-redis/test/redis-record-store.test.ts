@@ -10,8 +10,8 @@ import {
 import { useRedis } from '@recourse/test-support/session-stores-under-test.ts';
 import { startTcpProxy } from '@recourse/test-support/tcp-proxy.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
-import { LateAnswerError } from 'recourse-server/internal/store/command-timeout.ts';
 import type { Records } from 'recourse-server/internal/store/record-store.ts';
+import { LateAnswerError } from 'recourse-server/internal/store/store-availability.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { createRedisClient, type RedisClient } from '#src/redis-client.ts';
 import { createRedisRecordStore } from '#src/redis-record-store.ts';

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { createGatheredBytes } from 'recourse-server/tools/gathered-bytes';
+import { createGatheredBytes } from '@recourse/toolkit-kit/egress/gathered-bytes';
 import { JsonDensity } from './message-limits.ts';
 
 type EventCap = {

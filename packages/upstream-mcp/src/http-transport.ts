@@ -10,8 +10,8 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client';
 import { createPacedConnector } from '@recourse/toolkit-kit/egress/connector';
+import { createGatheredBytes } from '@recourse/toolkit-kit/egress/gathered-bytes';
 import { parseRetryAfter } from '@recourse/toolkit-kit/egress/response-status';
-import { createGatheredBytes } from 'recourse-server/tools/gathered-bytes';
 import { Agent, type Dispatcher } from 'undici';
 import * as z from 'zod';
 import { FIRST_SERVER_ERROR, HttpTroubleError, TOO_MANY_REQUESTS } from './call-failure.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as afterMs } from 'node:timers/promises';
 import { stripVTControlCharacters } from 'node:util';
 import { type JSONRPCMessage, serializeMessage, type Transport } from '@modelcontextprotocol/client';
+import { createGatheredBytes } from '@recourse/toolkit-kit/egress/gathered-bytes';
 import { cutAtWord, showText } from '@recourse/toolkit-kit/egress/show-url';
-import { createGatheredBytes } from 'recourse-server/tools/gathered-bytes';
 import type { BoundedLog } from './limited-log.ts';
 import {
   createLineRate,

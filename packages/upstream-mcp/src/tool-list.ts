@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as afterMs } from 'node:timers/promises';
 import { type Client, ProtocolError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
+import { readParamHeaders } from '@recourse/mcp-server/param-headers';
 import { codeOf } from '@recourse/toolkit-kit/egress/error-code';
 import { showText } from '@recourse/toolkit-kit/egress/show-url';
 import { hasMoreNodes, isRecord } from 'recourse-server/contract/json-record';
-import { readParamHeaders } from 'recourse-server/contract/param-headers';
 import { cutText } from 'recourse-server/tools/describe-value';
 import { isNestedDeeper } from 'recourse-server/tools/schema-check';
 import type { ToolLog } from 'recourse-server/tools/tool';

@@ -1,6 +1,6 @@
+import { CommandTimeout, LONG_TIMEOUT_MS } from '@recourse/store-redis/command-timeout';
 import { createRedisScript, type openQueueConnection, type RedisClient } from '@recourse/store-redis/redis-client';
 import { Queue } from 'bullmq';
-import { CommandTimeout, LONG_TIMEOUT_MS } from 'recourse-server/store/command-timeout';
 import * as z from 'zod';
 import type { Job, LaneState } from './job-queue.ts';
 

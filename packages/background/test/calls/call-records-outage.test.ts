@@ -1,3 +1,4 @@
+import { LONG_TIMEOUT_MS } from '@recourse/store-redis/command-timeout';
 import { createRedisClient, type RedisClient } from '@recourse/store-redis/redis-client';
 import {
   accept,
@@ -11,7 +12,6 @@ import { type RedisServer, startRedisServer } from '@recourse/test-support/redis
 import { createGuarded } from '@recourse/test-support/session-stores-under-test.ts';
 import { startTcpProxy, type TcpProxy } from '@recourse/test-support/tcp-proxy.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
-import { LONG_TIMEOUT_MS } from 'recourse-server/internal/store/command-timeout.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { CallRecords } from '#src/calls/call-records.ts';
 

@@ -1,7 +1,7 @@
 import { addAbortSignal, pipeline, type Readable, Transform } from 'node:stream';
 import { constants, createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
-import { createGatheredBytes } from 'recourse-server/tools/gathered-bytes';
 import { codeOf } from './error-code.ts';
+import { createGatheredBytes } from './gathered-bytes.ts';
 
 /** The beginning of a body, decompressed. `cut` says why the rest is missing. */
 export type BoundedBody = { readonly bytes: Uint8Array; readonly cut: 'size' | 'time' | null };

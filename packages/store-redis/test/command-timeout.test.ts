@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { CommandTimeout } from '#src/store/command-timeout.ts';
+import { CommandTimeout } from '#src/command-timeout.ts';
 
 const block = (ms: number): void => {
   const until = performance.now() + ms;

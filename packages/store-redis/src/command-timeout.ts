@@ -1,4 +1,5 @@
-import { attach, type Linked, type LinkedNodes, remove } from '../memory/linked-list.ts';
+import { attach, type Linked, type LinkedNodes, remove } from 'recourse-server/memory/linked-list';
+import { LateAnswerError } from 'recourse-server/store/store-availability';
 
 /** How long a batch waits for what it can do without, in milliseconds. */
 export const SHORT_TIMEOUT_MS = 50;
@@ -13,9 +14,6 @@ export interface TimedWait extends Linked<TimedWait> {
   since: number;
   readonly giveUp: (error: unknown) => void;
 }
-
-/** No answer has come in time; what was asked may have been done. */
-export class LateAnswerError extends Error {}
 
 /**
  * One timer for all that wait equally long: that of the oldest. Where a burst of requests kept the event loop busy, the timer

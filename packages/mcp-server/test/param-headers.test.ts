@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { findParamMismatch, readParamHeaders } from '#src/contract/param-headers.ts';
+import { findParamMismatch, readParamHeaders } from '#src/param-headers.ts';
 
 const region = { type: 'string', 'x-mcp-header': 'Region' };
 const objectOf = (properties: object) => ({ type: 'object', properties });

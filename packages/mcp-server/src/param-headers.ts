@@ -1,5 +1,5 @@
-import { isRecord } from './json-record.ts';
-import type { JsonSchema } from './tool-description.ts';
+import { isRecord } from 'recourse-server/contract/json-record';
+import type { JsonSchema } from 'recourse-server/contract/tool-description';
 
 /** An argument that a client repeats in a header `Mcp-Param-{name}`, by its path in the arguments. */
 export type ParamHeader = { readonly name: string; readonly path: readonly string[]; readonly isNumber: boolean };
