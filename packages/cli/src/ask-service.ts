@@ -1,7 +1,8 @@
-import { CommandFailed, toPlainText, WrongUse } from 'recourse-server/cli/terminal';
+import { toPlainText } from 'recourse-server/cli/terminal';
 import type { LoadedEnvironment } from 'recourse-server/config/read-configuration';
 import { Problem } from 'recourse-server/contract/tool-result';
 import { parseJson } from 'recourse-server/json/parse-json';
+import { CommandFailed, WrongUse } from './command-output.ts';
 
 const DEFAULT_URL = 'http://127.0.0.1:8080';
 

@@ -1,7 +1,8 @@
-import { toPlainText, WrongUse } from 'recourse-server/cli/terminal';
+import { toPlainText } from 'recourse-server/cli/terminal';
 import type { JsonSchema } from 'recourse-server/contract/tool-description';
 import { parseJson } from 'recourse-server/json/parse-json';
 import { isWideInteger } from 'recourse-server/tools/wide-integers';
+import { WrongUse } from './command-output.ts';
 
 export type Arguments = Readonly<Record<string, unknown>>;
 

@@ -1,18 +1,9 @@
-import {
-  type CliContext,
-  CommandFailed,
-  createPaint,
-  type ExitCode,
-  escapeForTerminal,
-  type Paint,
-  toPlainLines,
-  toPlainText,
-  WrongUse,
-} from 'recourse-server/cli/terminal';
+import { type CliContext, type ExitCode, toPlainLines, toPlainText } from 'recourse-server/cli/terminal';
 import { ToolDescription } from 'recourse-server/contract/tool-description';
 import { ToolCallsResponse, type ToolResult } from 'recourse-server/contract/tool-result';
 import { type AddressWords, askService, type ServiceAddress, toServiceAddress } from './ask-service.ts';
 import { readObject, readPairs } from './call-arguments.ts';
+import { CommandFailed, createPaint, escapeForTerminal, type Paint, WrongUse } from './command-output.ts';
 
 /** Each as it was written on the command line. */
 export type CallWords = AddressWords & {

@@ -1,20 +1,10 @@
 import { isAbsolute, join, relative, resolve } from 'node:path';
 import type { LoadProblem } from '@recourse/tool-hosts/directory/load-problem';
 import type { FileGroup } from '@recourse/tool-hosts/hosted-files';
-import {
-  type CliContext,
-  createPaint,
-  type ExitCode,
-  escapeForTerminal,
-  type Paint,
-  toCount,
-  toMessage,
-  toPlainLines,
-  toPlainText,
-  WrongUse,
-} from 'recourse-server/cli/terminal';
+import { type CliContext, type ExitCode, toPlainLines, toPlainText } from 'recourse-server/cli/terminal';
 import { loadConfig } from 'recourse-server/config/settings/config';
 import { checkTools } from 'recourse-server/wiring/wire-tools';
+import { createPaint, escapeForTerminal, type Paint, toCount, toMessage, WrongUse } from './command-output.ts';
 
 /** Each as it was written on the command line. */
 export type CheckWords = { readonly directory: string; readonly json?: boolean; readonly envFile?: string };

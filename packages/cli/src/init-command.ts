@@ -1,16 +1,9 @@
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join, relative, resolve } from 'node:path';
-import {
-  CommandFailed,
-  type ExitCode,
-  type Terminal,
-  toMessage,
-  toPlainLines,
-  toPlainText,
-  WrongUse,
-} from 'recourse-server/cli/terminal';
+import { type ExitCode, type Terminal, toPlainLines, toPlainText } from 'recourse-server/cli/terminal';
 import { PACKAGE_ROOT } from 'recourse-server/files/own-package';
+import { CommandFailed, toMessage, WrongUse } from './command-output.ts';
 
 /** Makes a tools directory that loads, whose test passes and whose types check. Overwrites nothing. */
 export const runInit = (directory: string, terminal: Terminal): ExitCode => {

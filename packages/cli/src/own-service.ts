@@ -1,9 +1,9 @@
 import { pino } from 'pino';
-import { CommandFailed, toMessage, WrongUse } from 'recourse-server/cli/terminal';
 import type { Variables } from 'recourse-server/config/file/expand-variables';
 import { loadConfig } from 'recourse-server/config/settings/config';
 import { wire } from 'recourse-server/wiring/wire';
 import type { ServiceAddress } from './ask-service.ts';
+import { CommandFailed, toMessage, WrongUse } from './command-output.ts';
 
 export type OwnService = {
   readonly address: ServiceAddress;

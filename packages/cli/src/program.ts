@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
-import { type CliContext, CommandFailed, type ExitCode, toPlainLines, WrongUse } from 'recourse-server/cli/terminal';
+import { type CliContext, type ExitCode, toPlainLines } from 'recourse-server/cli/terminal';
 import { readManifest } from 'recourse-server/files/own-package';
+import { CommandFailed, WrongUse } from './command-output.ts';
 
 type Outcome = { end: ExitCode | 'serving' };
 
@@ -192,7 +193,7 @@ Exit code: 0 = success, 1 = failure, 2 = invalid usage.`;
 
 const addKey = (add: AddCommand, context: CliContext): void => {
   const act: Act = async (command) => {
-    const { runKey } = await import('recourse-server/cli/key-command');
+    const { runKey } = await import('./key-command.ts');
     return runKey(command.opts(), context.terminal);
   };
   add('key', act)

@@ -1,16 +1,9 @@
 import Table from 'cli-table3';
-import {
-  cutToColumns,
-  type ExitCode,
-  escapeForTerminal,
-  type Terminal,
-  toCount,
-  toPlainText,
-  WrongUse,
-} from 'recourse-server/cli/terminal';
+import { type ExitCode, type Terminal, toPlainText } from 'recourse-server/cli/terminal';
 import type { LoadedEnvironment } from 'recourse-server/config/read-configuration';
 import { type JournalEntry, type LateResult, type SessionTool, SessionView } from 'recourse-server/contract/session';
 import { askService, type ServiceAddress, toServiceAddress } from './ask-service.ts';
+import { cutToColumns, escapeForTerminal, toCount, WrongUse } from './command-output.ts';
 
 /** Each as it was written on the command line. */
 export type SessionWords = {

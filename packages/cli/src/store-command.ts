@@ -1,16 +1,10 @@
 import { resolve } from 'node:path';
 import { askForCopy } from '@recourse/store-sqlite/sqlite-copies';
 import { withoutSqliteWarning } from '@recourse/store-sqlite/sqlite-warning';
-import {
-  CommandFailed,
-  type ExitCode,
-  type Terminal,
-  toMessage,
-  toPlainText,
-  WrongUse,
-} from 'recourse-server/cli/terminal';
+import { type ExitCode, type Terminal, toPlainText } from 'recourse-server/cli/terminal';
 import type { LoadedEnvironment } from 'recourse-server/config/read-configuration';
 import { parseStore } from 'recourse-server/config/settings/store-choice';
+import { CommandFailed, toMessage, WrongUse } from './command-output.ts';
 
 /** Copies the file of SQLite that STORE names: by the service that uses it, or here where none does. */
 export const runStore = async (

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { type ExitCode, type Terminal, WrongUse } from 'recourse-server/cli/terminal';
+import type { ExitCode, Terminal } from 'recourse-server/cli/terminal';
+import { WrongUse } from './command-output.ts';
 
 const SECRET_BYTES = 32;
 

@@ -1,6 +1,6 @@
-import { WrongUse } from 'recourse-server/internal/cli/terminal.ts';
 import { expect, test } from 'vitest';
 import { readObject, readPairs } from '#src/call-arguments.ts';
+import { WrongUse } from '#src/command-output.ts';
 
 const SCHEMA = {
   type: 'object',

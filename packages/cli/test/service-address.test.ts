@@ -1,6 +1,6 @@
-import { WrongUse } from 'recourse-server/internal/cli/terminal.ts';
 import { expect, test } from 'vitest';
 import { toServiceAddress } from '#src/ask-service.ts';
+import { WrongUse } from '#src/command-output.ts';
 
 const FILE = '/srv/found/.env';
 const ELSEWHERE = { RECOURSE_URL: 'https://elsewhere.example' };

@@ -1,7 +1,8 @@
 import { toEntry, toFailedEntry } from '@recourse/test-support/journal-entries.ts';
-import { cutToColumns, toPlainText } from 'recourse-server/internal/cli/terminal.ts';
+import { toPlainText } from 'recourse-server/internal/cli/terminal.ts';
 import type { SessionView } from 'recourse-server/internal/contract/session.ts';
 import { expect, test } from 'vitest';
+import { cutToColumns } from '#src/command-output.ts';
 import { toOverview, toTimeline } from '#src/session-command.ts';
 
 const CALLS: SessionView['calls'] = [

@@ -1,8 +1,9 @@
 import { hash, randomBytes } from 'node:crypto';
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
-import { parseApiKey } from '../auth/api-keys.ts';
-import { isTenant } from '../auth/callers.ts';
-import { CommandFailed, type ExitCode, type Terminal, toMessage, toPlainText, WrongUse } from './terminal.ts';
+import { parseApiKey } from 'recourse-server/auth/api-keys';
+import { isTenant } from 'recourse-server/auth/callers';
+import { type ExitCode, type Terminal, toPlainText } from 'recourse-server/cli/terminal';
+import { CommandFailed, toMessage, WrongUse } from './command-output.ts';
 
 /** Each as it was written on the command line. */
 export type KeyWords = {

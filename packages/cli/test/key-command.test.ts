@@ -9,10 +9,10 @@ import { runInProcess } from '@recourse/test-support/run-in-process.ts';
 import { cleanEnvironment, ROOT } from '@recourse/test-support/start-process.ts';
 import { startService } from '@recourse/test-support/start-service.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { loadConfig } from 'recourse-server/internal/config/settings/config.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { runKey } from '#src/cli/key-command.ts';
-import { WrongUse } from '#src/cli/terminal.ts';
-import { loadConfig } from '#src/config/settings/config.ts';
+import { WrongUse } from '#src/command-output.ts';
+import { runKey } from '#src/key-command.ts';
 
 type Shown = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
