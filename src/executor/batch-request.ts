@@ -1,8 +1,7 @@
 import type { RenderedResult } from '../contract/tool-result.ts';
-import type { ToolProgress } from '../tools/tool.ts';
+import type { Tool, ToolProgress } from '../tools/tool.ts';
 import type { BatchTrace } from './call-observer.ts';
 import type { AsyncTerms, ResumedCall } from './pending-calls.ts';
-import type { CallReading } from './provider-calls.ts';
 
 /** The connection that waits for the answer. */
 export type Client = {
@@ -64,6 +63,14 @@ export type AcceptedCall = {
   readonly index: number;
   readonly id: string | number | null;
   readonly name: string | null;
+};
+
+/** What is meant by a call that was not written for this service. The call itself stays as it was sent. */
+export type CallReading = {
+  /** The tool of that name, or else the one that providers know by it. */
+  readonly findTool: (name: string) => Tool | undefined;
+  /** The arguments of a call as this service's own callers write them. */
+  readonly readArguments: (call: object, tool: Tool) => unknown;
 };
 
 /** An accepted batch, from whoever accepted it. Times in milliseconds. */

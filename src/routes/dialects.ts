@@ -1,6 +1,7 @@
 import type { CatalogueFormat, MessageFormat, Scheduling } from '../contract/message-format.ts';
 import type { ToolDescription } from '../contract/tool-description.ts';
 import type { RenderedResult, ToolResult } from '../contract/tool-result.ts';
+import type { CallReading } from '../executor/batch-request.ts';
 
 /** Tool calls, results and tools as model providers write them. */
 export type Dialects = {
@@ -10,6 +11,10 @@ export type Dialects = {
   readonly detect: (body: unknown) => Dialect | null;
   /** The formats whose calls a body holds, each once, also in places that no dialect reads. */
   readonly spellingsIn: (body: unknown) => readonly MessageFormat[];
+  /** Reads what providers' models mean by their calls, of the tools that are found so. */
+  readonly createReadProviderCalls: (
+    tools: Readonly<Record<'find' | 'findPortable', CallReading['findTool']>>,
+  ) => ReadProviderCalls;
   /** Reads a result that this service has written. */
   readonly readObservedResult: (result: RenderedResult) => ObservedResult;
   /** What tells a model of calls that it saw as pending and that have ended; nothing where there are none. */
@@ -21,6 +26,12 @@ export type Dialects = {
     style: SchemaStyle,
   ) => unknown;
 };
+
+/** How a provider's model was told of the tools: `strict` where their schemas made it name every property. */
+export type ProviderHabit = 'plain' | 'strict';
+
+/** How the calls of a model with this habit are read. */
+export type ReadProviderCalls = (habit: ProviderHabit) => CallReading;
 
 /** One way to write tool calls and their results. Pure: the same in, the same out, whatever comes in. */
 export type Dialect = {

@@ -2,9 +2,8 @@ import type * as z from 'zod';
 import { MESSAGE_FORMATS, type MessageFormat } from '../contract/message-format.ts';
 import { MAX_ENVELOPE_CALLS, ToolCallsRequest } from '../contract/tool-call.ts';
 import type { Warning } from '../contract/tool-result.ts';
-import type { ProviderHabit } from '../executor/provider-calls.ts';
 import { isObject } from '../json/json-access.ts';
-import type { Dialect, Dialects, ParsedTurn } from './dialects.ts';
+import type { Dialect, Dialects, ParsedTurn, ProviderHabit } from './dialects.ts';
 import { findMisspelledMembers, refuseFormat } from './misspellings.ts';
 import { ProblemError } from './problems.ts';
 

@@ -10,7 +10,6 @@ import { type CircuitBreakers, createCircuitBreakers } from '../executor/circuit
 import type { RunHosted } from '../executor/deadline.ts';
 import type { ExecutorSettings } from '../executor/executor-services.ts';
 import { readResult } from '../executor/kept-result.ts';
-import { createReadProviderCalls } from '../executor/provider-calls.ts';
 import type { Redactor } from '../executor/redactor.ts';
 import { createExecutor, type Executor } from '../executor/run-batch.ts';
 import { StoreUnavailableError } from '../executor/session-store.ts';
@@ -278,7 +277,7 @@ const toPendingReading = (answered: AnsweredCalls, keys: ReadStores['keys'], red
 const toCatalogue = (registry: ToolRegistry, redactor: WiredRedaction['redactor']) => ({
   describeTools: redactCatalogue(registry.describe, redactor),
   watchTools: registry.watch,
-  readProviderCalls: createReadProviderCalls(registry),
+  readProviderCalls: PACKAGES.dialects.createReadProviderCalls(registry),
 });
 
 type CircuitParts = {

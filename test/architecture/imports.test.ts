@@ -32,7 +32,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   memory: ['json'],
   store: ['memory'],
   '@console': ['routes', 'src'],
-  '@dialects': ['contract', 'json', 'routes'],
+  '@dialects': ['contract', 'executor', 'json', 'routes'],
   tools: ['contract'],
   '@toolkit-kit/egress': ['contract', 'tools'],
   '@toolkit-kit/workspace': ['tools', 'files'],

@@ -10,11 +10,11 @@ const ROOT = join(import.meta.dirname, '../..');
 
 /** Most lines of each unit, with scripts of Redis, pages and styles; without tests and README. */
 const LINES: Readonly<Record<string, number>> = {
-  src: 30485,
+  src: 30170,
   'packages/background': 5450,
   'packages/cli': 1420,
   'packages/console': 3165,
-  'packages/dialects': 2790,
+  'packages/dialects': 3110,
   'packages/mcp-server': 1710,
   'packages/store-redis': 1335,
   'packages/store-sqlite': 810,
@@ -37,7 +37,7 @@ const LINES: Readonly<Record<string, number>> = {
 const SLACK = 150;
 
 /** Files of the executor that import each other in one chain, at most. */
-const MOST_FLOORS = 19;
+const MOST_FLOORS = 16;
 const MOST_TYPES_PER_1000_LINES = 26;
 /** Of all functions, those whose names begin with `to`, in percent. */
 const MOST_CONVERSIONS_PERCENT = 29;

@@ -4,7 +4,6 @@ import { ANY_READINGS } from '@recourse/test-support/any-readings.ts';
 import fastify from 'fastify';
 import { expect, onTestFinished, test } from 'vitest';
 import type { BatchAnswer, ExecuteBatch } from '#src/executor/batch-request.ts';
-import { createReadProviderCalls } from '#src/executor/provider-calls.ts';
 import { toEndedResult } from '#src/executor/render-result.ts';
 import type { ByteHold } from '#src/memory/byte-budget.ts';
 import { addJsonBodyParser } from '#src/routes/body-parsers.ts';
@@ -63,7 +62,7 @@ const start = async (executeBatch: ExecuteBatch) => {
   });
   const toKey = (tenant: string, chosen: string): string => `${tenant}:${chosen}`;
   const keys = { toSessionKey: toKey, toRecordKey: toKey, toRequestKey: toKey };
-  const readProviderCalls = createReadProviderCalls({ find: () => undefined, findPortable: () => undefined });
+  const readProviderCalls = dialects.createReadProviderCalls({ find: () => undefined, findPortable: () => undefined });
   const watchParts = () => ({ watch: async () => undefined, watchResults: () => undefined, stop: () => undefined });
   const noPending = { hasWebhook: () => false, followAnswered: async () => [], watchParts };
   const observer = { opened: () => undefined, closed: () => undefined, dropped: () => undefined };

@@ -11,6 +11,7 @@ import { openaiRealtime, openaiResponses } from './item-dialects.ts';
 import { langchain } from './langchain.ts';
 import { toLateMessages } from './late-messages.ts';
 import { readObservedResult } from './observation.ts';
+import { createReadProviderCalls } from './provider-calls.ts';
 import { vapi } from './vapi.ts';
 
 /**
@@ -59,6 +60,7 @@ export const dialects: Dialects = {
   byFormat: DIALECTS,
   detect: detectDialect,
   spellingsIn,
+  createReadProviderCalls,
   readObservedResult,
   toLateMessages,
   toCatalogue,

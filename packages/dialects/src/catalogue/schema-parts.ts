@@ -1,5 +1,5 @@
-import { resolveReference } from 'recourse-server/contract/accepts-null';
 import type { JsonSchema } from 'recourse-server/contract/tool-description';
+import { resolveReference } from './accepts-null.ts';
 
 /**
  * The same function, asked once for each schema: those of a catalogue stay the same objects until it changes, and there

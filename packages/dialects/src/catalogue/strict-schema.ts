@@ -1,5 +1,5 @@
-import { acceptsNull } from 'recourse-server/contract/accepts-null';
 import type { JsonSchema } from 'recourse-server/contract/tool-description';
+import { acceptsNull } from './accepts-null.ts';
 import {
   definitionOf,
   findCircles,

@@ -1,12 +1,12 @@
 import { HOSTILE_SCHEMAS, toLevels } from '@recourse/test-support/schema-graphs.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
-import { acceptsNull } from 'recourse-server/internal/contract/accepts-null.ts';
-import { dropOptionalNulls } from 'recourse-server/internal/executor/provider-calls.ts';
 import { expect, test } from 'vitest';
+import { acceptsNull } from '#src/catalogue/accepts-null.ts';
 import { toGeminiSchema } from '#src/catalogue/gemini-schema.ts';
 import { toObjectRoot } from '#src/catalogue/object-root.ts';
 import { ANTHROPIC_RULES, measureSchema, OPENAI_RULES, toStrictSchema } from '#src/catalogue/strict-schema.ts';
 import { findAnthropicRefusal } from '#src/catalogue/to-catalogue.ts';
+import { dropOptionalNulls } from '#src/provider-calls.ts';
 import { describe } from './describe.ts';
 
 // It takes a tenth of it; followed way by way, none of these would ever end.

@@ -1,8 +1,8 @@
 import { SCHEMA_GRAPHS } from '@recourse/test-support/schema-graphs.ts';
 import fc from 'fast-check';
-import { acceptsNull, resolveReference } from 'recourse-server/internal/contract/accepts-null.ts';
 import type { JsonSchema } from 'recourse-server/internal/contract/tool-description.ts';
 import { expect, test } from 'vitest';
+import { acceptsNull, resolveReference } from '#src/catalogue/accepts-null.ts';
 import { findCircles } from '#src/catalogue/schema-parts.ts';
 
 const isRecord = (value: unknown): value is JsonSchema =>

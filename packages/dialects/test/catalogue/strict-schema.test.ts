@@ -1,9 +1,9 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import type { JsonSchema } from 'recourse-server/internal/contract/tool-description.ts';
-import { dropOptionalNulls } from 'recourse-server/internal/executor/provider-calls.ts';
 import { expect, test } from 'vitest';
 import { ANTHROPIC_RULES, OPENAI_RULES, toStrictSchema } from '#src/catalogue/strict-schema.ts';
+import { dropOptionalNulls } from '#src/provider-calls.ts';
 
 const createAjv = (): Ajv2020 => new Ajv2020({ strict: false, validateFormats: false, ownProperties: true });
 

@@ -1,4 +1,4 @@
-import { isRecord } from './json-record.ts';
+import { isRecord } from 'recourse-server/contract/json-record';
 
 type Schema = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { dropOptionalNulls } from '#src/executor/provider-calls.ts';
+import { dropOptionalNulls } from '#src/provider-calls.ts';
 
 const drop = dropOptionalNulls;
 const object = (properties: Readonly<Record<string, unknown>>, required: readonly string[] = []) => ({

@@ -1,31 +1,18 @@
-import { acceptsNull, resolveReference } from '../contract/accepts-null.ts';
-import { isRecord } from '../contract/json-record.ts';
-import type { JsonSchema } from '../contract/tool-description.ts';
-import { parseJson } from '../json/parse-json.ts';
-import type { ToolRegistry } from '../tools/registry.ts';
-import type { Tool } from '../tools/tool.ts';
-import { createWideLiterals, findShapeProblem } from './parse-arguments.ts';
-
-/** How a provider's model was told of the tools: `strict` where their schemas made it name every property. */
-export type ProviderHabit = 'plain' | 'strict';
-
-/** What is meant by a call that was not written for this service. The call itself stays as it was sent. */
-export type CallReading = {
-  /** The tool of that name, or else the one that providers know by it. */
-  readonly findTool: (name: string) => Tool | undefined;
-  /** The arguments of a call as this service's own callers write them. */
-  readonly readArguments: (call: object, tool: Tool) => unknown;
-};
-
-/** How the calls of a model with this habit are read. */
-export type ReadProviderCalls = (habit: ProviderHabit) => CallReading;
+import { isRecord } from 'recourse-server/contract/json-record';
+import type { JsonSchema } from 'recourse-server/contract/tool-description';
+import type { CallReading } from 'recourse-server/executor/batch-request';
+import { createWideLiterals, findShapeProblem } from 'recourse-server/executor/parse-arguments';
+import { parseJson } from 'recourse-server/json/parse-json';
+import type { Dialects } from 'recourse-server/routes/dialects';
+import { acceptsNull, resolveReference } from './catalogue/accepts-null.ts';
+import { propertiesOf, requiredOf } from './catalogue/schema-parts.ts';
 
 /**
  * For `strict`, arguments lose what stands for "left out". A call that was `written` freely gives its text to the one text
  * that the tool needs. Whatever else arguments hold is left as it is, and judged later.
  */
-export const createReadProviderCalls = (registry: Pick<ToolRegistry, 'find' | 'findPortable'>): ReadProviderCalls => {
-  const findTool = (name: string): Tool | undefined => registry.find(name) ?? registry.findPortable(name);
+export const createReadProviderCalls: Dialects['createReadProviderCalls'] = (registry) => {
+  const findTool: CallReading['findTool'] = (name) => registry.find(name) ?? registry.findPortable(name);
   const plain: CallReading = { findTool, readArguments: (call, { inputSchema }) => readRaw(call, inputSchema) };
   const strict: CallReading = {
     findTool,
@@ -52,7 +39,7 @@ const readFreeText = (input: string, schema: JsonSchema): unknown => {
 
 /** The name of the one property that must be there, or of the only one there is, where it takes a text. */
 const findOnlyText = (schema: JsonSchema): string | null => {
-  const all = toProperties(schema);
+  const all = propertiesOf(schema);
   const required = requiredOf(schema);
   const [only, ...more] = required.length > 0 ? all.filter(([name]) => required.includes(name)) : all;
   if (only === undefined || more.length > 0) return null;
@@ -157,7 +144,7 @@ class SchemaPlace {
   constructor(places: SchemaPlaces, ways: readonly JsonSchema[]) {
     this.#places = places;
     this.#ways = ways;
-    this.#properties = Map.groupBy(ways.flatMap(toProperties), ([name]) => name);
+    this.#properties = Map.groupBy(ways.flatMap(propertiesOf), ([name]) => name);
     this.#required = new Set(ways.flatMap(requiredOf));
   }
 
@@ -195,7 +182,7 @@ const mayRefuseNull = (root: JsonSchema): boolean => {
   // A set that grows while it is walked is walked to its end, and a circle of references ends.
   for (const schema of found) {
     if (found.size > MOST_SEARCHED) return false;
-    const properties = toProperties(schema);
+    const properties = propertiesOf(schema);
     const required = new Set(requiredOf(schema));
     if (properties.some(([name, property]) => !required.has(name) && !acceptsNull(property, root))) return true;
     const below = [...properties.map(([, property]) => property), schema['items'], ...combinedBy(schema, root)];
@@ -203,11 +190,6 @@ const mayRefuseNull = (root: JsonSchema): boolean => {
   }
   return false;
 };
-
-const toProperties = ({ properties }: JsonSchema): readonly Property[] =>
-  isRecord(properties) ? Object.entries(properties) : [];
-
-const requiredOf = ({ required }: JsonSchema): readonly unknown[] => (Array.isArray(required) ? required : []);
 
 /** What a schema refers to or combines for the same value. */
 const combinedBy = (schema: JsonSchema, root: JsonSchema): readonly unknown[] => [
