@@ -9,6 +9,7 @@ export const PACKAGES = {
   storeSqlite: () => import('@recourse/store-sqlite'),
   toolHosts: () => import('@recourse/tool-hosts'),
   tracing: () => import('@recourse/tracing'),
+  upstreams: () => import('@recourse/upstreams'),
   webhooks: () => import('@recourse/background/webhooks/endpoint-settings'),
   workspace: () => import('@recourse/toolkit-kit/workspace/workspace'),
 } as const;

@@ -4,7 +4,6 @@ import { PACKAGES } from '../packages.ts';
 import type { Variables } from './file/expand-variables.ts';
 import { type FirstConfigFile, readFirstConfigFile } from './file/read-config-file.ts';
 import { findMissingPackages } from './missing-packages.ts';
-import { findDisabledRequired } from './required-tools.ts';
 import { type Config, loadConfig } from './settings/config.ts';
 import { DEFAULT_LANE, findUnknownLanes } from './settings/lanes.ts';
 import { createWorkspaceGuard } from './workspace-guard.ts';
@@ -60,7 +59,7 @@ export const readConfiguration = async (loaded: LoadedEnvironment, environment: 
     ...(await checkVariablesFile(loaded, environment)),
     ...(await guard.checkSettings(toolFiles.value ?? [])),
     ...(configFile === null ? [] : await guard.checkContent(configFile.path, configFile.content)),
-    ...(configFile === null ? [] : findDisabledRequired(config, configFile.content)),
+    ...(configFile === null ? [] : (await PACKAGES.upstreams()).findDisabledRequired(config, configFile.content)),
   ];
   return { config, keyFile: keyFile.value ?? null, configFile, mistakes };
 };

@@ -1,5 +1,3 @@
-import { createOverrideLookup } from '../tools/tool-override.ts';
-import type { ConfigContent } from './file/load-config-file.ts';
 import type { Config } from './settings/config.ts';
 
 /** What TOOLS_REQUIRED says. */
@@ -20,24 +18,4 @@ export const toRequiredTools = ({ TOOLS_REQUIRED }: Pick<Config, 'TOOLS_REQUIRED
     names: entries.filter((entry) => !isPrefix(entry)),
     prefixes: entries.filter(isPrefix),
   };
-};
-
-/** Entries of TOOLS_REQUIRED that no start can meet, since the configuration file disables their tools: one sentence each. */
-export const findDisabledRequired = (config: Config, { tools }: Pick<ConfigContent, 'tools'>): readonly string[] => {
-  const { names, prefixes } = toRequiredTools(config);
-  const lookup = createOverrideLookup(tools);
-  const enables = (prefix: string): boolean =>
-    [...tools].some(([pattern, { enabled }]) => enabled === true && pattern.startsWith(prefix));
-  const disabled = [
-    ...names.map((name) => ({ entry: name, pattern: lookup(name).disabledBy })),
-    // A name of which the file says nothing of its own stands for all of them.
-    ...prefixes.map((prefix) => ({ entry: prefix, pattern: enables(prefix) ? null : lookup(`${prefix}_`).disabledBy })),
-  ];
-  return disabled.flatMap(({ entry, pattern }) =>
-    pattern === null
-      ? []
-      : [
-          `TOOLS_REQUIRED names '${entry}', which the configuration file disables: tools['${pattern}'].enabled is false. Enable it, or remove it from TOOLS_REQUIRED.`,
-        ],
-  );
 };

@@ -2,8 +2,6 @@ import * as z from 'zod';
 import { EFFECTS } from '../contract/failure.ts';
 import { BACKGROUND, LONGEST_DURATION_MS } from './tool.ts';
 
-const MOST_KNOWN = 10_000;
-
 // A longer setTimeout fires at once.
 const MAX_TIMER_MS = 2_147_483_647;
 
@@ -38,40 +36,6 @@ export type ToolOverride = Readonly<z.infer<typeof ToolOverride>>;
 
 /** A tool's name, or a text with `*` for any characters. */
 export const TOOL_PATTERN = /^[A-Za-z0-9_.*-]{1,128}$/;
-
-/** Name or pattern → override, in the order they are written in. */
-export type ToolOverrides = ReadonlyMap<string, ToolOverride>;
-
-/** All that is said of one tool. */
-export type EffectiveOverride = {
-  readonly members: ToolOverride;
-  /** The name or pattern that switches it off; null = it is on. */
-  readonly disabledBy: string | null;
-};
-
-/**
- * What holds for a name: each member as the most specific entry says it that names the member. A name comes before any
- * pattern, a pattern with more characters of its own before one with fewer, and of two alike the first.
- */
-export const createOverrideLookup = (overrides: ToolOverrides): ((name: string) => EffectiveOverride) => {
-  const ranked = [...overrides].toSorted(([one], [other]) => specificityOf(other) - specificityOf(one));
-  const known = new Map<string, EffectiveOverride>();
-  return (name) => {
-    const found = known.get(name) ?? toEffective(ranked.filter(([pattern]) => matchesPattern(name, pattern)));
-    // Names come from servers, which may rename their tools all the time.
-    if (known.size >= MOST_KNOWN) known.clear();
-    known.set(name, found);
-    return found;
-  };
-};
-
-const toEffective = (entries: readonly (readonly [string, ToolOverride])[]): EffectiveOverride => {
-  const [pattern = null, enabling = null] = entries.find(([, { enabled }]) => enabled !== undefined) ?? [];
-  let members: ToolOverride = {};
-  // The most specific is written last.
-  for (const [, override] of entries.toReversed()) members = { ...members, ...override };
-  return { members, disabledBy: enabling?.enabled === false ? pattern : null };
-};
 
 /** How much a pattern says of a name: the higher of two goes first. */
 export const specificityOf = (pattern: string): number =>

@@ -22,7 +22,8 @@ import {
 } from './tool-readiness.ts';
 import { wireExtensions } from './wire-extensions.ts';
 import { wireRedaction } from './wire-redaction.ts';
-import { type UpstreamsOptions, wireUpstreams } from './wire-upstreams.ts';
+
+type OpenUpstreams = Awaited<ReturnType<typeof PACKAGES.upstreams>>['openUpstreams'];
 
 export type WiredTools = {
   readonly registry: ToolRegistry;
@@ -36,7 +37,7 @@ export type WiredTools = {
   readonly close: () => Promise<void>;
 };
 
-export type ToolsOptions = Omit<UpstreamsOptions, 'offer'> & {
+export type ToolsOptions = Omit<Parameters<OpenUpstreams>[1], 'offer'> & {
   readonly metrics: Metrics;
   readonly observer: CallObserver;
   /** How many calls of a tool the service lets run at once. */
@@ -60,7 +61,8 @@ export const wireTools = async (config: Config, options: ToolsOptions): Promise<
     observer.toolsOffered([...offered.list(), ...offered.listMissing().map(toMissingSeries)]);
     look();
   };
-  const { upstreams, ...sources } = await wireUpstreams(config, { ...options, offer });
+  const { openUpstreams } = await PACKAGES.upstreams();
+  const { upstreams, ...sources } = await openUpstreams(config, { ...options, offer });
   const registry: ToolRegistry = {
     ...offered,
     findUnavailable: (name) => offered.findUnavailable(name) ?? findUnloaded(name, upstreams()),

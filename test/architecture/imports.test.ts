@@ -62,11 +62,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   telemetry: ['contract', 'files', 'executor', 'redaction', 'queue', 'memory', 'store'],
   auth: ['contract', 'files', 'memory'],
-  config: ['auth', 'contract', 'files', 'memory', 'sessions', 'tools', 'telemetry', 'extensions', TABLE, '@upstreams'],
+  config: ['auth', 'contract', 'files', 'memory', 'sessions', 'tools', 'telemetry', 'extensions', TABLE],
   routes: ['contract', 'executor', 'json', 'memory'],
   '@mcp-server': ['contract', 'json', '@dialects', 'executor', 'routes', 'src'],
   http: ['routes', 'auth', 'config', 'executor', 'files', 'queue', 'telemetry'],
-  wiring: [...CORE, TABLE, '@toolkit-kit', '@upstreams'],
+  wiring: [...CORE, TABLE],
   [TABLE]: [
     ...[
       '@background',
@@ -79,7 +79,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
       '@tracing',
     ],
     ...['extensions', '@toolkit-files', '@toolkit-google', '@toolkit-notes', '@toolkit-shell', '@toolkit-slack'],
-    ...['@toolkit-kit', '@toolkit-web', '@upstream-mcp', '@upstream-openapi'],
+    ...['@toolkit-kit', '@toolkit-web', '@upstream-mcp', '@upstream-openapi', '@upstreams'],
   ],
   '@testing': ['contract', 'tools', 'executor', 'memory', 'queue', 'redaction', 'session-view', 'sessions', 'store'],
   src: ['contract', 'extensions', 'routes', 'tools', '@testing'],
@@ -95,7 +95,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   '@toolkit-web': ['@toolkit-kit', 'src'],
   '@upstream-mcp': ['@mcp-server', '@toolkit-kit', '@upstreams', 'contract', 'files', 'src', 'tools'],
   '@upstream-openapi': ['@toolkit-kit', '@upstreams', 'contract', 'files', 'src', 'tools'],
-  '@upstreams': ['contract', 'extensions', 'tools'],
+  '@upstreams': ['@toolkit-kit', 'config', 'contract', 'executor', 'extensions', 'files', 'telemetry', 'tools'],
   '@cli': [
     '@tool-hosts',
     'auth',
@@ -143,7 +143,7 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   '@toolkit-kit/workspace': /^(zod|lru-cache|fastest-levenshtein|node:.*)$/,
   '@toolkit-kit/egress': /^(ipaddr\.js|undici|node:.*)$/,
   '@upstream-mcp': /^(zod|@modelcontextprotocol\/client(\/.*)?|undici|node:.*)$/,
-  '@upstreams': /^(zod|node:(timers\/promises|util))$/,
+  '@upstreams': /^(pino|node:(path|timers\/promises|util))$/,
   '@upstream-openapi': /^(zod|yaml|undici|@scalar\/openapi-upgrader\/2.0-to-3.0|node:.*)$/,
   '@tool-hosts/directory': /^node:(fs|fs\/promises|module|os|path|url)$/,
   executor: /^(zod|fastest-levenshtein|node:crypto|node:util)$/,
@@ -210,6 +210,7 @@ const BY_TABLE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '@tool-hosts': {},
   '@toolkit-files': {},
   '@toolkit-google': {},
+  '@toolkit-kit': {},
   '@toolkit-notes': {},
   '@toolkit-shell': {},
   '@toolkit-slack': {},
@@ -217,6 +218,7 @@ const BY_TABLE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '@tracing': {},
   '@upstream-mcp': {},
   '@upstream-openapi': {},
+  '@upstreams': {},
 };
 
 test('the service imports such packages in its table alone', () => {

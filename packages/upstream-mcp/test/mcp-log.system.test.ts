@@ -1,9 +1,9 @@
 import { servers, startMcpLab, until } from '@recourse/test-support/mcp-servers/mcp-lab.ts';
+import { toToolLog } from '@recourse/upstreams';
 import { pino } from 'pino';
 import { loadConfig } from 'recourse-server/internal/config/settings/config.ts';
 import { createLogHooks } from 'recourse-server/internal/telemetry/logger.ts';
 import { wireRedaction } from 'recourse-server/internal/wiring/wire-redaction.ts';
-import { toToolLog } from 'recourse-server/internal/wiring/wire-upstreams.ts';
 import { expect, test } from 'vitest';
 import { MCP_SERVERS } from '#src/mcp-servers.ts';
 

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { failureOf, startHttpTarget } from '@recourse/test-support/http-target.ts';
-import { createWorkspaceReader } from 'recourse-server/internal/wiring/workspace-reader.ts';
+import { createWorkspaceReader } from '@recourse/upstreams/workspace-reader';
 import { expect, test } from 'vitest';
 import { callTool, documentOf, startImport } from './import-lab.ts';
 import { createTemporaryFolder } from './temporary-folder.ts';
@@ -88,7 +88,7 @@ const start = async (settings: Readonly<Record<string, unknown>> = {}) => {
   const lab = await startImport(
     document,
     { baseUrl: target.origin, ...settings },
-    { readWorkspaceFile: createWorkspaceReader({ WORKSPACE_DIR: folder.path }) },
+    { readWorkspaceFile: createWorkspaceReader(folder.path) },
   );
   return { ...lab, forms, bodies, target };
 };

@@ -3,13 +3,8 @@ import { toPortableName } from 'recourse-server/contract/tool-names';
 import type { Publish, UpstreamState } from 'recourse-server/extensions/source';
 import type { Tool, ToolFacts } from 'recourse-server/tools/tool';
 import type { ToolOffer, UnavailableTool } from 'recourse-server/tools/tool-offer';
-import {
-  createOverrideLookup,
-  type EffectiveOverride,
-  matchesPattern,
-  type ToolOverrides,
-} from 'recourse-server/tools/tool-override';
-import { createOverriding } from './overriding.ts';
+import { matchesPattern } from 'recourse-server/tools/tool-override';
+import { createOverrideLookup, createOverriding, type EffectiveOverride, type ToolOverrides } from './tool-override.ts';
 
 type BoardLog = {
   readonly [level in 'info' | 'warn']: (fields: Readonly<Record<string, unknown>>, message: string) => void;

@@ -1,8 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of the file are written so.
 import { randomBytes } from 'node:crypto';
 import { NEW_SECRET, OLD_SECRET } from '@recourse/test-support/webhook-lab.ts';
+import { findFileSecrets } from '@recourse/upstreams/file-secrets';
 import { createLoadConfigFile } from 'recourse-server/internal/config/file/load-config-file.ts';
-import { findFileSecrets } from 'recourse-server/internal/config/secrets.ts';
 import { expect, test } from 'vitest';
 
 const loadConfigFile = await createLoadConfigFile();

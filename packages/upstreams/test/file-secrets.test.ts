@@ -1,8 +1,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of the file are written so.
+
+import { createLoadConfigFile } from 'recourse-server/internal/config/file/load-config-file.ts';
+import { createRedactor } from 'recourse-server/internal/redaction/service-redactor.ts';
 import { expect, test } from 'vitest';
-import { createLoadConfigFile } from '#src/config/file/load-config-file.ts';
-import { findFileSecrets } from '#src/config/secrets.ts';
-import { createRedactor } from '#src/redaction/service-redactor.ts';
+import { findFileSecrets } from '#src/file-secrets.ts';
 
 const loadConfigFile = await createLoadConfigFile();
 

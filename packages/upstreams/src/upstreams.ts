@@ -1,22 +1,24 @@
 import { dirname } from 'node:path';
-import { type BoardRules, createOfferBoard, createOverrideCheck } from '@recourse/upstreams/offer-board';
-import { createSourceSet, type SourceChanges } from '@recourse/upstreams/source-set';
 import type { Logger } from 'pino';
-import type { ConfigText, Variables } from '../config/file/expand-variables.ts';
-import type { ConfigContent, LoadedConfig } from '../config/file/load-config-file.ts';
-import type { FirstConfigFile } from '../config/file/read-config-file.ts';
-import { type ConfigFileState, followConfigFile } from '../config/follow-config-file.ts';
-import { findDisabledRequired } from '../config/required-tools.ts';
-import { findFileSecrets, matchesNames } from '../config/secrets.ts';
-import type { Config } from '../config/settings/config.ts';
-import type { WorkspaceGuard } from '../config/workspace-guard.ts';
-import type { PlanHost, Publish, SourceState } from '../extensions/source.ts';
-import type { Tool, ToolLog } from '../tools/tool.ts';
-import type { ToolOffer, UnavailableTool } from '../tools/tool-offer.ts';
-import type { WiredRedaction } from './wire-redaction.ts';
+import type { ConfigText, Variables } from 'recourse-server/config/file/expand-variables';
+import type { ConfigContent, LoadedConfig } from 'recourse-server/config/file/load-config-file';
+import type { FirstConfigFile } from 'recourse-server/config/file/read-config-file';
+import { toRequiredTools } from 'recourse-server/config/required-tools';
+import { matchesNames, type NamedSecret } from 'recourse-server/config/secrets';
+import type { Config } from 'recourse-server/config/settings/config';
+import { type WorkspaceGuard, workspaceDirOf } from 'recourse-server/config/workspace-guard';
+import type { Redactor } from 'recourse-server/executor/redactor';
+import type { PlanHost, Publish, SourceState } from 'recourse-server/extensions/source';
+import type { Tool, ToolLog } from 'recourse-server/tools/tool';
+import type { ToolOffer, UnavailableTool } from 'recourse-server/tools/tool-offer';
+import { findFileSecrets } from './file-secrets.ts';
+import { type ConfigFileState, followConfigFile } from './follow-config-file.ts';
+import { type BoardRules, createOfferBoard, createOverrideCheck } from './offer-board.ts';
+import { createSourceSet, type SourceChanges } from './source-set.ts';
+import { createOverrideLookup } from './tool-override.ts';
 import { createWorkspaceReader } from './workspace-reader.ts';
 
-export type WiredUpstreams = {
+export type OpenedUpstreams = {
   /** Takes what the tools directory offers. */
   readonly publishDirectory: Publish;
   /** Starts what the configuration file names; resolves when each has started or is known to be late. Then names stay. */
@@ -36,7 +38,11 @@ export type UpstreamsOptions = {
   readonly ownUnavailable: readonly UnavailableTool[];
   /** Takes the tools of all together, at once and then with every change. */
   readonly offer: Publish;
-  readonly redaction: WiredRedaction;
+  readonly redaction: {
+    readonly redactor: Pick<Redactor, 'holds'>;
+    /** Takes values that must not be seen, and gives the names of those that cannot be redacted. */
+    readonly register: (found: readonly NamedSecret[]) => readonly string[];
+  };
   /** For the variables of the file, and what of them MCP servers get. */
   readonly environment: Variables;
   /** Keeps what the file names out of the workspace. */
@@ -55,7 +61,7 @@ const DIRECTORY = 'TOOLS_DIR';
  * All that offers tools, put together: the service itself, its tools directory, and what the configuration file names,
  * which is followed. Rejects where the service's own tools share a name.
  */
-export const wireUpstreams = async (config: Config, options: UpstreamsOptions): Promise<WiredUpstreams> => {
+export const openUpstreams = async (config: Config, options: UpstreamsOptions): Promise<OpenedUpstreams> => {
   const { log, own, ownUnavailable, offer, guard, configFile: file } = options;
   const register = createRegister(config, options);
   register(file?.texts ?? []);
@@ -125,7 +131,7 @@ const createPlanHost = (config: Config, file: FirstConfigFile, options: Upstream
   logFor: (upstream) => toToolLog(options.log.child({ upstream })),
   memories: new Map(),
   mayRead: async (path: string) => (await options.guard.check('a file of an OpenAPI document', [path])).length === 0,
-  readWorkspaceFile: createWorkspaceReader(config),
+  readWorkspaceFile: createWorkspaceReader(workspaceDirOf(config)),
 });
 
 // Calls may wait in them, and workers name them when they start.
@@ -139,7 +145,7 @@ const NO_FILE = {
   configFile: () => ({ path: null, status: 'none', reason: null }) as const,
   kill: () => undefined,
   close: async () => undefined,
-} satisfies Partial<WiredUpstreams>;
+} satisfies Partial<OpenedUpstreams>;
 
 const createRegister = ({ SECRETS_ENV }: Config, { redaction, log }: UpstreamsOptions) => {
   const isSecretName = (name: string): boolean => matchesNames(name, SECRETS_ENV);
@@ -163,3 +169,23 @@ const toRules = (content?: ConfigContent): BoardRules => ({
   overrides: content?.tools ?? new Map(),
   lanePatterns: content?.lanes.flatMap(({ tools }) => tools) ?? [],
 });
+
+/** Entries of TOOLS_REQUIRED that no start can meet, since the configuration file disables their tools: one sentence each. */
+export const findDisabledRequired = (config: Config, { tools }: Pick<ConfigContent, 'tools'>): readonly string[] => {
+  const { names, prefixes } = toRequiredTools(config);
+  const lookup = createOverrideLookup(tools);
+  const enables = (prefix: string): boolean =>
+    [...tools].some(([pattern, { enabled }]) => enabled === true && pattern.startsWith(prefix));
+  const disabled = [
+    ...names.map((name) => ({ entry: name, pattern: lookup(name).disabledBy })),
+    // A name of which the file says nothing of its own stands for all of them.
+    ...prefixes.map((prefix) => ({ entry: prefix, pattern: enables(prefix) ? null : lookup(`${prefix}_`).disabledBy })),
+  ];
+  return disabled.flatMap(({ entry, pattern }) =>
+    pattern === null
+      ? []
+      : [
+          `TOOLS_REQUIRED names '${entry}', which the configuration file disables: tools['${pattern}'].enabled is false. Enable it, or remove it from TOOLS_REQUIRED.`,
+        ],
+  );
+};

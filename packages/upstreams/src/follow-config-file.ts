@@ -1,10 +1,10 @@
-import type { SourceChanges } from '@recourse/upstreams/source-set';
 import type { Logger } from 'pino';
-import { type FileReading, watchFile } from '../files/watch-file.ts';
-import { describeCauses } from '../telemetry/describe-error.ts';
-import { cutText } from '../tools/describe-value.ts';
-import type { ConfigContent, LoadedConfig } from './file/load-config-file.ts';
-import { readConfigFile, toUnreadable } from './file/read-config-file.ts';
+import type { ConfigContent, LoadedConfig } from 'recourse-server/config/file/load-config-file';
+import { readConfigFile, toUnreadable } from 'recourse-server/config/file/read-config-file';
+import { type FileReading, watchFile } from 'recourse-server/files/watch-file';
+import { describeCauses } from 'recourse-server/telemetry/describe-error';
+import { cutText } from 'recourse-server/tools/describe-value';
+import type { SourceChanges } from './source-set.ts';
 
 /** Whether the configuration file is in force as it is now. */
 export type ConfigFileState = {
