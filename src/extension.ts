@@ -1,5 +1,6 @@
 // What an extension imports as `recourse-server/extension`.
 // biome-ignore lint/performance/noBarrelFile: the public entry for extensions; they must not know where things lie.
+export { Counter, Gauge, Histogram } from 'prom-client';
 export {
   type Additions,
   type ConsolePage,

@@ -1,11 +1,14 @@
 import { existsSync } from 'node:fs';
 import { type KeyFile, loadFirstKeys, loadKeyFile } from '../auth/api-keys.ts';
-import { PACKAGES } from '../packages.ts';
+import { type LoadedExtensions, loadExtensions } from '../extensions/load-extensions.ts';
+import { OWN_EXTENSIONS, PACKAGES } from '../packages.ts';
+import { OWN_SECTIONS } from './file/config-file.ts';
 import type { Variables } from './file/expand-variables.ts';
 import { type FirstConfigFile, readFirstConfigFile } from './file/read-config-file.ts';
 import { findMissingPackages } from './missing-packages.ts';
 import { type Config, loadConfig } from './settings/config.ts';
 import { DEFAULT_LANE, findUnknownLanes } from './settings/lanes.ts';
+import { SETTINGS } from './settings/settings.ts';
 import { createWorkspaceGuard } from './workspace-guard.ts';
 
 /** Variables of the environment, and of a file beside them. */
@@ -34,7 +37,8 @@ export type Configuration = {
  * that tools cannot write to any of them. `environment`: the variables, with what the command line overrides. Never rejects.
  */
 export const readConfiguration = async (loaded: LoadedEnvironment, environment: Variables): Promise<Configuration> => {
-  const settings = loadConfig(environment);
+  const { extensions, mistakes: inExtensions } = await readExtensions(environment);
+  const settings = loadConfig(environment, extensions);
   const { config } = settings;
   const { WORKSPACE_DIR, TOOLS_DIR } = config;
   const [keyFile, workspace, toolFiles] = await Promise.all([
@@ -51,6 +55,7 @@ export const readConfiguration = async (loaded: LoadedEnvironment, environment: 
   const mistakes = [
     ...(loaded.mistake === null ? [] : [loaded.mistake]),
     ...('mistakes' in settings ? settings.mistakes : []),
+    ...inExtensions,
     ...findMissingPackages(config, environment),
     ...[keyFile, workspace, toolFiles].flatMap(({ mistake }) => mistake ?? []),
     ...inFile,
@@ -62,6 +67,20 @@ export const readConfiguration = async (loaded: LoadedEnvironment, environment: 
     ...(configFile === null ? [] : (await PACKAGES.upstreams()).findDisabledRequired(config, configFile.content)),
   ];
   return { config, keyFile: keyFile.value ?? null, configFile, mistakes };
+};
+
+/** The extensions of the product, and those that EXTENSIONS names, of which none may lie where tools write. */
+export const readExtensions = async (environment: Variables): Promise<LoadedExtensions> => {
+  const { config } = loadConfig(environment);
+  const guard = await createWorkspaceGuard(config, environment);
+  return loadExtensions({
+    names: config.EXTENSIONS,
+    directory: process.cwd(),
+    own: OWN_EXTENSIONS,
+    settings: Object.keys(SETTINGS),
+    sections: OWN_SECTIONS,
+    check: (file) => guard.check('EXTENSIONS', [file]),
+  });
 };
 
 type Read<Value> = { readonly value?: Value; readonly mistake?: string };

@@ -113,14 +113,33 @@ type Declaration<Settings extends Schemas> = {
  */
 export type Extension<Settings extends Schemas = Schemas> = Required<Declaration<Settings>>;
 
-/** Declares an extension. Its module is loaded at every start: what it needs to run is imported in `open`. */
+const NAME = /^[a-z][a-z0-9-]{0,31}$/;
+const SETTING = /^[A-Z][A-Z0-9_]{1,63}$/;
+const defined = new WeakSet<object>();
+
+/**
+ * Declares an extension. Its module is loaded at every start: what it needs to run is imported in `open`. Throws where a
+ * name could not be one.
+ */
 export const defineExtension = <const Settings extends Schemas = Readonly<Record<never, never>>>(
   declaration: Declaration<Settings> & Pick<Extension<Settings>, 'settings'>,
-): Extension<Settings> => ({
-  groups: {},
-  purposes: {},
-  serviceSettings: [],
-  sources: {},
-  open: async () => null,
-  ...declaration,
-});
+): Extension<Settings> => {
+  const { name, settings } = declaration;
+  if (!NAME.test(name)) throw new TypeError(`The name of an extension must match ${NAME}: '${name}'.`);
+  const wrong = Object.keys(settings).find((each) => !SETTING.test(each));
+  if (wrong !== undefined) throw new TypeError(`The name of a setting must match ${SETTING}: '${wrong}'.`);
+  const extension = {
+    groups: {},
+    purposes: {},
+    serviceSettings: [],
+    sources: {},
+    open: async () => null,
+    ...declaration,
+  };
+  defined.add(extension);
+  return extension;
+};
+
+/** Whether something was made by `defineExtension`. */
+export const isExtension = (value: unknown): value is Extension =>
+  typeof value === 'object' && value !== null && defined.has(value);

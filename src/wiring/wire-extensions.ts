@@ -4,6 +4,7 @@ import type { Config } from '../config/settings/config.ts';
 import { checkToolGroups } from '../config/warn-idle-settings.ts';
 import { workspaceDirOf } from '../config/workspace-guard.ts';
 import type { Additions, ConsolePage, Extension, ExtensionHost } from '../extensions/extension.ts';
+import { OWN_EXTENSIONS } from '../packages.ts';
 import type { AddedRoutes } from '../routes/route-host.ts';
 import type { PageTokens } from '../tools/page-tokens.ts';
 import type { WiredRedaction } from './wire-redaction.ts';
@@ -43,7 +44,9 @@ export const wireExtensions = async (config: Config, parts: ExtensionParts): Pro
   };
   const added = new Map<string, Additions>();
   for (const extension of config.extensions.all.filter((each) => isAsked(each, host.groups))) {
-    const additions = await extension.open(config, host);
+    const additions = OWN_EXTENSIONS.all.includes(extension)
+      ? await extension.open(config, host)
+      : await openForeign(extension, config, host);
     if (additions !== null) added.set(extension.name, additions);
   }
   const all = [...added.values()];
@@ -56,6 +59,19 @@ export const wireExtensions = async (config: Config, parts: ExtensionParts): Pro
     unavailable: all.flatMap(({ unavailable = [] }) => unavailable),
     close: () => Promise.all(all.map(({ close }) => close?.())).then(() => undefined),
   };
+};
+
+// The catalogue says where a tool comes from, and a start that fails whose fault that is.
+const openForeign = async (extension: Extension, config: Config, host: ExtensionHost): Promise<Additions | null> => {
+  const source = `extension:${extension.name}`;
+  try {
+    const additions = await extension.open(config, host);
+    const { tools = [] } = additions ?? {};
+    return additions === null ? null : { ...additions, tools: tools.map((tool) => ({ ...tool, source })) };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`EXTENSIONS: '${extension.name}' cannot open: ${reason}`, { cause: error });
+  }
 };
 
 const isAsked = ({ groups }: Extension, asked: ReadonlySet<string>): boolean => {

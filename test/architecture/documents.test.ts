@@ -66,6 +66,8 @@ const OTHER_WORDS: readonly string[] = [
   'STORE_TENANT_PERCENT',
   'WORKER_STALL_MS',
   'NOTES_DB',
+  // Of the example of an extension.
+  'CLOCK_ZONE',
   'RATES_URL',
   'ROOMS_URL',
   'NODE_COMPILE_CACHE',

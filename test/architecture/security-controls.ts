@@ -392,6 +392,10 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
       'test/cli/serve.test.ts: a file of variables that tools could write is refused',
       'test/config/file/control-files-reload.system.test.ts: a version of the configuration file that names code in the workspace is refused, and the one before serves',
     ],
+    'A module of EXTENSIONS that lies in WORKSPACE_DIR is refused before it runs.': [
+      'test/extensions/load-extensions.test.ts: a file that must not be loaded does not run',
+      'test/config/extensions-in-the-workspace.test.ts: a module of EXTENSIONS in the workspace is a mistake, and does not run',
+    ],
     "The shell runs in namespaces without network, capabilities and the service's environment, or is not offered.": [
       'packages/toolkit-shell/test/hostile-isolation.system.test.ts: nothing leads to the network, not to a listener on this machine either',
       'packages/toolkit-shell/test/hostile-isolation.system.test.ts: processes outside cannot be seen, signalled or traced',

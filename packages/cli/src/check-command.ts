@@ -2,6 +2,7 @@ import { isAbsolute, join, relative, resolve } from 'node:path';
 import type { LoadProblem } from '@recourse/tool-hosts/directory/load-problem';
 import type { FileGroup } from '@recourse/tool-hosts/hosted-files';
 import { type CliContext, type ExitCode, toPlainLines, toPlainText } from 'recourse-server/cli/terminal';
+import { readExtensions } from 'recourse-server/config/read-configuration';
 import { loadConfig } from 'recourse-server/config/settings/config';
 import { checkTools } from 'recourse-server/wiring/wire-tools';
 import { createPaint, escapeForTerminal, type Paint, toCount, toMessage, WrongUse } from './command-output.ts';
@@ -13,8 +14,11 @@ export type CheckWords = { readonly directory: string; readonly json?: boolean; 
 export const runCheck = async (words: CheckWords, { terminal, loadEnvironment }: CliContext): Promise<ExitCode> => {
   const { directory } = words;
   const { variables, mistake } = loadEnvironment(words.envFile);
-  const loaded = loadConfig({ ...variables, TOOLS_DIR: directory });
-  const mistakes = [...(mistake === null ? [] : [mistake]), ...('mistakes' in loaded ? loaded.mistakes : [])];
+  const environment = { ...variables, TOOLS_DIR: directory };
+  const { extensions, mistakes: inExtensions } = await readExtensions(environment);
+  const loaded = loadConfig(environment, extensions);
+  const inSettings = 'mistakes' in loaded ? loaded.mistakes : [];
+  const mistakes = [...(mistake === null ? [] : [mistake]), ...inExtensions, ...inSettings];
   if (mistakes.length > 0) throw new WrongUse(mistakes.join('\n'));
   const { tools, problems, processes } = await checkTools(directory, loaded.config, variables).catch(
     (error: unknown) => {

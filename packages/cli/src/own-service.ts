@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import type { Variables } from 'recourse-server/config/file/expand-variables';
+import { readExtensions } from 'recourse-server/config/read-configuration';
 import { loadConfig } from 'recourse-server/config/settings/config';
 import { wire } from 'recourse-server/wiring/wire';
 import type { ServiceAddress } from './ask-service.ts';
@@ -23,8 +24,10 @@ const SMALL = { TOOL_HOSTS_MIN: '0', CONSOLE: 'false', DOCS: 'false', MCP_SERVER
 export const startOwnService = async (directory: string, variables: Variables): Promise<OwnService> => {
   const others = Object.fromEntries(Object.entries(variables).filter(([name]) => !OF_SERVING.test(name)));
   const environment = { ...others, ...SMALL, TOOLS_DIR: directory };
-  const loaded = loadConfig(environment);
-  if ('mistakes' in loaded) throw new WrongUse(loaded.mistakes.join('\n'));
+  const { extensions, mistakes } = await readExtensions(environment);
+  const loaded = loadConfig(environment, extensions);
+  const all = [...mistakes, ...('mistakes' in loaded ? loaded.mistakes : [])];
+  if (all.length > 0) throw new WrongUse(all.join('\n'));
   const problems: string[] = [];
   const log = pino({ level: 'warn' }, { write: (line) => void problems.push(...toProblems(line)) });
   const { app, killHosts, close } = await wire(loaded.config, log, { environment, configFile: null }).catch(refuse);

@@ -32,6 +32,9 @@ const Lanes = z.record(LaneName, LaneMembers).superRefine((lanes, context) => {
   }
 });
 
+/** Its members that no extension may name. */
+export const OWN_SECTIONS: readonly string[] = ['version', 'tools', 'lanes', 'webhooks'];
+
 /**
  * What the configuration file may say, where there are these extensions. A member that is left out, or left blank, is
  * empty. `sections`: those that name sources, which are in `schema`, too.

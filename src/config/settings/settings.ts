@@ -70,6 +70,9 @@ export const SETTINGS = {
     .describe(
       'The configuration file for MCP servers, OpenAPI imports and tools. Unset: `recourse.config.yaml`, `.yml` or `.json` of the working directory, if present.',
     ),
+  EXTENSIONS: list.describe(
+    'Comma-separated modules that extend the service, as paths (`./clock.ts`) or packages; docs/extensions.md. They run inside it: name none that you would not run yourself.',
+  ),
   TOOLS_DIR: z
     .string()
     .optional()

@@ -63,6 +63,7 @@ const DEFAULTS = {
   SECRETS_ENV: ['*_TOKEN', '*_KEY', '*_SECRET', '*_PASSWORD', '*_CREDENTIALS'],
   TRACE_CONTENT: false,
   TOOL_GROUPS: [],
+  EXTENSIONS: [],
   // Those of the extensions are frozen in their own tests.
   ...z.object(EXTENSION_SETTINGS).parse({}),
   extensions: OWN_EXTENSIONS,
