@@ -10,6 +10,7 @@ import { createMetrics } from '../src/telemetry/metrics.ts';
 import { createDashboard } from './dashboard/create-dashboard.ts';
 import { toMarkdownTable } from './markdown-table.ts';
 import { createOpenapiDocument } from './openapi-document/create-openapi-document.ts';
+import { withPackagesInDockerfile, withPackagesInManifest } from './package-lists.ts';
 import { toAnswersDocument, toToolsDocument } from './tools-audit/to-tools-document.ts';
 import { withHelp } from './with-help.ts';
 
@@ -34,6 +35,8 @@ export const createGeneratedDocuments = async (): Promise<ReadonlyMap<string, st
     ['docs/tools.md', `${HEAD}${await toToolsDocument()}`],
     ['test/extensions/audit/answers.md', `${HEAD}${await toAnswersDocument()}`],
     ['deploy/grafana/dashboards/recourse.json', createDashboard()],
+    ['package.json', withPackagesInManifest()],
+    ['Dockerfile', withPackagesInDockerfile()],
   ]);
 };
 
