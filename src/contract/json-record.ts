@@ -4,9 +4,13 @@ export type JsonRecord = Readonly<Record<string, unknown>>;
 export const isRecord = (value: unknown): value is JsonRecord =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** An own member: a document may call one `__proto__` or `constructor`. */
-export const memberOf = (record: JsonRecord, name: string): unknown =>
-  Object.hasOwn(record, name) ? record[name] : undefined;
+export const isArray = (value: unknown): value is readonly unknown[] => Array.isArray(value);
+
+/** An own member of whatever was received, undefined where there is none: a document may call one `__proto__` or `constructor`. */
+export const memberOf = (value: unknown, name: string): unknown =>
+  hasMembers(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+
+const hasMembers = (value: unknown): value is JsonRecord => typeof value === 'object' && value !== null;
 
 /** The member where it is an object, else an empty one. */
 export const recordAt = (record: JsonRecord, name: string): JsonRecord => {
@@ -21,9 +25,9 @@ export const textAt = (record: JsonRecord, name: string): string | undefined => 
 };
 
 /** The member where it is a list, else an empty one. */
-export const listAt = (record: JsonRecord, name: string): readonly unknown[] => {
-  const member = memberOf(record, name);
-  return Array.isArray(member) ? member : [];
+export const listAt = (value: unknown, name: string): readonly unknown[] => {
+  const member = memberOf(value, name);
+  return isArray(member) ? member : [];
 };
 
 /** The texts of a list. */

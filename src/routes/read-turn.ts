@@ -1,8 +1,8 @@
 import type * as z from 'zod';
+import { isRecord } from '../contract/json-record.ts';
 import { MESSAGE_FORMATS, type MessageFormat } from '../contract/message-format.ts';
 import { MAX_ENVELOPE_CALLS, ToolCallsRequest } from '../contract/tool-call.ts';
 import type { Warning } from '../contract/tool-result.ts';
-import { isObject } from '../json/json-access.ts';
 import type { Dialect, Dialects, ParsedTurn, ProviderHabit } from './dialects.ts';
 import { findMisspelledMembers, refuseFormat } from './misspellings.ts';
 import { ProblemError } from './problems.ts';
@@ -72,7 +72,7 @@ const toHabit = (format: MessageFormat): ProviderHabit | null => {
   return PLAIN.has(format) ? 'plain' : 'strict';
 };
 
-const toMembers = (value: unknown): Members => (isObject(value) ? value : NONE);
+const toMembers = (value: unknown): Members => (isRecord(value) ? value : NONE);
 const NONE: Members = {};
 
 /** The format that a request names, null where it names none; a ProblemError for any other name. */
@@ -120,7 +120,7 @@ const findDialect = (
 };
 
 const readNative = (body: unknown, said: Members, dialects: Dialects): ToolCallsRequest => {
-  const parsed = ToolCallsRequest.safeParse(isObject(body) ? { ...body, ...said } : body);
+  const parsed = ToolCallsRequest.safeParse(isRecord(body) ? { ...body, ...said } : body);
   if (parsed.success) return parsed.data;
   const detail = toDetail(parsed.error.issues);
   const members = toMembers(body);

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
+import { isRecord } from '../contract/json-record.ts';
 import type { RenderedResult } from '../contract/tool-result.ts';
 import type { AcceptedCall, BatchListener } from '../executor/batch-request.ts';
-import { isObject } from '../json/json-access.ts';
 import { toJsonString } from '../json/json-text.ts';
 import type { AnsweredCalls, AnsweredListener } from './answered-calls.ts';
 import {
@@ -123,7 +123,7 @@ const toCallJson = ({ index, id, name }: AcceptedCall): string =>
 /** What a result that is there already says of its call. */
 const readCall = ({ json }: RenderedResult, index: number): AcceptedCall => {
   const read: unknown = JSON.parse(json);
-  const { id, name } = isObject(read) ? read : {};
+  const { id, name } = isRecord(read) ? read : {};
   return {
     index,
     id: typeof id === 'string' || typeof id === 'number' ? id : null,

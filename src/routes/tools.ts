@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { memberOf } from '../contract/json-record.ts';
 import { CATALOGUE_FORMATS, type CatalogueFormat } from '../contract/message-format.ts';
 import { findNearestNames } from '../contract/nearest-names.ts';
 import { isOffered, type ToolDescription } from '../contract/tool-description.ts';
 import { isToolPattern, toToolFilter } from '../contract/tool-names.ts';
-import { member } from '../json/json-access.ts';
 import type { Dialects, SchemaStyle } from './dialects.ts';
 import { refuseFormat } from './misspellings.ts';
 import { ProblemError } from './problems.ts';
@@ -72,12 +72,12 @@ const refuseMisspelled = (query: unknown): void => {
 
 const readWish = (query: unknown): Wish => {
   refuseMisspelled(query);
-  return { format: toFormat(member(query, 'format')), style: toStyle(member(query, 'strict')) };
+  return { format: toFormat(memberOf(query, 'format')), style: toStyle(memberOf(query, 'strict')) };
 };
 
 /** `crm_*|search`, as an API key names its tools; without it all are wanted. */
 const readNames = (query: unknown): ((tool: string) => boolean) => {
-  const value = member(query, 'names');
+  const value = memberOf(query, 'names');
   if (value === undefined) return () => true;
   const patterns = typeof value === 'string' ? value.split('|') : [];
   if (patterns.length > 0 && patterns.every(isToolPattern)) return toToolFilter(patterns);

@@ -1,9 +1,10 @@
 import type { ErrorObject } from 'ajv';
 import * as z from 'zod';
+import { isRecord } from '../contract/json-record.ts';
 import type { JsonSchema } from '../contract/tool-description.ts';
 import type { Issue } from '../contract/tool-result.ts';
 import { cutText, describeValue, withLookahead } from './describe-value.ts';
-import { isRecord, isSensitive, namesAt, propertiesOf, referredBy } from './json-schema.ts';
+import { isSensitive, namesAt, propertiesOf, referredBy } from './json-schema.ts';
 import { toAjvRule, toTypeText, toZodRule } from './rule-words.ts';
 
 const MISSING = 'required parameter missing';

@@ -1,7 +1,5 @@
+import { isRecord } from '../contract/json-record.ts';
 import type { JsonSchema } from '../contract/tool-description.ts';
-
-export const isRecord = (value: unknown): value is JsonSchema =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The properties of an object schema by name; empty for any other. */
 export const propertiesOf = (schema: JsonSchema): ReadonlyMap<string, JsonSchema> =>

@@ -1,5 +1,6 @@
+import { isRecord } from '../contract/json-record.ts';
 import type { JsonSchema } from '../contract/tool-description.ts';
-import { isRecord, referredBy } from './json-schema.ts';
+import { referredBy } from './json-schema.ts';
 
 // Whose members are called as the schema's author likes.
 const NAMED: ReadonlySet<string> = new Set([

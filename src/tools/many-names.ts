@@ -1,5 +1,5 @@
+import { isRecord } from '../contract/json-record.ts';
 import type { JsonSchema } from '../contract/tool-description.ts';
-import { isRecord } from './json-schema.ts';
 
 /**
  * The names of an object that has many, by whoever lists them first; null of any other. V8 sorts the names of a large object

@@ -1,6 +1,6 @@
 import type { ErrorObject } from 'ajv';
+import { isRecord } from '../contract/json-record.ts';
 import { toPointerPath } from './argument-issues.ts';
-import { isRecord } from './json-schema.ts';
 
 declare global {
   interface JSON {

@@ -10,7 +10,7 @@ const ROOT = join(import.meta.dirname, '../..');
 
 /** Most lines of each unit, with scripts of Redis, pages and styles; without tests and README. */
 const LINES: Readonly<Record<string, number>> = {
-  src: 29860,
+  src: 29849,
   'packages/background': 5450,
   'packages/cli': 1420,
   'packages/console': 3165,

@@ -1,4 +1,4 @@
-import { isArray, isObject, member } from 'recourse-server/json/json-access';
+import { isArray, isRecord, memberOf } from 'recourse-server/contract/json-record';
 import {
   type Answer,
   defineDialect,
@@ -21,9 +21,9 @@ const readBlocks = (
 
 /** The content of a message of the assistant; no blocks where it is a text. */
 const contentOf = (message: unknown): readonly unknown[] | null => {
-  const role = member(message, 'role');
+  const role = memberOf(message, 'role');
   if (role !== undefined && role !== 'assistant') return null;
-  const content = member(message, 'content');
+  const content = memberOf(message, 'content');
   if (isArray(content)) return content;
   return role === 'assistant' && typeof content === 'string' ? [] : null;
 };
@@ -59,8 +59,8 @@ export const anthropic = defineDialect({
 });
 
 const toAnthropicCalls = (block: unknown): readonly ProviderCall[] =>
-  member(block, 'type') === 'tool_use'
-    ? [toProviderCall(member(block, 'id'), member(block, 'name'), member(block, 'input'))]
+  memberOf(block, 'type') === 'tool_use'
+    ? [toProviderCall(memberOf(block, 'id'), memberOf(block, 'name'), memberOf(block, 'input'))]
     : [];
 
 const IMAGE_TYPES: readonly ImageType[] = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
@@ -102,14 +102,14 @@ export const bedrock = defineDialect({
 
 const findBedrockContent = (body: unknown): readonly unknown[] | null => {
   if (isArray(body)) return body;
-  const message = member(member(body, 'output'), 'message') ?? body;
-  return isArray(member(message, 'content')) ? contentOf(message) : null;
+  const message = memberOf(memberOf(body, 'output'), 'message') ?? body;
+  return isArray(memberOf(message, 'content')) ? contentOf(message) : null;
 };
 
 const toBedrockCalls = (block: unknown): readonly ProviderCall[] => {
-  const call = member(block, 'toolUse');
-  if (!isObject(call) || member(call, 'type') !== undefined) return [];
-  return [toProviderCall(member(call, 'toolUseId'), member(call, 'name'), member(call, 'input'))];
+  const call = memberOf(block, 'toolUse');
+  if (!isRecord(call) || memberOf(call, 'type') !== undefined) return [];
+  return [toProviderCall(memberOf(call, 'toolUseId'), memberOf(call, 'name'), memberOf(call, 'input'))];
 };
 
 const toBedrockResult = ({ call, failed, text }: Answer): BedrockMessage['content'][number] => {
@@ -143,21 +143,21 @@ export const aiSdk = defineDialect({
 const findAiSdkParts = (body: unknown): readonly unknown[] | null => {
   if (isArray(body)) {
     const last = body.at(-1);
-    return (member(last, 'role') === 'assistant' ? contentOf(last) : null) ?? body;
+    return (memberOf(last, 'role') === 'assistant' ? contentOf(last) : null) ?? body;
   }
-  if (member(body, 'type') === 'tool-call') return [body];
-  const calls = member(body, 'toolCalls');
+  if (memberOf(body, 'type') === 'tool-call') return [body];
+  const calls = memberOf(body, 'toolCalls');
   return isArray(calls) ? calls : contentOf(body);
 };
 
 const toAiSdkCalls = (part: unknown): readonly ProviderCall[] => {
-  if (member(part, 'type') !== 'tool-call') return [];
+  if (memberOf(part, 'type') !== 'tool-call') return [];
   // Mastra puts the part into a chunk of its own.
-  const call = isObject(member(part, 'payload')) ? member(part, 'payload') : part;
-  if (member(call, 'providerExecuted') === true) return [];
+  const call = isRecord(memberOf(part, 'payload')) ? memberOf(part, 'payload') : part;
+  if (memberOf(call, 'providerExecuted') === true) return [];
   // Up to version 4 they were `args`.
-  const args = member(call, 'input') ?? member(call, 'args');
-  return [toProviderCall(member(call, 'toolCallId'), member(call, 'toolName'), args)];
+  const args = memberOf(call, 'input') ?? memberOf(call, 'args');
+  return [toProviderCall(memberOf(call, 'toolCallId'), memberOf(call, 'toolName'), args)];
 };
 
 const toAiSdkResult = ({ call, failed, text }: Answer): ToolModelMessage['content'][number] => ({

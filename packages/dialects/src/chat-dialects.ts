@@ -1,4 +1,4 @@
-import { isArray, isObject, listOf, member } from 'recourse-server/json/json-access';
+import { isArray, isRecord, listAt, memberOf } from 'recourse-server/contract/json-record';
 import {
   type Answer,
   defineDialect,
@@ -25,12 +25,12 @@ const UNNAMED = 'unknown';
 
 /** A call `{id, function: {name, arguments}}` or `{id, custom: {name, input}}`; anything else is a call that fails. */
 const toChatCall = (item: unknown): ProviderCall => {
-  if (!isObject(item)) return toBrokenCall(item);
-  const id = member(item, 'id');
-  const custom = member(item, 'custom');
-  if (isObject(custom)) return toProviderCall(id, member(custom, 'name'), member(custom, 'input'), 'freely');
-  const inner = member(item, 'function');
-  return toProviderCall(id, member(inner, 'name'), member(inner, 'arguments'));
+  if (!isRecord(item)) return toBrokenCall(item);
+  const id = memberOf(item, 'id');
+  const custom = memberOf(item, 'custom');
+  if (isRecord(custom)) return toProviderCall(id, memberOf(custom, 'name'), memberOf(custom, 'input'), 'freely');
+  const inner = memberOf(item, 'function');
+  return toProviderCall(id, memberOf(inner, 'name'), memberOf(inner, 'arguments'));
 };
 
 /** The calls of the first choice of a completion that has any. */
@@ -39,7 +39,7 @@ const readChoices = <Call extends ProviderCall>(
   readMessage: (message: unknown) => FoundCalls<Call> | null,
 ): FoundCalls<Call> =>
   choices
-    .flatMap((choice) => withoutCutOff(readMessage(member(choice, 'message')), choice) ?? [])
+    .flatMap((choice) => withoutCutOff(readMessage(memberOf(choice, 'message')), choice) ?? [])
     .find(({ calls }) => calls.length > 0) ?? NO_CALLS;
 
 /** `function`: the one `function_call` that a message could have before there were `tool_calls`. */
@@ -54,8 +54,8 @@ export const openaiChat = defineDialect<ChatCall>({
   spellings: ['openai-chat'],
   readCalls: (body) => {
     if (isArray(body)) return { entries: body, calls: body.map(toToolCall) };
-    if (!isObject(body)) return null;
-    const choices = member(body, 'choices');
+    if (!isRecord(body)) return null;
+    const choices = memberOf(body, 'choices');
     return isArray(choices) ? readChoices(choices, readChatMessage) : readChatMessage(body);
   },
   writeAnswers: (answers) =>
@@ -67,18 +67,19 @@ export const openaiChat = defineDialect<ChatCall>({
 });
 
 const readChatMessage = (message: unknown): FoundCalls<ChatCall> | null => {
-  const entries = listOf(message, 'tool_calls');
-  const single = member(message, 'function_call');
+  const entries = listAt(message, 'tool_calls');
+  const single = memberOf(message, 'function_call');
   // Beside a list it is a copy, and would run twice.
-  const calls = entries.length === 0 && isObject(single) ? [toFunctionCall(single)] : entries.map(toToolCall);
-  const isTurn = isArray(member(message, 'tool_calls')) || member(message, 'role') === 'assistant' || isObject(single);
+  const calls = entries.length === 0 && isRecord(single) ? [toFunctionCall(single)] : entries.map(toToolCall);
+  const isTurn =
+    isArray(memberOf(message, 'tool_calls')) || memberOf(message, 'role') === 'assistant' || isRecord(single);
   return isTurn ? { entries, calls } : null;
 };
 
 const toToolCall = (item: unknown): ChatCall => ({ ...toChatCall(item), kind: 'tool' });
 
 const toFunctionCall = (call: object): ChatCall => ({
-  ...toProviderCall(undefined, member(call, 'name'), member(call, 'arguments')),
+  ...toProviderCall(undefined, memberOf(call, 'name'), memberOf(call, 'arguments')),
   kind: 'function',
 });
 
@@ -91,11 +92,11 @@ type SpelledCall = ProviderCall & { readonly spelling: 'camel' | 'snake' };
  */
 const readSpelledCalls = (body: unknown): FoundCalls<SpelledCall> | null => {
   if (isArray(body)) return readSpelled(body, 'camel');
-  if (!isObject(body)) return null;
-  const camel = readSpelled(listOf(body, 'toolCalls'), 'camel');
-  const snake = readSpelled(listOf(body, 'tool_calls'), 'snake');
-  const isTurn = ['toolCalls', 'tool_calls'].some((key) => isArray(member(body, key)));
-  if (!isTurn && member(body, 'role') !== 'assistant') return null;
+  if (!isRecord(body)) return null;
+  const camel = readSpelled(listAt(body, 'toolCalls'), 'camel');
+  const snake = readSpelled(listAt(body, 'tool_calls'), 'snake');
+  const isTurn = ['toolCalls', 'tool_calls'].some((key) => isArray(memberOf(body, key)));
+  if (!isTurn && memberOf(body, 'role') !== 'assistant') return null;
   if (camel.entries.length > 0 && snake.entries.length > 0) return null;
   return camel.entries.length > 0 ? camel : snake;
 };
@@ -124,7 +125,7 @@ export const mistral = defineDialect<SpelledCall>({
   format: 'mistral',
   spellings: ['openai-chat'],
   readCalls: (body) => {
-    const choices = member(body, 'choices');
+    const choices = memberOf(body, 'choices');
     return isArray(choices) ? readChoices(choices, readSpelledCalls) : readSpelledCalls(body);
   },
   writeAnswers: (answers) =>
@@ -140,8 +141,8 @@ export const mistral = defineDialect<SpelledCall>({
 
 // The message of a whole answer, or the body where it is a message itself.
 const messageOf = (body: unknown): unknown => {
-  const message = member(body, 'message');
-  return isObject(message) ? message : body;
+  const message = memberOf(body, 'message');
+  return isRecord(message) ? message : body;
 };
 
 /** Cohere's ToolChatMessageV2, as its TypeScript client has it or as its API. */
@@ -176,9 +177,9 @@ export const ollama = defineDialect({
 });
 
 const readOllamaMessage = (body: unknown): FoundCalls | null => {
-  const calls = isArray(body) ? body : member(body, 'tool_calls');
+  const calls = isArray(body) ? body : memberOf(body, 'tool_calls');
   if (isArray(calls)) return foundIn(calls, (item) => [toChatCall(item)]);
-  return member(body, 'role') === 'assistant' ? NO_CALLS : null;
+  return memberOf(body, 'role') === 'assistant' ? NO_CALLS : null;
 };
 
 const toOllamaMessage = ({ call: { id, name }, text }: Answer): OllamaToolMessage => ({

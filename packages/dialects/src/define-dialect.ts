@@ -1,6 +1,6 @@
+import { isRecord, memberOf } from 'recourse-server/contract/json-record';
 import type { MessageFormat } from 'recourse-server/contract/message-format';
 import { isLongId, toCallName } from 'recourse-server/contract/tool-call';
-import { isObject, member } from 'recourse-server/json/json-access';
 import type { Dialect, ObservedResult, ParsedTurn } from 'recourse-server/routes/dialects';
 import { detectFormat, isNative, spellingOf, spellingsIn, spellingsOf } from './detect-format.ts';
 import type { Part } from './media.ts';
@@ -112,7 +112,7 @@ export const LOST_ARGUMENTS = '{';
 /** The same call without its arguments, which fails as one whose arguments are no JSON. */
 export const withoutArguments = <Call extends ProviderCall>(call: Call): Call => {
   const { entry } = call;
-  if (!isObject(entry)) return call;
+  if (!isRecord(entry)) return call;
   return { ...call, entry: { id: entry['id'], name: entry['name'], arguments: LOST_ARGUMENTS } };
 };
 
@@ -129,13 +129,13 @@ export const withoutCutOff = <Call extends ProviderCall>(
   const { entries, calls } = found;
   // What comes after a call shows that the call was whole, as an item of OpenAI says of itself.
   const end = entries.at(-1);
-  if (entries.length > 0 && (spellingOf(end) === null || member(end, 'status') === 'completed')) return found;
+  if (entries.length > 0 && (spellingOf(end) === null || memberOf(end, 'status') === 'completed')) return found;
   return { entries, calls: [...calls.slice(0, -1), withoutArguments(last)] };
 };
 
 const wasCut = (holder: unknown): boolean =>
   REASONS.some((key) => {
-    const reason = member(holder, key);
+    const reason = memberOf(holder, key);
     return typeof reason === 'string' && CUT.has(reason.toLowerCase());
   });
 
@@ -148,7 +148,7 @@ const CUT: ReadonlySet<string> = new Set([
 
 // Of a free text, nothing shows whether it is whole.
 const isUnfinished = (entry: unknown): boolean => {
-  const args = member(entry, 'arguments') ?? '';
-  if (typeof args === 'string') return member(entry, 'written') === 'freely' || /^\s*(?:\{\s*\})?\s*$/.test(args);
-  return isObject(args) && Object.keys(args).length === 0;
+  const args = memberOf(entry, 'arguments') ?? '';
+  if (typeof args === 'string') return memberOf(entry, 'written') === 'freely' || /^\s*(?:\{\s*\})?\s*$/.test(args);
+  return isRecord(args) && Object.keys(args).length === 0;
 };

@@ -1,36 +1,36 @@
+import { isArray, isRecord, type JsonRecord, listAt, memberOf } from 'recourse-server/contract/json-record';
 import type { MessageFormat } from 'recourse-server/contract/message-format';
-import { isArray, isObject, type JsonObject, listOf, member } from 'recourse-server/json/json-access';
 
 /**
  * The format that one entry of a list is a call of, by the entry alone; null for what is no call, is run by the provider
  * itself, or could be a call of several formats. OpenAI's chat format stands for all that write a call like it.
  */
 export const spellingOf = (item: unknown): MessageFormat | null => {
-  if (!isObject(item)) return null;
-  const type = member(item, 'type');
+  if (!isRecord(item)) return null;
+  const type = memberOf(item, 'type');
   const byType = typeof type === 'string' ? BY_TYPE.get(type) : undefined;
   if (byType !== undefined) return byType(item);
   if (isChatCall(item, type)) return 'openai-chat';
-  if (isObject(member(item, 'toolUse')))
-    return member(member(item, 'toolUse'), 'type') === undefined ? 'bedrock' : null;
+  if (isRecord(memberOf(item, 'toolUse')))
+    return memberOf(memberOf(item, 'toolUse'), 'type') === undefined ? 'bedrock' : null;
   if (isPartOfScreen(item, type)) return 'ai-sdk';
   return type === undefined && isGeminiPart(item) ? 'gemini' : null;
 };
 
-const toResponses = (item: JsonObject): MessageFormat | null => {
+const toResponses = (item: JsonRecord): MessageFormat | null => {
   if (!Object.hasOwn(item, 'call_id')) return null;
-  return member(item, 'object') === 'realtime.item' ? 'openai-realtime' : 'openai-responses';
+  return memberOf(item, 'object') === 'realtime.item' ? 'openai-realtime' : 'openai-responses';
 };
 
-const toAiSdk = (item: JsonObject): MessageFormat | null => {
-  const inner = isObject(member(item, 'payload')) ? member(item, 'payload') : item;
-  if (member(inner, 'providerExecuted') === true) return null;
-  return typeof member(inner, 'toolName') === 'string' || typeof member(inner, 'toolCallId') === 'string'
+const toAiSdk = (item: JsonRecord): MessageFormat | null => {
+  const inner = isRecord(memberOf(item, 'payload')) ? memberOf(item, 'payload') : item;
+  if (memberOf(inner, 'providerExecuted') === true) return null;
+  return typeof memberOf(inner, 'toolName') === 'string' || typeof memberOf(inner, 'toolCallId') === 'string'
     ? 'ai-sdk'
     : null;
 };
 
-const BY_TYPE: ReadonlyMap<string, (item: JsonObject) => MessageFormat | null> = new Map([
+const BY_TYPE: ReadonlyMap<string, (item: JsonRecord) => MessageFormat | null> = new Map([
   ['tool_use', () => 'anthropic' as const],
   ['tool_call', () => 'langchain' as const],
   ['invalid_tool_call', () => 'langchain' as const],
@@ -40,25 +40,25 @@ const BY_TYPE: ReadonlyMap<string, (item: JsonObject) => MessageFormat | null> =
 ]);
 
 // The description of a tool looks the same, but has neither an id nor arguments.
-const isChatCall = (item: JsonObject, type: unknown): boolean => {
-  const inner = member(item, type === 'custom' ? 'custom' : 'function');
-  if (!isObject(inner) || (type !== 'custom' && type !== 'function' && type !== undefined)) return false;
+const isChatCall = (item: JsonRecord, type: unknown): boolean => {
+  const inner = memberOf(item, type === 'custom' ? 'custom' : 'function');
+  if (!isRecord(inner) || (type !== 'custom' && type !== 'function' && type !== undefined)) return false;
   return Object.hasOwn(item, 'id') || Object.hasOwn(inner, 'arguments') || Object.hasOwn(inner, 'input');
 };
 
 // A part of the AI SDK's messages for the screen (UIMessage) that waits for its tool.
-const isPartOfScreen = (item: JsonObject, type: unknown): boolean =>
+const isPartOfScreen = (item: JsonRecord, type: unknown): boolean =>
   typeof type === 'string' &&
   (type === 'dynamic-tool' || type.startsWith('tool-')) &&
-  typeof member(item, 'toolCallId') === 'string' &&
-  member(item, 'state') === 'input-available' &&
-  member(item, 'providerExecuted') !== true;
+  typeof memberOf(item, 'toolCallId') === 'string' &&
+  memberOf(item, 'state') === 'input-available' &&
+  memberOf(item, 'providerExecuted') !== true;
 
 // OpenAI's old `function_call` has `arguments`, Gemini's has `args`.
-const isGeminiPart = (item: JsonObject): boolean => {
-  if (isObject(member(item, 'functionCall'))) return true;
-  const snake = member(item, 'function_call');
-  return isObject(snake) && !Object.hasOwn(snake, 'arguments') && !Object.hasOwn(item, 'role');
+const isGeminiPart = (item: JsonRecord): boolean => {
+  if (isRecord(memberOf(item, 'functionCall'))) return true;
+  const snake = memberOf(item, 'function_call');
+  return isRecord(snake) && !Object.hasOwn(snake, 'arguments') && !Object.hasOwn(item, 'role');
 };
 
 /** The formats that entries of a list are calls of, each once, in the order in which they come. */
@@ -76,7 +76,7 @@ const camelFormatOf = (message: unknown): 'mistral' | 'cohere' | null => {
   if (Object.hasOwn(Object(message), 'toolPlan')) return 'cohere';
   const isMistral =
     Object.hasOwn(Object(message), 'prefix') ||
-    listOf(message, 'toolCalls').some((call) => member(call, 'index') !== undefined);
+    listAt(message, 'toolCalls').some((call) => memberOf(call, 'index') !== undefined);
   return isMistral ? 'mistral' : null;
 };
 
@@ -85,14 +85,14 @@ const camelFormatOf = (message: unknown): 'mistral' | 'cohere' | null => {
  * the marks of its format. What has a type of its own may be run by the provider.
  */
 const looseSpellingOf = (item: unknown): MessageFormat | null => {
-  if (isObject(member(item, 'functionCall'))) return 'gemini';
-  const type = member(item, 'type');
-  if (type === 'tool-input-available') return member(item, 'providerExecuted') === true ? null : 'ai-sdk';
-  const isNamed = isObject(item) && typeof member(item, 'name') === 'string';
+  if (isRecord(memberOf(item, 'functionCall'))) return 'gemini';
+  const type = memberOf(item, 'type');
+  if (type === 'tool-input-available') return memberOf(item, 'providerExecuted') === true ? null : 'ai-sdk';
+  const isNamed = isRecord(item) && typeof memberOf(item, 'name') === 'string';
   return isNamed && (type === undefined || LOOSE_TYPES.has(type)) ? formatOfArguments(item, type) : null;
 };
 
-const formatOfArguments = (item: JsonObject, type: unknown): MessageFormat | null => {
+const formatOfArguments = (item: JsonRecord, type: unknown): MessageFormat | null => {
   if (Object.hasOwn(item, 'args')) return 'langchain';
   if (Object.hasOwn(item, 'input')) return 'anthropic';
   if (!Object.hasOwn(item, 'arguments')) return null;
@@ -127,10 +127,10 @@ const collect = (value: unknown, found: Set<MessageFormat>, depth: number): void
     addAll(readLoosely(value), found);
     for (const item of value) collect(item, found, depth + 1);
   }
-  if (isObject(value)) collectFromObject(value, found, depth);
+  if (isRecord(value)) collectFromObject(value, found, depth);
 };
 
-const collectFromObject = (value: JsonObject, found: Set<MessageFormat>, depth: number): void => {
+const collectFromObject = (value: JsonRecord, found: Set<MessageFormat>, depth: number): void => {
   addAll(toList(spellingOf(value)), found);
   for (const [key, inner] of Object.entries(value)) {
     addAll(readMember(key, inner, value), found);
@@ -143,7 +143,7 @@ const readMember = (key: string, value: unknown, message: unknown): readonly Mes
   // Calls that are no list are read by none.
   if (value !== null && key === 'tool_calls') return ['openai-chat'];
   if (value !== null && key === 'toolCalls') return ['mistral', 'cohere'];
-  return key === 'function_call' && isObject(value) && Object.hasOwn(value, 'arguments') ? ['openai-chat'] : NO_FORMATS;
+  return key === 'function_call' && isRecord(value) && Object.hasOwn(value, 'arguments') ? ['openai-chat'] : NO_FORMATS;
 };
 
 const NO_FORMATS: readonly MessageFormat[] = [];
@@ -170,7 +170,7 @@ const readCalls: ReadList = (entries) => [
   ...(entries.some((entry) => Object.hasOwn(Object(entry), 'args')) ? ['langchain' as const] : []),
 ];
 
-const readFunctionCalls: ReadList = (entries) => (entries.some(isObject) ? ['gemini'] : []);
+const readFunctionCalls: ReadList = (entries) => (entries.some(isRecord) ? ['gemini'] : []);
 
 // Where the formats that are known keep their calls, and what stands around a message, or holds several.
 const LISTS: ReadonlyMap<string, ReadList> = new Map([
@@ -193,7 +193,7 @@ const MESSAGES: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether the body is the service's own envelope, whatever else is in it. */
-export const isNative = (body: unknown): boolean => isObject(body) && Object.hasOwn(body, 'calls');
+export const isNative = (body: unknown): boolean => isRecord(body) && Object.hasOwn(body, 'calls');
 
 /**
  * The one provider's dialect that a body is unmistakably written in. One walk decides for all of them, so that no two
@@ -201,15 +201,15 @@ export const isNative = (body: unknown): boolean => isObject(body) && Object.has
  */
 export const detectFormat = (body: unknown): MessageFormat | null => {
   if (isArray(body)) return formatOfList(body);
-  if (!isObject(body) || isNative(body)) return null;
+  if (!isRecord(body) || isNative(body)) return null;
   for (const [format, marks] of BODY_MARKS) if (marks(body)) return format;
   return null;
 };
 
 const formatOfList = (items: readonly unknown[]): MessageFormat | null => {
-  if (items.some((item) => isArray(member(item, 'candidates')))) return 'gemini';
+  if (items.some((item) => isArray(memberOf(item, 'candidates')))) return 'gemini';
   const last = items.at(-1);
-  if (member(last, 'role') === 'assistant' && formatOfItems(listOf(last, 'content')) === 'ai-sdk') return 'ai-sdk';
+  if (memberOf(last, 'role') === 'assistant' && formatOfItems(listAt(last, 'content')) === 'ai-sdk') return 'ai-sdk';
   const format = formatOfItems(items);
   return format === 'openai-chat' && items.every(isOllamaCall) ? 'ollama' : format;
 };
@@ -222,99 +222,101 @@ const formatOfItems = (items: readonly unknown[]): MessageFormat | null => {
 
 // OpenAI writes arguments as text, and gives each call a type.
 const isOllamaCall = (call: unknown): boolean =>
-  isObject(member(member(call, 'function'), 'arguments')) && member(call, 'type') === undefined;
+  isRecord(memberOf(memberOf(call, 'function'), 'arguments')) && memberOf(call, 'type') === undefined;
 
-const isVapi = (body: JsonObject): boolean => member(member(body, 'message'), 'type') === 'tool-calls';
+const isVapi = (body: JsonRecord): boolean => memberOf(memberOf(body, 'message'), 'type') === 'tool-calls';
 
-const isLangchain = (body: JsonObject): boolean => {
-  const type = member(body, 'type');
-  if (type === 'constructor') return member(body, 'lc') === 1 && isObject(member(body, 'kwargs'));
+const isLangchain = (body: JsonRecord): boolean => {
+  const type = memberOf(body, 'type');
+  if (type === 'constructor') return memberOf(body, 'lc') === 1 && isRecord(memberOf(body, 'kwargs'));
   if (type === 'ai' || type === 'AIMessageChunk') return Object.hasOwn(body, 'data') || Object.hasOwn(body, 'content');
-  if (isArray(member(body, 'invalid_tool_calls'))) return true;
-  const calls = member(body, 'tool_calls');
-  return isArray(calls) && calls.some((call) => isObject(call) && Object.hasOwn(call, 'args'));
+  if (isArray(memberOf(body, 'invalid_tool_calls'))) return true;
+  const calls = memberOf(body, 'tool_calls');
+  return isArray(calls) && calls.some((call) => isRecord(call) && Object.hasOwn(call, 'args'));
 };
 
 /** A message of Mistral's client: `toolCalls`, with an index each; or its whole answer. */
-const isMistral = (body: JsonObject): boolean => {
-  const messages = [body, ...listOf(body, 'choices').map((choice) => member(choice, 'message'))];
+const isMistral = (body: JsonRecord): boolean => {
+  const messages = [body, ...listAt(body, 'choices').map((choice) => memberOf(choice, 'message'))];
   return messages.some(
-    (message) => formatOfItems(listOf(message, 'toolCalls')) === 'openai-chat' && camelFormatOf(message) === 'mistral',
+    (message) => formatOfItems(listAt(message, 'toolCalls')) === 'openai-chat' && camelFormatOf(message) === 'mistral',
   );
 };
 
-const isCohere = (body: JsonObject): boolean => {
-  const message = member(body, 'message');
-  const reason = member(body, 'finishReason') ?? member(body, 'finish_reason');
+const isCohere = (body: JsonRecord): boolean => {
+  const message = memberOf(body, 'message');
+  const reason = memberOf(body, 'finishReason') ?? memberOf(body, 'finish_reason');
   // A choice of OpenAI looks the same, but for the letters of its reason.
-  if (member(message, 'role') === 'assistant' && typeof reason === 'string' && /^[A-Z_]+$/.test(reason)) return true;
-  const calls = [...listOf(body, 'toolCalls'), ...listOf(body, 'tool_calls')];
+  if (memberOf(message, 'role') === 'assistant' && typeof reason === 'string' && /^[A-Z_]+$/.test(reason)) return true;
+  const calls = [...listAt(body, 'toolCalls'), ...listAt(body, 'tool_calls')];
   return (
     formatOfItems(calls) === 'openai-chat' && (Object.hasOwn(body, 'toolPlan') || Object.hasOwn(body, 'tool_plan'))
   );
 };
 
-const isOllama = (body: JsonObject): boolean => {
-  const message = member(body, 'message');
-  if (isObject(message) && member(message, 'role') === 'assistant' && typeof member(body, 'done') === 'boolean')
+const isOllama = (body: JsonRecord): boolean => {
+  const message = memberOf(body, 'message');
+  if (isRecord(message) && memberOf(message, 'role') === 'assistant' && typeof memberOf(body, 'done') === 'boolean')
     return true;
-  const calls = listOf(body, 'tool_calls');
+  const calls = listAt(body, 'tool_calls');
   return formatOfItems(calls) === 'openai-chat' && calls.every(isOllamaCall);
 };
 
-const isChat = (body: JsonObject): boolean => {
-  const calls = member(body, 'tool_calls');
+const isChat = (body: JsonRecord): boolean => {
+  const calls = memberOf(body, 'tool_calls');
   if (isArray(calls)) return true;
-  if (Object.hasOwn(body, 'tool_calls') && member(body, 'role') === 'assistant') return true;
-  if (Object.hasOwn(Object(member(body, 'function_call')), 'arguments')) return true;
-  const choices = member(body, 'choices');
+  if (Object.hasOwn(body, 'tool_calls') && memberOf(body, 'role') === 'assistant') return true;
+  if (Object.hasOwn(Object(memberOf(body, 'function_call')), 'arguments')) return true;
+  const choices = memberOf(body, 'choices');
   if (!isArray(choices)) return false;
-  return member(body, 'object') === 'chat.completion' || choices.some((choice) => isObject(member(choice, 'message')));
+  return (
+    memberOf(body, 'object') === 'chat.completion' || choices.some((choice) => isRecord(memberOf(choice, 'message')))
+  );
 };
 
-const isRealtime = (body: JsonObject): boolean => {
-  if (member(body, 'type') === 'response.done') return isArray(member(member(body, 'response'), 'output'));
-  if (member(body, 'object') === 'realtime.response') return isArray(member(body, 'output'));
+const isRealtime = (body: JsonRecord): boolean => {
+  if (memberOf(body, 'type') === 'response.done') return isArray(memberOf(memberOf(body, 'response'), 'output'));
+  if (memberOf(body, 'object') === 'realtime.response') return isArray(memberOf(body, 'output'));
   return spellingOf(body) === 'openai-realtime';
 };
 
-const isResponses = (body: JsonObject): boolean => {
-  const output = member(body, 'output');
-  if (isArray(output) && (member(body, 'object') === 'response' || formatOfItems(output) === 'openai-responses'))
+const isResponses = (body: JsonRecord): boolean => {
+  const output = memberOf(body, 'output');
+  if (isArray(output) && (memberOf(body, 'object') === 'response' || formatOfItems(output) === 'openai-responses'))
     return true;
   return spellingOf(body) === 'openai-responses';
 };
 
-const isGemini = (body: JsonObject): boolean => {
-  const holders = [body, member(body, 'toolCall')];
-  if (isArray(member(body, 'candidates')) || holders.some((holder) => isArray(member(holder, 'functionCalls'))))
+const isGemini = (body: JsonRecord): boolean => {
+  const holders = [body, memberOf(body, 'toolCall')];
+  if (isArray(memberOf(body, 'candidates')) || holders.some((holder) => isArray(memberOf(holder, 'functionCalls'))))
     return true;
-  const parts = member(body, 'parts');
-  return isArray(parts) && (member(body, 'role') === 'model' || formatOfItems(parts) === 'gemini');
+  const parts = memberOf(body, 'parts');
+  return isArray(parts) && (memberOf(body, 'role') === 'model' || formatOfItems(parts) === 'gemini');
 };
 
-const isBedrock = (body: JsonObject): boolean => {
-  const message = member(member(body, 'output'), 'message');
-  if (isArray(member(message, 'content')) && member(message, 'role') === 'assistant') return true;
+const isBedrock = (body: JsonRecord): boolean => {
+  const message = memberOf(memberOf(body, 'output'), 'message');
+  if (isArray(memberOf(message, 'content')) && memberOf(message, 'role') === 'assistant') return true;
   return isTurnOf(body, 'bedrock');
 };
 
-const isAiSdk = (body: JsonObject): boolean =>
-  isTurnOf(body, 'ai-sdk') || formatOfItems(listOf(body, 'toolCalls')) === 'ai-sdk' || isToolCallPart(body);
+const isAiSdk = (body: JsonRecord): boolean =>
+  isTurnOf(body, 'ai-sdk') || formatOfItems(listAt(body, 'toolCalls')) === 'ai-sdk' || isToolCallPart(body);
 
-const isToolCallPart = (body: JsonObject): boolean =>
-  member(body, 'type') === 'tool-call' && spellingOf(body) === 'ai-sdk';
+const isToolCallPart = (body: JsonRecord): boolean =>
+  memberOf(body, 'type') === 'tool-call' && spellingOf(body) === 'ai-sdk';
 
-const isAnthropic = (body: JsonObject): boolean => {
-  const isMessage = member(body, 'type') === 'message' && member(body, 'role') === 'assistant';
-  if (isMessage && isArray(member(body, 'content')) && Object.hasOwn(body, 'stop_reason')) return true;
+const isAnthropic = (body: JsonRecord): boolean => {
+  const isMessage = memberOf(body, 'type') === 'message' && memberOf(body, 'role') === 'assistant';
+  if (isMessage && isArray(memberOf(body, 'content')) && Object.hasOwn(body, 'stop_reason')) return true;
   return isTurnOf(body, 'anthropic');
 };
 
 /** Whether the content of a message of the assistant holds calls of that format. */
-const isTurnOf = (body: JsonObject, format: MessageFormat): boolean => {
-  const role = member(body, 'role');
-  return (role === undefined || role === 'assistant') && formatOfItems(listOf(body, 'content')) === format;
+const isTurnOf = (body: JsonRecord, format: MessageFormat): boolean => {
+  const role = memberOf(body, 'role');
+  return (role === undefined || role === 'assistant') && formatOfItems(listAt(body, 'content')) === format;
 };
 
 // Tried in this order. LangChain stands before the others: its messages carry the provider's own blocks inside. Those that

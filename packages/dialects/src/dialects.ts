@@ -1,5 +1,5 @@
+import { isArray, memberOf } from 'recourse-server/contract/json-record';
 import type { MessageFormat } from 'recourse-server/contract/message-format';
-import { isArray, member } from 'recourse-server/json/json-access';
 import type { Dialect, Dialects, ObservedResult } from 'recourse-server/routes/dialects';
 import { aiSdk, anthropic, bedrock } from './block-dialects.ts';
 import { toCatalogue } from './catalogue/to-catalogue.ts';
@@ -22,10 +22,10 @@ const text: Dialect = {
   format: 'text',
   detects: () => false,
   parse: (body) => {
-    const calls = member(body, 'calls');
+    const calls = memberOf(body, 'calls');
     if (!isArray(calls)) return null;
     const found = calls.map((entry) => ({
-      ...toProviderCall(member(entry, 'id'), member(entry, 'name'), null),
+      ...toProviderCall(memberOf(entry, 'id'), memberOf(entry, 'name'), null),
       entry,
     }));
     return toTurn(found, (answers) => answers.map(({ result, text: said }) => toLine(result, said)));

@@ -1,5 +1,5 @@
+import { isArray, isRecord, listAt, memberOf } from 'recourse-server/contract/json-record';
 import type { Scheduling } from 'recourse-server/contract/message-format';
-import { isArray, isObject, listOf, member } from 'recourse-server/json/json-access';
 import type { ObservedResult } from 'recourse-server/routes/dialects';
 import {
   type Answer,
@@ -61,11 +61,11 @@ export const gemini = defineDialect<GeminiCall>({
 const findCalls = (body: unknown): FoundCalls<GeminiCall> | null => {
   if (isArray(body)) return body.some(isResponse) ? readResponses(body) : readParts(body);
   if (isResponse(body)) return readResponses([body]);
-  const parts = member(body, 'parts');
+  const parts = memberOf(body, 'parts');
   if (isArray(parts)) return readParts(parts);
-  const calls = member(body, 'functionCalls');
+  const calls = memberOf(body, 'functionCalls');
   if (isArray(calls)) return readCalls(calls);
-  const ofLive = member(member(body, 'toolCall'), 'functionCalls');
+  const ofLive = memberOf(memberOf(body, 'toolCall'), 'functionCalls');
   return isArray(ofLive) ? toLive(readCalls(ofLive)) : null;
 };
 
@@ -77,12 +77,12 @@ const toLive = ({ entries, calls }: FoundCalls<GeminiCall>): FoundCalls<GeminiCa
   calls: calls.map((call) => ({ ...call, origin: 'live' })),
 });
 
-const isResponse = (body: unknown): boolean => isArray(member(body, 'candidates'));
+const isResponse = (body: unknown): boolean => isArray(memberOf(body, 'candidates'));
 
 // Where the arguments of a call are streamed as well, no part of it holds all of them.
 const isPiece = (part: unknown): boolean => {
-  const call = member(part, 'functionCall') ?? member(part, 'function_call');
-  return PIECE.some((key) => (member(call, key) ?? null) !== null && member(call, key) !== false);
+  const call = memberOf(part, 'functionCall') ?? memberOf(part, 'function_call');
+  return PIECE.some((key) => (memberOf(call, key) ?? null) !== null && memberOf(call, key) !== false);
 };
 const PIECE = ['partialArgs', 'partial_args', 'willContinue', 'will_continue'];
 
@@ -90,10 +90,10 @@ const PIECE = ['partialArgs', 'partial_args', 'willContinue', 'will_continue'];
 const readResponses = (responses: readonly unknown[]): FoundCalls<GeminiCall> => {
   const parts = new Map<unknown, (readonly unknown[])[]>();
   for (const response of responses)
-    for (const [place, candidate] of listOf(response, 'candidates').entries()) {
-      const index = member(candidate, 'index') ?? place;
+    for (const [place, candidate] of listAt(response, 'candidates').entries()) {
+      const index = memberOf(candidate, 'index') ?? place;
       const own = parts.get(index) ?? [];
-      own.push(listOf(member(candidate, 'content'), 'parts'));
+      own.push(listAt(memberOf(candidate, 'content'), 'parts'));
       parts.set(index, own);
     }
   const looksAt = responses.some((response) => toLooksAt(response) === 'images') ? 'images' : 'text';
@@ -106,22 +106,22 @@ const readResponses = (responses: readonly unknown[]): FoundCalls<GeminiCall> =>
 
 // Models before Gemini 3 refuse a request with `functionResponse.parts`; only a whole response says whose it is.
 const toLooksAt = (response: unknown): GeminiCall['looksAt'] => {
-  const version = member(response, 'modelVersion') ?? member(response, 'model_version');
+  const version = memberOf(response, 'modelVersion') ?? memberOf(response, 'model_version');
   return typeof version === 'string' && /^(?:models\/)?gemini-(?:[3-9]|\d\d)/.test(version) ? 'images' : 'text';
 };
 
 // Dumped by Python, a part without a call says null.
 const readParts = (parts: readonly unknown[]): FoundCalls<GeminiCall> =>
   foundIn(parts, (part) => {
-    const camel = member(part, 'functionCall') ?? null;
+    const camel = memberOf(part, 'functionCall') ?? null;
     if (camel !== null) return [toCall(camel, 'camel')];
-    const snake = member(part, 'function_call') ?? null;
+    const snake = memberOf(part, 'function_call') ?? null;
     return snake === null ? [] : [toCall(snake, 'snake')];
   });
 
 const toCall = (call: unknown, spelling: GeminiCall['spelling']): GeminiCall => {
-  const id = member(call, 'id');
-  const read = isObject(call) ? toProviderCall(id, member(call, 'name'), member(call, 'args')) : toBrokenCall(call);
+  const id = memberOf(call, 'id');
+  const read = isRecord(call) ? toProviderCall(id, memberOf(call, 'name'), memberOf(call, 'args')) : toBrokenCall(call);
   const ownId = read.id === '' && id !== '' ? null : String(read.id);
   return { ...read, id: ownId ?? '', ownId, spelling, looksAt: 'text', origin: 'content' };
 };

@@ -1,4 +1,4 @@
-import { isArray, isObject, member } from 'recourse-server/json/json-access';
+import { isArray, isRecord, memberOf } from 'recourse-server/contract/json-record';
 import {
   defineDialect,
   type FoundCalls,
@@ -34,21 +34,21 @@ const readItems = (body: unknown): FoundCalls<ItemCall> | null => {
 
 const findItems = (body: unknown): readonly unknown[] | null => {
   if (isArray(body)) return body;
-  const output = member(body, 'output');
+  const output = memberOf(body, 'output');
   if (isArray(output)) return output;
-  return isObject(body) && toItemCalls(body).length > 0 ? [body] : null;
+  return isRecord(body) && toItemCalls(body).length > 0 ? [body] : null;
 };
 
 // An item that was cut off says so itself.
 const toWhole = (item: unknown): readonly ItemCall[] =>
-  member(item, 'status') === 'incomplete' ? toItemCalls(item).map(withoutArguments) : toItemCalls(item);
+  memberOf(item, 'status') === 'incomplete' ? toItemCalls(item).map(withoutArguments) : toItemCalls(item);
 
 const toItemCalls = (item: unknown): readonly ItemCall[] => {
-  const [type, id, name] = ['type', 'call_id', 'name'].map((key) => member(item, key));
+  const [type, id, name] = ['type', 'call_id', 'name'].map((key) => memberOf(item, key));
   if (type === 'function_call')
-    return [{ ...toProviderCall(id, name, member(item, 'arguments')), outputType: 'function_call_output' }];
+    return [{ ...toProviderCall(id, name, memberOf(item, 'arguments')), outputType: 'function_call_output' }];
   if (type === 'custom_tool_call')
-    return [{ ...toProviderCall(id, name, member(item, 'input'), 'freely'), outputType: 'custom_tool_call_output' }];
+    return [{ ...toProviderCall(id, name, memberOf(item, 'input'), 'freely'), outputType: 'custom_tool_call_output' }];
   return [];
 };
 
@@ -66,7 +66,7 @@ const toShown = (parts: readonly Part[]): ShownItem[] | null =>
   });
 
 // The last event of a stream holds the whole response.
-const isEndOfStream = (body: unknown): boolean => member(body, 'type') === 'response.completed';
+const isEndOfStream = (body: unknown): boolean => memberOf(body, 'type') === 'response.completed';
 
 /**
  * OpenAI responses: a response, its output items, or one item. What is not a function or custom tool call is left out:
@@ -75,7 +75,7 @@ const isEndOfStream = (body: unknown): boolean => member(body, 'type') === 'resp
 export const openaiResponses = defineDialect<ItemCall>({
   format: 'openai-responses',
   spellings: ['openai-responses', 'openai-realtime'],
-  readCalls: (body) => readItems(isEndOfStream(body) ? member(body, 'response') : body),
+  readCalls: (body) => readItems(isEndOfStream(body) ? memberOf(body, 'response') : body),
   writeAnswers: (answers) =>
     answers.map(
       ({ call, text, parts }): FunctionCallOutput => ({
@@ -99,7 +99,7 @@ export type ItemCreateEvent = {
 export const openaiRealtime = defineDialect<ItemCall>({
   format: 'openai-realtime',
   spellings: ['openai-realtime', 'openai-responses'],
-  readCalls: (body) => readItems(member(body, 'type') === 'response.done' ? member(body, 'response') : body),
+  readCalls: (body) => readItems(memberOf(body, 'type') === 'response.done' ? memberOf(body, 'response') : body),
   writeAnswers: (answers) =>
     answers.map(
       ({ call, text }): ItemCreateEvent => ({

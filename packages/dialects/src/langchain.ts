@@ -1,4 +1,4 @@
-import { isArray, isObject, listOf, member } from 'recourse-server/json/json-access';
+import { isArray, isRecord, listAt, memberOf } from 'recourse-server/contract/json-record';
 import { parseJson } from 'recourse-server/json/parse-json';
 import {
   type Answer,
@@ -34,49 +34,50 @@ export const langchain = defineDialect({
     if (isArray(body)) return foundIn(body, (item) => [toCall(item)]);
     const fields = findFields(body);
     if (fields === null) return null;
-    const parsed = listOf(fields, 'tool_calls');
-    const broken = listOf(fields, 'invalid_tool_calls');
-    const calls = withoutCutOff(readParsed(parsed, fields), member(fields, 'response_metadata'))?.calls ?? [];
+    const parsed = listAt(fields, 'tool_calls');
+    const broken = listAt(fields, 'invalid_tool_calls');
+    const calls = withoutCutOff(readParsed(parsed, fields), memberOf(fields, 'response_metadata'))?.calls ?? [];
     return { entries: [...parsed, ...broken], calls: [...calls, ...broken.map(toInvalidCall)] };
   },
   writeAnswers: (answers) => answers.map(toMessage),
 });
 
 const findFields = (body: unknown): unknown => {
-  if (member(body, 'lc') === 1 && isObject(member(body, 'kwargs'))) return member(body, 'kwargs');
-  const type = member(body, 'type');
-  if (type === 'ai' || type === 'AIMessageChunk') return isObject(member(body, 'data')) ? member(body, 'data') : body;
-  return isArray(member(body, 'tool_calls')) || isArray(member(body, 'invalid_tool_calls')) ? body : null;
+  if (memberOf(body, 'lc') === 1 && isRecord(memberOf(body, 'kwargs'))) return memberOf(body, 'kwargs');
+  const type = memberOf(body, 'type');
+  if (type === 'ai' || type === 'AIMessageChunk')
+    return isRecord(memberOf(body, 'data')) ? memberOf(body, 'data') : body;
+  return isArray(memberOf(body, 'tool_calls')) || isArray(memberOf(body, 'invalid_tool_calls')) ? body : null;
 };
 
 // Of a call whose piece of JSON had no end, LangChain makes an object of what there was.
 const readParsed = (parsed: readonly unknown[], fields: unknown): FoundCalls => {
   const cut = new Set<unknown>(
-    listOf(fields, 'tool_call_chunks')
+    listAt(fields, 'tool_call_chunks')
       .filter(isCutChunk)
-      .map((chunk) => member(chunk, 'id')),
+      .map((chunk) => memberOf(chunk, 'id')),
   );
-  const toWhole = (item: unknown) => (cut.has(member(item, 'id')) ? withoutArguments(toCall(item)) : toCall(item));
+  const toWhole = (item: unknown) => (cut.has(memberOf(item, 'id')) ? withoutArguments(toCall(item)) : toCall(item));
   return { entries: parsed, calls: parsed.map(toWhole) };
 };
 
 const isCutChunk = (chunk: unknown): boolean => {
-  const args = member(chunk, 'args');
+  const args = memberOf(chunk, 'args');
   return typeof args === 'string' && args.trim() !== '' && !parseJson(args).ok;
 };
 
 const toCall = (item: unknown): ProviderCall => {
-  if (member(item, 'type') === 'invalid_tool_call') return toInvalidCall(item);
-  return isObject(item)
-    ? toProviderCall(member(item, 'id'), member(item, 'name'), member(item, 'args'))
+  if (memberOf(item, 'type') === 'invalid_tool_call') return toInvalidCall(item);
+  return isRecord(item)
+    ? toProviderCall(memberOf(item, 'id'), memberOf(item, 'name'), memberOf(item, 'args'))
     : toBrokenCall(item);
 };
 
 const toInvalidCall = (item: unknown): ProviderCall => {
-  if (!isObject(item)) return toBrokenCall(item);
-  const args = member(item, 'args');
+  if (!isRecord(item)) return toBrokenCall(item);
+  const args = memberOf(item, 'args');
   const sent = typeof args === 'string' && args.trim() !== '' ? args : LOST_ARGUMENTS;
-  return toProviderCall(member(item, 'id'), member(item, 'name'), sent);
+  return toProviderCall(memberOf(item, 'id'), memberOf(item, 'name'), sent);
 };
 
 const toMessage = ({ call, failed, text }: Answer): LangchainToolMessage => ({

@@ -1,5 +1,5 @@
 import { countBase64Bytes, toPlainBase64 } from 'recourse-server/contract/base64';
-import { isArray, isObject, type JsonObject, listOf, member } from 'recourse-server/json/json-access';
+import { isArray, isRecord, type JsonRecord, listAt, memberOf } from 'recourse-server/contract/json-record';
 
 /** A picture, a sound or a file in a tool's value: docs/formats.md says how a tool writes one. */
 export type Media = {
@@ -63,12 +63,12 @@ const MOST_LEVELS = 16;
 
 // Most values hold none, and nothing is written for them.
 const mayHoldMedia = (value: unknown, level = 0): boolean => {
-  if (level > MOST_LEVELS || !(isArray(value) || isObject(value))) return false;
+  if (level > MOST_LEVELS || !(isArray(value) || isRecord(value))) return false;
   return mayBeMedia(value) || Object.values(value).some((inner) => mayHoldMedia(inner, level + 1));
 };
 
 const mayBeMedia = (value: unknown): boolean => {
-  const type = member(value, 'type');
+  const type = memberOf(value, 'type');
   return (isKind(type) || type === LINK) && hasType(value);
 };
 
@@ -77,19 +77,19 @@ const LINK = 'resource_link';
 const isKind = (type: unknown): type is Media['kind'] => type === 'image' || type === 'audio' || type === 'resource';
 
 const hasType = (value: unknown): boolean => {
-  const mimeType = member(value, 'mimeType');
+  const mimeType = memberOf(value, 'mimeType');
   return mimeType === null || typeof mimeType === 'string';
 };
 
 const toValueParts = (value: unknown): readonly Part[] => {
   if (isArray(value)) return value.flatMap(toItemParts);
-  if (!isObject(value)) return [];
+  if (!isRecord(value)) return [];
   const whole = toShownPart(value);
   return whole === null ? toMemberParts(value) : [whole];
 };
 
-const toMemberParts = (value: JsonObject): readonly Part[] => {
-  const items = listOf(value, 'content').flatMap(toItemParts);
+const toMemberParts = (value: JsonRecord): readonly Part[] => {
+  const items = listAt(value, 'content').flatMap(toItemParts);
   const content = items.some(isShown) ? items : [];
   const rest = Object.entries(value).filter(([key]) => key !== 'content' || content.length === 0);
   return [...(rest.length === 0 ? [] : toNamedParts(Object.fromEntries(rest))), ...content];
@@ -98,7 +98,7 @@ const toMemberParts = (value: JsonObject): readonly Part[] => {
 const toItemParts = (item: unknown): readonly Part[] => {
   const shown = toShownPart(item) ?? toLinkPart(item);
   if (shown !== null) return [shown];
-  const text = member(item, 'type') === 'text' ? member(item, 'text') : item;
+  const text = memberOf(item, 'type') === 'text' ? memberOf(item, 'text') : item;
   return typeof text === 'string' ? [toTextPart(text)] : toNamedParts(item);
 };
 
@@ -124,10 +124,10 @@ const nameShown = (value: unknown, shown: ShownPart[], level: number): unknown =
 type ShownPart = Exclude<Part, { readonly kind: 'text' | 'link' }>;
 
 const toLinkPart = (value: unknown): Part | null => {
-  const [uri, name] = [member(value, 'uri'), member(value, 'name')];
-  if (member(value, 'type') !== LINK || typeof uri !== 'string' || typeof name !== 'string') return null;
-  const texts = ['title', 'description', 'mimeType'].map((key) => [key, member(value, key)] as const);
-  const size = member(value, 'bytes');
+  const [uri, name] = [memberOf(value, 'uri'), memberOf(value, 'name')];
+  if (memberOf(value, 'type') !== LINK || typeof uri !== 'string' || typeof name !== 'string') return null;
+  const texts = ['title', 'description', 'mimeType'].map((key) => [key, memberOf(value, key)] as const);
+  const size = memberOf(value, 'bytes');
   const link = {
     uri,
     name,
@@ -145,19 +145,19 @@ const toShownPart = (value: unknown): ShownPart | null => {
 };
 
 const toTextResource = (value: unknown): TextResource | null => {
-  const text = member(value, 'text');
-  const uri = member(value, 'uri');
-  if (member(value, 'type') !== 'resource' || typeof text !== 'string' || typeof uri !== 'string') return null;
-  const mimeType = member(value, 'mimeType');
+  const text = memberOf(value, 'text');
+  const uri = memberOf(value, 'uri');
+  if (memberOf(value, 'type') !== 'resource' || typeof text !== 'string' || typeof uri !== 'string') return null;
+  const mimeType = memberOf(value, 'mimeType');
   return hasType(value) ? { text, mimeType: typeof mimeType === 'string' ? mimeType : '', uri } : null;
 };
 
 const toMedia = (value: unknown): Media | null => {
-  const kind = member(value, 'type');
+  const kind = memberOf(value, 'type');
   if (!isKind(kind) || !hasType(value)) return null;
-  const data = member(value, 'data');
-  const mimeType = member(value, 'mimeType');
-  const uri = member(value, 'uri');
+  const data = memberOf(value, 'data');
+  const mimeType = memberOf(value, 'mimeType');
+  const uri = memberOf(value, 'uri');
   const about = {
     kind,
     mimeType: typeof mimeType === 'string' ? mimeType : '',
@@ -165,7 +165,7 @@ const toMedia = (value: unknown): Media | null => {
   } as const;
   const base64 = typeof data === 'string' ? toPlainBase64(data) : null;
   if (base64 !== null) return { ...about, data: base64, bytes: countBase64Bytes(base64) };
-  const bytes = member(value, 'bytes');
+  const bytes = memberOf(value, 'bytes');
   const isLeftOut = data === undefined && kind !== 'resource' && typeof bytes === 'number' && about.mimeType !== '';
   return isLeftOut ? { ...about, data: null, bytes } : null;
 };

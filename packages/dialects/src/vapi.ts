@@ -1,4 +1,4 @@
-import { isArray, isObject, member } from 'recourse-server/json/json-access';
+import { isArray, isRecord, memberOf } from 'recourse-server/contract/json-record';
 import {
   type Answer,
   defineDialect,
@@ -30,21 +30,21 @@ export const vapi = defineDialect({
 });
 
 const findToolCallList = (body: unknown): readonly unknown[] | null => {
-  const message = member(body, 'message');
-  if (member(message, 'type') !== 'tool-calls') return null;
-  const calls = member(message, 'toolCallList');
+  const message = memberOf(body, 'message');
+  if (memberOf(message, 'type') !== 'tool-calls') return null;
+  const calls = memberOf(message, 'toolCallList');
   if (isArray(calls)) return calls;
   // As Vapi called it earlier.
-  const older = member(message, 'toolCalls');
+  const older = memberOf(message, 'toolCalls');
   return isArray(older) ? older : [];
 };
 
 const toCall = (item: unknown): ProviderCall => {
-  if (!isObject(item)) return toBrokenCall(item);
-  const inner = member(item, 'function') ?? item;
+  if (!isRecord(item)) return toBrokenCall(item);
+  const inner = memberOf(item, 'function') ?? item;
   // One of the published examples says `parameters` for what the others call `arguments`.
-  const args = member(inner, 'arguments') ?? member(inner, 'parameters');
-  return toProviderCall(member(item, 'id'), member(inner, 'name'), args);
+  const args = memberOf(inner, 'arguments') ?? memberOf(inner, 'parameters');
+  return toProviderCall(memberOf(item, 'id'), memberOf(inner, 'name'), args);
 };
 
 const toResult = ({ call, failed, text }: Answer): ToolCallResult => {

@@ -1,7 +1,7 @@
 import { remembering } from '@recourse/dialects/catalogue/schema-parts';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { memberOf } from 'recourse-server/contract/json-record';
 import type { RouteHost } from 'recourse-server/extension';
-import { member } from 'recourse-server/json/json-access';
 import { parseJson } from 'recourse-server/json/parse-json';
 import { ignoreBodies, isJsonBody, type JsonBody } from 'recourse-server/routes/body-parsers';
 import { keepLoaded } from 'recourse-server/routes/keep-loaded';
@@ -68,9 +68,9 @@ const hasEnded = (
   { headers }: FastifyRequest,
   { endedSessions, toSessionKey }: Pick<RouteHost, 'endedSessions' | 'toSessionKey'>,
 ): boolean | Promise<boolean> => {
-  const method = member(body, 'method');
+  const method = memberOf(body, 'method');
   if (headers['mcp-protocol-version'] === CURRENT_REVISION || method === 'initialize') return false;
-  const named = method === 'tools/call' ? member(member(member(body, 'params'), '_meta'), SESSION_ID) : null;
+  const named = method === 'tools/call' ? memberOf(memberOf(memberOf(body, 'params'), '_meta'), SESSION_ID) : null;
   const has = (id: string | null): boolean | Promise<boolean> =>
     id !== null && endedSessions.has(toSessionKey(tenant, id));
   const byHeader = has(sessionId);
@@ -95,8 +95,8 @@ const checkParamHeaders = (
   request: FastifyRequest,
   { findTool }: Pick<RouteHost, 'findTool'>,
 ): void => {
-  const params = member(body, 'method') === 'tools/call' ? member(body, 'params') : undefined;
-  const name = member(params, 'name');
+  const params = memberOf(body, 'method') === 'tools/call' ? memberOf(body, 'params') : undefined;
+  const name = memberOf(params, 'name');
   // Of a tool that the key may not use nothing is told.
   const tool = typeof name === 'string' && mayUse(name) ? findTool(name) : undefined;
   const declared = tool === undefined ? [] : toParamHeaders(tool.inputSchema);
@@ -118,7 +118,7 @@ const concernsTasks = (
 
 /** As `parseArguments` takes them: also as the JSON text of an object. Text that is no JSON is the executor's to refuse. */
 const argumentsOf = (params: unknown): unknown => {
-  const args = member(params, 'arguments');
+  const args = memberOf(params, 'arguments');
   if (typeof args !== 'string') return args;
   const parsed = parseJson(args);
   return parsed.ok ? parsed.value : undefined;

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
+import { isRecord } from 'recourse-server/contract/json-record';
 import type { BatchAnswer } from 'recourse-server/executor/batch-request';
 import type { RouteHost } from 'recourse-server/extension';
-import { isObject } from 'recourse-server/json/json-access';
 import { toOneLineJson } from 'recourse-server/json/json-text';
 import { holdUntil, toPayload } from 'recourse-server/routes/request-memory';
 import { sendAnswer } from 'recourse-server/routes/send-answer';
@@ -41,14 +41,14 @@ type Members = Readonly<Record<string, unknown>>;
  * each that is not quite as the protocol has it: the SDK answers those, and says what is wrong.
  */
 export const readPlainCall = (body: unknown, headers: IncomingHttpHeaders): PlainCall | null => {
-  if (!isObject(body) || body['method'] !== 'tools/call' || body['jsonrpc'] !== '2.0') return null;
+  if (!isRecord(body) || body['method'] !== 'tools/call' || body['jsonrpc'] !== '2.0') return null;
   const { id, params } = body;
   const accepted = readAccept(headers.accept);
-  if (!isId(id) || accepted === null || Object.keys(body).length !== 4 || !isObject(params)) return null;
+  if (!isId(id) || accepted === null || Object.keys(body).length !== 4 || !isRecord(params)) return null;
   const read = readParams(params);
   if (read === null) return null;
   const meta = params['_meta'] ?? NO_META;
-  const revision = isObject(meta) ? readRevision(read.name, meta, headers) : null;
+  const revision = isRecord(meta) ? readRevision(read.name, meta, headers) : null;
   if (revision === null) return null;
   const takesTask = revision === 'current' && declaresTasks(meta);
   return { id, revision, params: read, takesEvents: accepted === 'both', takesTask };
@@ -66,7 +66,7 @@ const readAccept = (accept = '*/*'): 'anything' | 'both' | null => {
 const readParams = (params: Members): CallParams | null => {
   for (const member in params) if (!PARAMS.has(member)) return null;
   const { name, arguments: args, _meta: meta } = params;
-  if (typeof name !== 'string' || (meta !== undefined && !isObject(meta))) return null;
+  if (typeof name !== 'string' || (meta !== undefined && !isRecord(meta))) return null;
   if (meta === undefined) return { name, arguments: args };
   if ('progressToken' in meta) return null;
   return hasOwn(meta) ? (CallParams.safeParse(params).data ?? null) : { name, arguments: args };
@@ -101,19 +101,19 @@ const ENVELOPE_KEYS: ReadonlySet<string> = new Set([VERSION, CAPABILITIES, CLIEN
 
 // What clients declare is an object of objects, whose members are objects and truth values.
 const isCapabilities = (value: unknown): boolean => {
-  if (!isObject(value)) return false;
+  if (!isRecord(value)) return false;
   for (const name in value) {
     const capability = value[name];
-    if (!isObject(capability) || !Object.values(capability).every(isDetail)) return false;
+    if (!isRecord(capability) || !Object.values(capability).every(isDetail)) return false;
   }
   return true;
 };
 
-const isDetail = (value: unknown): boolean => typeof value === 'boolean' || isObject(value);
+const isDetail = (value: unknown): boolean => typeof value === 'boolean' || isRecord(value);
 
 const isClient = (value: unknown): boolean => {
   if (value === undefined) return true;
-  if (!isObject(value) || typeof value['name'] !== 'string' || typeof value['version'] !== 'string') return false;
+  if (!isRecord(value) || typeof value['name'] !== 'string' || typeof value['version'] !== 'string') return false;
   for (const member in value) if (!CLIENT_MEMBERS.has(member) || typeof value[member] !== 'string') return false;
   return true;
 };

@@ -10,11 +10,10 @@ import {
 } from '@modelcontextprotocol/server';
 import { toMcpTools } from '@recourse/dialects/catalogue/to-catalogue';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { hasMoreNodes } from 'recourse-server/contract/json-record';
+import { hasMoreNodes, isRecord, memberOf } from 'recourse-server/contract/json-record';
 import { isOffered } from 'recourse-server/contract/tool-description';
 import type { BatchListener, Client } from 'recourse-server/executor/batch-request';
 import type { RouteHost } from 'recourse-server/extension';
-import { isObject, member } from 'recourse-server/json/json-access';
 import { draining, ProblemError } from 'recourse-server/routes/problems';
 import { holdUntil, requireRoom, toPayload } from 'recourse-server/routes/request-memory';
 import { type CatalogueTexts, createCatalogueTexts } from 'recourse-server/routes/tools';
@@ -71,9 +70,9 @@ const HEAVY = `A message must not contain more than ${MOST_VALUES} values outsid
  * clients do not show; as a result of the call a model can read them and do better.
  */
 const putArgumentsAside = (body: unknown): { readonly body: unknown; readonly argumentsAside?: unknown } => {
-  if (!isObject(body) || body['method'] !== 'tools/call' || !isObject(body['params'])) return { body };
+  if (!isRecord(body) || body['method'] !== 'tools/call' || !isRecord(body['params'])) return { body };
   const { arguments: args, ...params } = body['params'];
-  return args === undefined || isObject(args) ? { body } : { body: { ...body, params }, argumentsAside: args };
+  return args === undefined || isRecord(args) ? { body } : { body: { ...body, params }, argumentsAside: args };
 };
 
 /** Tells a client how far its call is, under the token it gave. Values that do not rise are left out: MCP wants that. */
@@ -271,9 +270,9 @@ const createListen = (create: McpServerFactory, options: McpServerOptions & List
 
 /** Changes of tasks are not told: a filter for them is not granted, and is refused to a client that does not know tasks. */
 const refuseTaskIds = (body: unknown, { pendingTasks }: Pick<McpServerOptions, 'pendingTasks'>): void => {
-  const params = member(body, 'params');
-  if (pendingTasks === undefined || member(member(params, 'notifications'), 'taskIds') === undefined) return;
-  if (!declaresTasks(member(params, '_meta'))) throw createMissingTasksProblem();
+  const params = memberOf(body, 'params');
+  if (pendingTasks === undefined || memberOf(memberOf(params, 'notifications'), 'taskIds') === undefined) return;
+  if (!declaresTasks(memberOf(params, '_meta'))) throw createMissingTasksProblem();
 };
 
 const TOO_MANY =
@@ -294,7 +293,7 @@ export const createAnswerMcp = (options: AnswerMcpOptions): AnswerMcp => {
   const handler = createMcpHandler(create);
   const listen = createListen(create, serverOptions);
   const ask: Fetch = (request, body, exchange) =>
-    member(body, 'method') === 'subscriptions/listen'
+    memberOf(body, 'method') === 'subscriptions/listen'
       ? listen(request, body, exchange)
       : handler.fetch(request, { parsedBody: body });
   return async (message, opened, reply) => {
@@ -348,22 +347,22 @@ const sendResponse = async (
 /** Up to 2.4 the SDK gives every result of `tools/call` a `content`, also the handle of a task, which has none. */
 const withoutContent = (json: string): string => {
   const message: unknown = JSON.parse(json);
-  const { content: _content, ...result } = { ...Object(member(message, 'result')) };
+  const { content: _content, ...result } = { ...Object(memberOf(message, 'result')) };
   return JSON.stringify({ ...Object(message), result });
 };
 
 /** The SDK leaves out whose request it refuses, in earlier revisions, and what the `data` of each refusal of the door has. */
 const completed = (json: string, id: RequestId, requestId: string): string => {
   const message: unknown = JSON.parse(json);
-  if (!isObject(message)) return json;
+  if (!isRecord(message)) return json;
   const { id: _id, error, ...rest } = message;
-  if (!isObject(error)) return JSON.stringify({ ...message, ...toIdMember(id) });
+  if (!isRecord(error)) return JSON.stringify({ ...message, ...toIdMember(id) });
   const { data } = error;
   const own = { code: toDataCode(error['code']), request_id: requestId };
   return JSON.stringify({
     ...rest,
     ...toIdMember(id),
-    error: { ...error, data: isObject(data) ? { ...own, ...data } : own },
+    error: { ...error, data: isRecord(data) ? { ...own, ...data } : own },
   });
 };
 

@@ -1,6 +1,6 @@
+import { isRecord, memberOf } from 'recourse-server/contract/json-record';
 import type { RenderedResult } from 'recourse-server/contract/tool-result';
 import type { BatchRequest, Client } from 'recourse-server/executor/batch-request';
-import { isObject, member } from 'recourse-server/json/json-access';
 import type { PendingTask, PendingTasks } from 'recourse-server/routes/pending-tasks';
 import { ProblemError } from 'recourse-server/routes/problems';
 import type { Background } from 'recourse-server/routes/route-host';
@@ -16,7 +16,7 @@ const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
 
 /** Whether the `_meta` of a request declares the extension, which counts for this request alone. */
 export const declaresTasks = (meta: unknown): boolean =>
-  isObject(member(member(member(meta, CAPABILITIES), 'extensions'), TASKS));
+  isRecord(memberOf(memberOf(memberOf(meta, CAPABILITIES), 'extensions'), TASKS));
 
 /** What a client is told that asks for what only a task can give, and does not declare that it knows tasks. */
 export const createMissingTasksProblem = (): ProblemError =>

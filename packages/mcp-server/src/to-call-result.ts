@@ -9,8 +9,8 @@ import {
   toTextPart,
 } from '@recourse/dialects/media';
 import { toObservation, toParts } from '@recourse/dialects/observation';
+import { isRecord } from 'recourse-server/contract/json-record';
 import type { RenderedResult, ToolResult } from 'recourse-server/contract/tool-result';
-import { isObject } from 'recourse-server/json/json-access';
 
 /** The key of `_meta` under which a result says what the protocol has no word for. */
 const RESULT_KEY = 'recourse/result';
@@ -93,7 +93,7 @@ export const toCallResult = (result: ToolResult, about: CallAbout): CallResult =
 const toStructured = (
   { success, value }: ToolResult,
   { promises }: CallAbout,
-): Readonly<Record<string, unknown>> | null => (isObject(value) && (success || promises === 'nothing') ? value : null);
+): Readonly<Record<string, unknown>> | null => (isRecord(value) && (success || promises === 'nothing') ? value : null);
 
 const isShownWhole = (parts: readonly Part[] | null, about: CallAbout): boolean =>
   parts !== null && about.promises === 'nothing' && parts.every((part) => isShown(part, about));
@@ -142,7 +142,7 @@ const withoutNulls = (members: Readonly<Record<string, unknown>>): Readonly<Reco
   Object.fromEntries(
     Object.entries(members).flatMap(([name, value]) => {
       if (value === null || value === undefined) return [];
-      return [[name, isObject(value) ? withoutNulls(value) : value]];
+      return [[name, isRecord(value) ? withoutNulls(value) : value]];
     }),
   );
 

@@ -1,5 +1,5 @@
+import { isArray, isRecord, listAt, memberOf } from '#src/contract/json-record.ts';
 import type { MESSAGE_FORMATS } from '#src/contract/message-format.ts';
-import { isArray, isObject, listOf, member } from '#src/json/json-access.ts';
 
 // The provider's side of a conversation: how a model writes its calls, and how a client finds the answers to them.
 
@@ -96,35 +96,35 @@ const isFailure = (text: string): boolean => /^ERROR: [a-z_]+: /.test(text);
 const textOfBlocks = (blocks: unknown): unknown =>
   isArray(blocks)
     ? blocks
-        .map((block) => member(block, 'text'))
+        .map((block) => memberOf(block, 'text'))
         .filter((text) => typeof text === 'string')
         .join('\n')
     : blocks;
 
 const readToolMessage = (message: unknown): readonly Found[] =>
-  member(message, 'role') === 'tool'
+  memberOf(message, 'role') === 'tool'
     ? [
         {
-          id: member(message, 'toolCallId') ?? member(message, 'tool_call_id') ?? '',
-          name: member(message, 'name') ?? member(message, 'tool_name'),
-          text: member(message, 'content'),
+          id: memberOf(message, 'toolCallId') ?? memberOf(message, 'tool_call_id') ?? '',
+          name: memberOf(message, 'name') ?? memberOf(message, 'tool_name'),
+          text: memberOf(message, 'content'),
         },
       ]
     : [];
 
 const readChat = (message: unknown): readonly Found[] =>
-  member(message, 'role') === 'function'
-    ? [{ id: null, name: member(message, 'name'), text: member(message, 'content') }]
+  memberOf(message, 'role') === 'function'
+    ? [{ id: null, name: memberOf(message, 'name'), text: memberOf(message, 'content') }]
     : readToolMessage(message);
 
 const readItem = (item: unknown): readonly Found[] =>
-  isObject(item) ? [{ id: member(item, 'call_id'), text: textOfBlocks(member(item, 'output')) }] : [];
+  isRecord(item) ? [{ id: memberOf(item, 'call_id'), text: textOfBlocks(memberOf(item, 'output')) }] : [];
 
 const readGeminiPart = (part: unknown): Found => {
-  const found = member(part, 'functionResponse') ?? member(part, 'function_response');
-  const [error, output] = ['error', 'output'].map((key) => member(member(found, 'response'), key));
+  const found = memberOf(part, 'functionResponse') ?? memberOf(part, 'function_response');
+  const [error, output] = ['error', 'output'].map((key) => memberOf(memberOf(found, 'response'), key));
   const text = error ?? (typeof output === 'string' ? output : JSON.stringify(output));
-  return { id: member(found, 'id'), name: member(found, 'name'), text, success: error === undefined };
+  return { id: memberOf(found, 'id'), name: memberOf(found, 'name'), text, success: error === undefined };
 };
 
 const SUCCESS = 'SUCCESS: ';
@@ -139,44 +139,44 @@ const readLine = (line: unknown): readonly Found[] => {
 const READERS: Readonly<Record<Format, (message: unknown) => readonly Found[]>> = {
   'openai-chat': readChat,
   'openai-responses': readItem,
-  'openai-realtime': (event) => readItem(member(event, 'item')),
+  'openai-realtime': (event) => readItem(memberOf(event, 'item')),
   anthropic: (message) =>
-    listOf(message, 'content').map((block) => ({
-      id: member(block, 'tool_use_id'),
-      text: textOfBlocks(member(block, 'content')),
-      success: member(block, 'is_error') !== true,
+    listAt(message, 'content').map((block) => ({
+      id: memberOf(block, 'tool_use_id'),
+      text: textOfBlocks(memberOf(block, 'content')),
+      success: memberOf(block, 'is_error') !== true,
     })),
-  gemini: (message) => listOf(message, 'parts').map(readGeminiPart),
+  gemini: (message) => listAt(message, 'parts').map(readGeminiPart),
   bedrock: (message) =>
-    listOf(message, 'content').map((block) => ({
-      id: member(member(block, 'toolResult'), 'toolUseId'),
-      text: textOfBlocks(member(member(block, 'toolResult'), 'content')),
-      success: member(member(block, 'toolResult'), 'status') !== 'error',
+    listAt(message, 'content').map((block) => ({
+      id: memberOf(memberOf(block, 'toolResult'), 'toolUseId'),
+      text: textOfBlocks(memberOf(memberOf(block, 'toolResult'), 'content')),
+      success: memberOf(memberOf(block, 'toolResult'), 'status') !== 'error',
     })),
   mistral: readToolMessage,
   cohere: readToolMessage,
   ollama: readToolMessage,
   'ai-sdk': (message) =>
-    listOf(message, 'content').map((part) => ({
-      id: member(part, 'toolCallId'),
-      name: member(part, 'toolName'),
-      text: member(member(part, 'output'), 'value'),
-      success: member(member(part, 'output'), 'type') === 'text',
+    listAt(message, 'content').map((part) => ({
+      id: memberOf(part, 'toolCallId'),
+      name: memberOf(part, 'toolName'),
+      text: memberOf(memberOf(part, 'output'), 'value'),
+      success: memberOf(memberOf(part, 'output'), 'type') === 'text',
     })),
   vapi: (message) => [
     {
-      id: member(message, 'toolCallId'),
-      name: member(message, 'name'),
-      text: member(message, 'error') ?? member(message, 'result'),
-      success: member(message, 'error') === undefined,
+      id: memberOf(message, 'toolCallId'),
+      name: memberOf(message, 'name'),
+      text: memberOf(message, 'error') ?? memberOf(message, 'result'),
+      success: memberOf(message, 'error') === undefined,
     },
   ],
   langchain: (message) => [
     {
-      id: member(message, 'tool_call_id'),
-      name: member(message, 'name'),
-      text: member(message, 'content'),
-      success: member(message, 'status') !== 'error',
+      id: memberOf(message, 'tool_call_id'),
+      name: memberOf(message, 'name'),
+      text: memberOf(message, 'content'),
+      success: memberOf(message, 'status') !== 'error',
     },
   ],
   text: readLine,
