@@ -62,17 +62,6 @@ export const setState = (call: Call, state: CallState): void => {
   if (state.kind === 'ended') endByResult(call, state.result);
 };
 
-/** Whether a result says that nobody knows how its call ended. */
-export const isUnknown = (result: string): boolean => readKept(result)?.outcome === 'unknown';
-
-/** How a call ended, as its result says. */
-export const readEnd = (
-  result: string,
-): { readonly outcome: string; readonly executed: string; readonly code: string | null } => {
-  const kept = readKept(result);
-  return { outcome: kept?.outcome ?? 'unknown', executed: kept?.executed ?? 'maybe', code: kept?.error?.code ?? null };
-};
-
 /** Says something more on results that were rendered: for the rare case that it is known only then. */
 export const warn = (calls: readonly Call[], warning: Warning): void => {
   for (const call of calls) {

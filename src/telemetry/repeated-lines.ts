@@ -36,24 +36,6 @@ export const createQuietLine = <Fields extends Readonly<Record<string, unknown>>
     tell('', (leftOut) => write({ ...toFields(), ...(leftOut > 0 ? { equal_lines_left_out: leftOut } : {}) }));
 };
 
-/** Whether a line with this key is the first of its window; at most `max` lines are. Windows are `windowMs` long. */
-export const createOncePerWindow = (
-  now: () => number,
-  { windowMs, max }: { readonly windowMs: number; readonly max: number },
-): ((key: string) => boolean) => {
-  let written = new Set<string>();
-  let since = now();
-  return (key) => {
-    if (now() - since >= windowMs) {
-      written = new Set();
-      since = now();
-    }
-    if (written.has(key) || written.size >= max) return false;
-    written.add(key);
-    return true;
-  };
-};
-
 /** A request that was not let in. `tenant` and `key` are null where nobody was found behind it. */
 export type RefusedRequest = {
   readonly reason: string;

@@ -1,12 +1,13 @@
 import type { RenderedResult } from 'recourse-server/contract/tool-result';
 import { toWhole } from 'recourse-server/executor/keyed-store';
 import type { CallPlace, CallState } from 'recourse-server/executor/pending-calls';
-import { LOST_END, renderLost, renderPending } from 'recourse-server/executor/pending-result';
+import { renderPending } from 'recourse-server/executor/pending-result';
 import { toEndedResult } from 'recourse-server/executor/render-result';
 import type { AnsweredCalls, AnsweredListener, PartsReading, ResultsWait } from 'recourse-server/routes/answered-calls';
 import * as z from 'zod';
 import { toCallKey } from './calls/call-kind.ts';
 import type { PartsWatch } from './calls/call-signals.ts';
+import { LOST_END, renderLost } from './lost-results.ts';
 import type { PendingService } from './pending-service.ts';
 
 type Service = Pick<PendingService, 'describe' | 'stateOf' | 'cancel' | 'waiters' | 'watchParts'>;

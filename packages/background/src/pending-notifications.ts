@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { firstCharacters } from 'recourse-server/contract/tool-call';
-import { readEnd, readHandle } from 'recourse-server/executor/kept-result';
+import { readHandle, readKept } from 'recourse-server/executor/kept-result';
 import { type KeyedStore, toWhole } from 'recourse-server/executor/keyed-store';
 import type { CallSpec } from 'recourse-server/executor/pending-calls';
 import { handleOfSpec } from './pending-service.ts';
@@ -75,3 +75,11 @@ const toData = (spec: CallSpec): WebhookEvent['data'] => ({
   call_id: typeof spec.id === 'string' ? firstCharacters(spec.id, MAX_CALL_ID) : spec.id,
   tool: spec.tool,
 });
+
+/** How a call ended, as its result says. */
+const readEnd = (
+  result: string,
+): { readonly outcome: string; readonly executed: string; readonly code: string | null } => {
+  const kept = readKept(result);
+  return { outcome: kept?.outcome ?? 'unknown', executed: kept?.executed ?? 'maybe', code: kept?.error?.code ?? null };
+};

@@ -9,13 +9,13 @@ import type {
   CallState,
   PendingCalls,
 } from 'recourse-server/executor/pending-calls';
-import { renderLost, renderUnbelieved } from 'recourse-server/executor/pending-result';
 import { CallWaiters } from './call-waiters.ts';
 import { type CallRecord, handleOf, type PendingRecord, timesOf, toCallKey } from './calls/call-kind.ts';
 import type { CallRecords } from './calls/call-records.ts';
 import { StoreKeyMissingError } from './calls/call-seals.ts';
 import type { PartsWatch } from './calls/call-signals.ts';
 import type { Job, JobEnd, JobQueue } from './jobs/job-queue.ts';
+import { renderLost, renderUnbelieved } from './lost-results.ts';
 
 /** What a request to cancel a call has come to. */
 export type Cancelled = 'cancelled' | 'running' | 'ended' | 'unknown';

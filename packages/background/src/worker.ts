@@ -1,6 +1,6 @@
 import type { BatchMemory, ExecuteBatch } from 'recourse-server/executor/batch-request';
 import type { CallOutcome } from 'recourse-server/executor/call-outcome';
-import { isUnknown } from 'recourse-server/executor/kept-result';
+import { readKept } from 'recourse-server/executor/kept-result';
 import type { RecordLease, ResultToKeep } from 'recourse-server/executor/keyed-store';
 import type { CallSpec } from 'recourse-server/executor/pending-calls';
 import type { SessionStore } from 'recourse-server/executor/session-store';
@@ -379,3 +379,6 @@ const subscribe = (listeners: Set<() => void>, listener: () => void): (() => voi
   listeners.add(listener);
   return () => void listeners.delete(listener);
 };
+
+/** Whether a result says that nobody knows how its call ended. */
+const isUnknown = (result: string): boolean => readKept(result)?.outcome === 'unknown';

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import type { CallObserver } from 'recourse-server/executor/call-observer';
 import { describeCauses } from 'recourse-server/telemetry/describe-error';
 import type { Metrics } from 'recourse-server/telemetry/metrics';
-import { createOncePerWindow, createStories } from 'recourse-server/telemetry/repeated-lines';
+import { createStories } from 'recourse-server/telemetry/repeated-lines';
 import type { DirectoryLog } from './directory/file-versions.ts';
 import type { Death, IsolationObserver, RestartReason } from './isolation-observer.ts';
 
@@ -28,7 +28,7 @@ const ALARMING: ReadonlySet<RestartReason> = new Set(['oom', 'crash', 'exit', 'f
 /** Metrics and log lines of what tool hosts do beside answering. */
 export const createIsolationObserver = ({ metrics, log, now, lateResult }: HostObserverParts): IsolationObserver => {
   // Who throws something else each time must not fill the log either.
-  const mayRepeat = createOncePerWindow(now, { windowMs: QUIET_MS, max: LINES_A_SECOND });
+  const mayRepeat = createOnceASecond(now);
   const tellGrowth = createGrowthLog(log, now);
   const mayPrint = createAllowance(now, (leftOut) => log.info({ lines: leftOut }, 'tool output suppressed'));
   return {
@@ -97,5 +97,20 @@ const createAllowance = (now: () => number, onLeftOut: (lines: number) => void):
     }
     lines += 1;
     return lines <= LINES_A_SECOND;
+  };
+};
+
+/** Whether a line with this key is the first of its second; no more lines than a second may have are. */
+const createOnceASecond = (now: () => number): ((key: string) => boolean) => {
+  let written = new Set<string>();
+  let since = now();
+  return (key) => {
+    if (now() - since >= QUIET_MS) {
+      written = new Set();
+      since = now();
+    }
+    if (written.has(key) || written.size >= LINES_A_SECOND) return false;
+    written.add(key);
+    return true;
   };
 };

@@ -15,11 +15,11 @@ import {
 } from '@recourse/test-support/call-records-under-test.ts';
 import { createSealing, ROTATION } from '@recourse/test-support/sealing.ts';
 import { toRedisClient, useRedis } from '@recourse/test-support/session-stores-under-test.ts';
-import { renderUnbelieved } from 'recourse-server/internal/executor/pending-result.ts';
 import { NO_SEALING, type Sealing } from 'recourse-server/internal/store/seals.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { callKind } from '#src/calls/call-kind.ts';
 import type { CallRecords } from '#src/calls/call-records.ts';
+import { renderUnbelieved } from '#src/lost-results.ts';
 
 const redis = useRedis();
 
