@@ -38,6 +38,7 @@ test('the settings that operators rely on are there, once each, with their defau
     JWT_ISSUER: '',
     JWT_AUDIENCE: '',
     JWT_TENANT_CLAIM: 'tenant',
+    EXTENSIONS: '',
     RATE_LIMIT: '600/m',
     DOCS: 'true',
     ALLOWED_ORIGINS: '',
