@@ -58,7 +58,8 @@ export const readConfiguration = async (loaded: LoadedEnvironment, environment: 
     ...inExtensions,
     ...findMissingPackages(config, environment),
     ...[keyFile, workspace, toolFiles].flatMap(({ mistake }) => mistake ?? []),
-    ...inFile,
+    // One of its sections may be that of an extension which cannot be loaded.
+    ...(inExtensions.length > 0 ? [] : inFile),
     // A file with mistakes may define them.
     ...(inFile.length > 0 ? [] : findUnknownLanes(config, configFile?.content.lanes ?? [DEFAULT_LANE])),
     ...(await checkVariablesFile(loaded, environment)),

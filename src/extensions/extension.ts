@@ -115,6 +115,7 @@ export type Extension<Settings extends Schemas = Schemas> = Required<Declaration
 
 const NAME = /^[a-z][a-z0-9-]{0,31}$/;
 const SETTING = /^[A-Z][A-Z0-9_]{1,63}$/;
+const MEMBERS = ['name', 'groups', 'settings', 'purposes', 'serviceSettings', 'sources', 'open'];
 const defined = new WeakSet<object>();
 
 /**
@@ -126,6 +127,9 @@ export const defineExtension = <const Settings extends Schemas = Readonly<Record
 ): Extension<Settings> => {
   const { name, settings } = declaration;
   if (!NAME.test(name)) throw new TypeError(`The name of an extension must match ${NAME}: '${name}'.`);
+  const unknown = Object.keys(declaration).find((member) => !MEMBERS.includes(member));
+  if (unknown !== undefined)
+    throw new TypeError(`An extension has no member '${unknown}': it has ${MEMBERS.join(', ')}.`);
   const wrong = Object.keys(settings).find((each) => !SETTING.test(each));
   if (wrong !== undefined) throw new TypeError(`The name of a setting must match ${SETTING}: '${wrong}'.`);
   const extension = {

@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs';
 import { registerHooks } from 'node:module';
+import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { type Extension, isExtension } from './extension.ts';
 import { createExtensionSet, type ExtensionSet } from './extension-set.ts';
@@ -45,14 +47,23 @@ const load = async (name: string, all: readonly Extension[], options: LoadOption
     if (refusal !== undefined) return refusal;
     const module: unknown = await import(url);
     const extension = typeof module === 'object' && module !== null && 'extension' in module ? module.extension : null;
-    if (!isExtension(extension)) return toMistake('exports no extension: export extension, made by defineExtension');
+    if (!isExtension(extension))
+      return toMistake('exports no extension: write export const extension = defineExtension({ … })');
     const clash = findClash(extension, all, options);
     return clash === null ? extension : toMistake(clash);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    // Node tells which of our files looked for it.
-    return toMistake(`cannot be loaded: ${reason.replace(/ imported from .*$/, '')}`);
+    return toMistake(`cannot be loaded: ${toReason(error)}${toHint(name, error, options.directory)}`);
   }
+};
+
+// Node tells which of our files looked for it.
+const toReason = (error: unknown): string =>
+  error instanceof Error ? (error.message || error.name).replace(/ imported from .*$/, '') : String(error);
+
+const toHint = (name: string, error: unknown, directory: string): string => {
+  if (error instanceof SyntaxError && /import statement|Unexpected token 'export'/.test(error.message))
+    return ': end its name with .mts or .mjs, or put "type": "module" into the package.json above it';
+  return /^[^./]/.test(name) && existsSync(join(directory, name)) ? `: did you mean './${name}'?` : '';
 };
 
 /** What an extension shares with another, or with the service. */

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { isJsonBody } from '../routes/body-parsers.ts';
 import { addOpsRoutes, type OpsRoutesOptions } from '../routes/health.ts';
 import { addKeptResultsRoutes, type KeptResultsOptions } from '../routes/kept-results.ts';
 import { addRootRoute } from '../routes/pages.ts';
@@ -52,13 +53,15 @@ export const buildOpsApp = (options: OpsOptions): FastifyInstance => {
 };
 
 // What is served depends on settings.
-const toLinks = ({ docs, added, opsPort }: AppOptions): Readonly<Record<string, string>> => ({
-  tool_calls: '/tool-calls',
-  tools: '/tools',
-  ...Object.assign({}, ...added.map(({ links }) => links)),
-  ...(docs === 'on' ? { docs: '/docs', openapi: '/openapi.json' } : {}),
-  ...(opsPort === 'shared' ? { live: '/live', ready: '/ready', metrics: '/metrics' } : {}),
-});
+const toLinks = ({ docs, added, opsPort }: AppOptions): Readonly<Record<string, string>> => {
+  const calls = { tool_calls: '/tool-calls', tools: '/tools' };
+  const others = {
+    ...(docs === 'on' ? { docs: '/docs', openapi: '/openapi.json' } : {}),
+    ...(opsPort === 'shared' ? { live: '/live', ready: '/ready', metrics: '/metrics' } : {}),
+  };
+  // The service's own last: no extension takes their names.
+  return { ...calls, ...Object.assign({}, ...added.map(({ links }) => links)), ...calls, ...others };
+};
 
 const addRoutes = (app: FastifyInstance, options: AppOptions): void => {
   addToolCallsRoute(app, { ...options, callerOf });
@@ -66,8 +69,13 @@ const addRoutes = (app: FastifyInstance, options: AppOptions): void => {
   addPendingCallsRoutes(app, { ...options, callerOf });
   addSessionsRoutes(app, { ...options, callerOf });
   addToolsRoutes(app, { ...options, callerOf });
-  for (const { addRoutes: add } of options.added)
-    add?.(app, { ...options, callerOf, tellRefused: (request) => tellRefused('operation', request, options) });
+  const host: RouteHost = {
+    ...options,
+    callerOf,
+    tellRefused: (request) => tellRefused('operation', request, options),
+    bodyOf: ({ body }) => (isJsonBody(body) ? body.value : undefined),
+  };
+  for (const { addRoutes: add } of options.added) add?.(app, host);
   if (options.opsPort === 'shared') addOpsRoutes(app, options, (request) => isKnown(request, options));
   const links = toLinks(options);
   addRootRoute(app, { version: options.version, links, page: links['console']?.slice(1) ?? null });

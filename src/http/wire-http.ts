@@ -36,6 +36,8 @@ export type HttpParts = AccessParts &
     readonly metricsSharedMs: number | undefined;
     /** How often an idle stream gets a sign of life, in milliseconds; undefined: every 15 s. */
     readonly streamHeartbeatMs: number | undefined;
+    /** Metrics of extensions beside those of the service, as Prometheus text; null: there are none. Never rejects. */
+    readonly collectAdded: (() => Promise<string>) | null;
     readonly readiness: () => Readiness;
     /** How many answers may wait or stream at once. */
     readonly mostReadings: number;
@@ -59,6 +61,8 @@ export const wireHttp = async (config: Config, parts: HttpParts): Promise<WiredH
   access.onKeysChange(readings.recheck);
   const drain = new AbortController();
   const { signal: draining } = drain;
+  const { collectAdded } = parts;
+  const collect = async (): Promise<string> => (await metrics.registry.metrics()) + ((await collectAdded?.()) ?? '');
   const options: AppOptions = {
     ...parts,
     toSessionKey: createTenantKeys(),
@@ -84,7 +88,7 @@ export const wireHttp = async (config: Config, parts: HttpParts): Promise<WiredH
     readiness: () => (draining.aborted ? { ...parts.readiness(), status: 'draining' } : parts.readiness()),
     exposition: {
       contentType: metrics.registry.contentType,
-      metrics: shareCollection(() => metrics.registry.metrics(), now, metricsSharedMs),
+      metrics: shareCollection(collect, now, metricsSharedMs),
     },
     onRequestIdRefused: createRequestIdLog(log, now),
     onBug: (error, id) => log.error({ request_id: id, causes: describeCauses(error) }, 'request failed'),

@@ -8,6 +8,8 @@ import type { PendingTasks } from './pending-tasks.ts';
 export type RouteHost = {
   /** Who sent the request: its tenant, which operations its key has and which tools it may use. Throws where nobody is known. */
   readonly callerOf: (request: FastifyRequest) => RequestCaller;
+  /** The JSON of its body, parsed; undefined: it has none. `request.body` has its text beside it. */
+  readonly bodyOf: (request: FastifyRequest) => unknown;
   /** Tells log and metrics of a request that its key may not make. */
   readonly tellRefused: (request: FastifyRequest) => void;
   /** All tools that are offered now. */

@@ -6,7 +6,9 @@ import { workspaceDirOf } from '../config/workspace-guard.ts';
 import type { Additions, ConsolePage, Extension, ExtensionHost } from '../extensions/extension.ts';
 import { OWN_EXTENSIONS } from '../packages.ts';
 import type { AddedRoutes } from '../routes/route-host.ts';
+import { describeCauses } from '../telemetry/describe-error.ts';
 import type { PageTokens } from '../tools/page-tokens.ts';
+import { type ForeignParts, openForeign } from './open-foreign.ts';
 import type { WiredRedaction } from './wire-redaction.ts';
 
 export type ExtensionParts = {
@@ -25,7 +27,23 @@ export type WiredExtensions = Required<Pick<Additions, 'tools' | 'unavailable' |
     readonly added: readonly AddedRoutes[];
     /** By the names of the extensions. */
     readonly consolePages: ReadonlyMap<string, ConsolePage>;
+    /** The metrics of those that EXTENSIONS names, as Prometheus text; null: there are none. Never rejects. */
+    readonly collectAdded: (() => Promise<string>) | null;
   };
+};
+
+/** `collect`: of one that EXTENSIONS names; null: its metrics are among those of the service. */
+type Opened = {
+  readonly name: string;
+  readonly additions: Additions | null;
+  readonly collect: (() => Promise<string>) | null;
+};
+
+const open = async (extension: Extension, config: Config, parts: ForeignParts): Promise<Opened> => {
+  const { name } = extension;
+  return OWN_EXTENSIONS.all.includes(extension)
+    ? { name, additions: await extension.open(config, parts.host), collect: null }
+    : { name, ...(await openForeign(extension, config, parts)) };
 };
 
 /** Opens all extensions that are always on, and those of the groups that TOOL_GROUPS names. */
@@ -42,36 +60,36 @@ export const wireExtensions = async (config: Config, parts: ExtensionParts): Pro
     userAgent: `recourse/${version}`,
     metrics: metrics.registry,
   };
-  const added = new Map<string, Additions>();
-  for (const extension of config.extensions.all.filter((each) => isAsked(each, host.groups))) {
-    const additions = OWN_EXTENSIONS.all.includes(extension)
-      ? await extension.open(config, host)
-      : await openForeign(extension, config, host);
-    if (additions !== null) added.set(extension.name, additions);
-  }
-  const all = [...added.values()];
-  const pages = [...added].flatMap(([name, { consolePage }]) =>
-    consolePage === undefined ? [] : [[name, consolePage] as const],
+  const asked = config.extensions.all.filter((each) => isAsked(each, host.groups));
+  const opened: Opened[] = [];
+  // One after the other: of two that cannot be opened, the first is named at every start.
+  for (const extension of asked) opened.push(await open(extension, config, { host, ownMetrics: metrics.registry }));
+  const all = opened.flatMap(({ additions }) => additions ?? []);
+  const pages = opened.flatMap(({ name, additions }) =>
+    additions?.consolePage === undefined ? [] : [[name, additions.consolePage] as const],
   );
+  const foreign = opened.filter(({ collect }) => collect !== null);
   return {
-    http: { added: all, consolePages: new Map(pages) },
+    http: {
+      added: all,
+      consolePages: new Map(pages),
+      collectAdded: foreign.length === 0 ? null : () => collectAll(foreign, log),
+    },
     tools: all.flatMap(({ tools = [] }) => tools),
     unavailable: all.flatMap(({ unavailable = [] }) => unavailable),
     close: () => Promise.all(all.map(({ close }) => close?.())).then(() => undefined),
   };
 };
 
-// The catalogue says where a tool comes from, and a start that fails whose fault that is.
-const openForeign = async (extension: Extension, config: Config, host: ExtensionHost): Promise<Additions | null> => {
-  const source = `extension:${extension.name}`;
-  try {
-    const additions = await extension.open(config, host);
-    const { tools = [] } = additions ?? {};
-    return additions === null ? null : { ...additions, tools: tools.map((tool) => ({ ...tool, source })) };
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`EXTENSIONS: '${extension.name}' cannot open: ${reason}`, { cause: error });
-  }
+/** The metrics of these as one text. One whose own cannot be collected is left out, and the others are there. */
+const collectAll = async (foreign: readonly Opened[], log: Logger): Promise<string> => {
+  const texts = foreign.map(async ({ name, collect }) =>
+    collect?.().catch((error: unknown) => {
+      log.error({ extension: name, causes: describeCauses(error) }, 'metrics of an extension cannot be collected');
+      return '';
+    }),
+  );
+  return (await Promise.all(texts)).join('');
 };
 
 const isAsked = ({ groups }: Extension, asked: ReadonlySet<string>): boolean => {

@@ -10,7 +10,7 @@ const ROOT = join(import.meta.dirname, '../..');
 
 /** Most lines of each unit, with scripts of Redis, pages and styles; without tests and README. */
 const LINES: Readonly<Record<string, number>> = {
-  src: 29775,
+  src: 29910,
   'packages/background': 5515,
   'packages/cli': 1420,
   'packages/console': 3165,
@@ -30,7 +30,7 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/tracing': 500,
   'packages/upstream-mcp': 3230,
   'packages/upstream-openapi': 4050,
-  'packages/upstreams': 1190,
+  'packages/upstreams': 1225,
 };
 
 /** How far a unit may lie below its number before the number has to follow. */

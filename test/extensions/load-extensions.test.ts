@@ -96,7 +96,7 @@ test('each extension that cannot be loaded is one sentence, and the others are l
     "EXTENSIONS: './none.ts' cannot be loaded: Cannot find module './none.ts'",
     "EXTENSIONS: 'no-package' cannot be loaded: Cannot find package 'no-package'",
     "EXTENSIONS: './throws.ts' cannot be loaded: the author threw this",
-    "EXTENSIONS: './other.ts' exports no extension: export extension, made by defineExtension",
+    "EXTENSIONS: './other.ts' exports no extension: write export const extension = defineExtension({ … })",
     "EXTENSIONS: './same-name.ts' has the name of another extension, 'own'",
     "EXTENSIONS: './core-setting.ts' declares PORT, which is a setting already",
     "EXTENSIONS: './same-setting.ts' declares OWN_SETTING, which is a setting already",

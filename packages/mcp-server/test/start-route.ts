@@ -95,6 +95,7 @@ export const openRoute = async ({
     keepAliveMs: 20,
     callerOf,
     tellRefused: () => undefined,
+    bodyOf: () => undefined,
     onBug,
   });
   await app.listen({ host: '127.0.0.1', port: 0 });

@@ -1,7 +1,7 @@
 import { setTimeout as afterMs } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import type { SourcePlan, SourceState, ToolSource } from 'recourse-server/extensions/source';
-import type { Invocation, Prepared, Tool, ToolContext } from 'recourse-server/tools/tool';
+import type { SourcePlan, SourceState, ToolSource, UpstreamState } from 'recourse-server/extensions/source';
+import { type Invocation, type Prepared, type Tool, type ToolContext, UNSTATED } from 'recourse-server/tools/tool';
 import type { ToolOffer } from 'recourse-server/tools/tool-offer';
 
 /** Names of sources. */
@@ -117,12 +117,16 @@ export const createSourceSet = (options: SourceSetOptions): SourceSet => {
 };
 
 const createRunning = (plan: SourcePlan, publish: SourceSetOptions['publish']): Running => {
-  const calls = createRunningCalls();
+  const calls = createRunningCalls(plan.name);
   const state: { place: 'behind' | 'shown' | 'retired'; offer: ToolOffer } = { place: 'behind', offer: NOTHING };
-  const source = plan.create((offer) => {
-    state.offer = { ...offer, tools: offer.tools.map(calls.count) };
-    if (state.place === 'shown') publish(plan.name, state.offer);
-  });
+  const source = toSafe(
+    plan,
+    plan.create((offer) => {
+      const tools = offer.tools.map(calls.count);
+      state.offer = { ...NOTHING, ...offer, tools };
+      if (state.place === 'shown') publish(plan.name, state.offer);
+    }),
+  );
   let stopped: Promise<void> | null = null;
   return {
     plan,
@@ -141,8 +145,34 @@ const createRunning = (plan: SourcePlan, publish: SourceSetOptions['publish']): 
   };
 };
 
-/** Counts the calls that run in the tools of one source. */
-const createRunningCalls = () => {
+const withSource = (tool: Tool, name: string): Tool =>
+  tool.source === UNSTATED.source ? { ...tool, source: name } : tool;
+
+/** The source of an extension, whose author may have let it throw: then it is down, and the others go on. */
+const toSafe = ({ name }: SourcePlan, source: ToolSource): ToolSource => {
+  let failed: string | null = null;
+  const fail = (error: unknown): void => {
+    failed = error instanceof Error ? error.message : String(error);
+  };
+  const toDown = (reason: string | null) =>
+    ({ name, status: 'down', reason, tools: 0, reconnects: 0 }) as const satisfies UpstreamState;
+  return {
+    kill: () => source.kill?.(),
+    start: () => source.start().catch(fail),
+    stop: () => source.stop().catch(fail),
+    state: () => {
+      if (failed !== null) return toDown(failed);
+      try {
+        return source.state();
+      } catch (error) {
+        return toDown(error instanceof Error ? error.message : String(error));
+      }
+    },
+  };
+};
+
+/** Counts the calls that run in the tools of one source, and names it in those that name none. */
+const createRunningCalls = (name: string) => {
   const counted = new WeakMap<Tool, Tool>();
   let idle = Promise.withResolvers<void>();
   let running = 0;
@@ -181,7 +211,7 @@ const createRunningCalls = () => {
   return {
     /** The tool, with its calls counted; the same object for the same tool. */
     count: (tool: Tool): Tool => {
-      const same = counted.get(tool) ?? toCounted(tool);
+      const same = counted.get(tool) ?? toCounted(withSource(tool, name));
       counted.set(tool, same);
       return same;
     },

@@ -216,11 +216,13 @@ export const loadConfig = (
   const issues = parsed.success ? [] : parsed.error.issues;
   const wrong = new Set(issues.map(({ path }) => path.join('.')));
   const right = Object.fromEntries(Object.entries(given).filter(([name]) => !wrong.has(name)));
-  const config = { ...(parsed.success ? parsed.data : schema.parse(right)), extensions };
+  const config = { ...(parsed.success ? parsed.data : readRight(right, extensions)), extensions };
   const mistakes = [
     ...issues.map(({ path, message }) => {
       const setting = path.join('.');
       const value = environment[setting] ?? '';
+      if (value === '')
+        return `${setting} is not set, and an extension needs it: ${descriptionOf(extensions.settings[setting])}`;
       return `${setting} ${message}${toValueHint({ setting, value, words: wordsOf(setting, extensions) })}`;
     }),
     ...findFormer(environment),
@@ -228,6 +230,15 @@ export const loadConfig = (
   ];
   return mistakes.length === 0 ? { config } : { config, mistakes };
 };
+
+/** What can be read where some settings are wrong. Those of extensions may be required, and are then left out. */
+const readRight = (right: Readonly<Record<string, unknown>>, { settings }: ExtensionSet) => ({
+  ...Settings.parse(Object.fromEntries(Object.entries(right).filter(([name]) => Object.hasOwn(SETTINGS, name)))),
+  ...Object.fromEntries(Object.entries(settings).map(([name, schema]) => [name, schema.safeParse(right[name]).data])),
+});
+
+const descriptionOf = (schema: z.ZodType | undefined): string =>
+  (schema === undefined ? undefined : z.globalRegistry.get(schema)?.description) ?? 'it has no description.';
 
 /** The schema of all settings where there are these extensions. */
 const toSchema = (extensions: ExtensionSet): typeof Settings =>
