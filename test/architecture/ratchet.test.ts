@@ -38,6 +38,8 @@ const SLACK = 150;
 
 /** Files of the executor that import each other in one chain, at most. */
 const MOST_FLOORS = 16;
+/** Files of the service that packages import, beside its public entries. */
+const MOST_DOORS = 123;
 const MOST_TYPES_PER_1000_LINES = 26;
 /** Of all functions, those whose names begin with `to`, in percent. */
 const MOST_CONVERSIONS_PERCENT = 29;
@@ -92,4 +94,11 @@ test('no larger share of the functions is called a conversion than the number', 
   const names = FILES.flatMap(({ code }) => [...code.matchAll(functions)].map(([, one, other]) => one ?? other ?? ''));
   const conversions = names.filter((name) => /^to[A-Z]/.test(name));
   expect(Math.ceil((conversions.length * 100) / names.length)).toBe(MOST_CONVERSIONS_PERCENT);
+});
+
+test('packages import no more files of the service than their number', () => {
+  const imported = FILES.filter(({ path }) => path.startsWith('@')).flatMap(({ local }) =>
+    local.map(({ from }) => from).filter((from) => !from.startsWith('@') && from.includes('/')),
+  );
+  expect(new Set(imported).size).toBe(MOST_DOORS);
 });
