@@ -56,6 +56,8 @@ export type FoundAnswer = {
   readonly results: readonly (string | null)[];
   /** The batch runs, and more may come. */
   readonly isOpen: boolean;
+  /** A try of it was promised: its calls are, or were, pending ones. */
+  readonly isPromised: boolean;
 };
 
 /** Where all results are kept, these. */

@@ -8,7 +8,10 @@ export type ResultsWait = {
   readonly over: Promise<void>;
 };
 
-/** Results as they are now. `pending` as long as any of them is; left out where none ever was. */
+/** Results as a batch was answered them, or would be now. `isPromised`: also where none was pending its status is told. */
+export type AnsweredBatch = { readonly results: readonly RenderedResult[]; readonly isPromised: boolean };
+
+/** Results as they are now. `pending` as long as any is; left out where none was, and no such answer was promised. */
 export type ResultsNow = {
   readonly results: readonly RenderedResult[];
   readonly status?: 'pending' | 'done';
@@ -38,7 +41,7 @@ export type AnsweredCalls = {
    */
   readonly complete: (tenant: string, found: FoundAnswer) => Promise<readonly string[] | null>;
   /** The same results as they are now, or after a wait. */
-  readonly read: (tenant: string, answered: readonly RenderedResult[], wait: ResultsWait | null) => Promise<ResultsNow>;
+  readonly read: (tenant: string, answered: AnsweredBatch, wait: ResultsWait | null) => Promise<ResultsNow>;
   /**
    * Tells of those that are pending until all have ended, or `over` resolves: how far each is, and each result once. Resolves
    * with all results as they are then.

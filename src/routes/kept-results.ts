@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest 
 import * as z from 'zod';
 import { SCHEDULINGS } from '../contract/message-format.ts';
 import type { RenderedResult } from '../contract/tool-result.ts';
-import type { AnsweredCalls, AnsweredListener, ResultsNow, ResultsWait } from './answered-calls.ts';
+import type { AnsweredBatch, AnsweredCalls, AnsweredListener, ResultsNow, ResultsWait } from './answered-calls.ts';
 import { ignoreBodies } from './body-parsers.ts';
 import type { Dialects, LateTerms } from './dialects.ts';
 import { openEventStream, type StreamEvent, type StreamOptions, toStreamFormat, whenClosed } from './event-stream.ts';
@@ -25,10 +25,7 @@ export type KeptResultsOptions = {
   /** An opaque key for a request id of a tenant. */
   readonly toRequestKey: (tenant: string, requestId: string) => string;
   /** The results kept under such a key of the tenant; null where none are. */
-  readonly findResults: (
-    tenant: string,
-    requestKey: string,
-  ) => Promise<readonly RenderedResult[] | null | 'unavailable'>;
+  readonly findResults: (tenant: string, requestKey: string) => Promise<AnsweredBatch | null | 'unavailable'>;
   /** The same results as they are now: pending ones may have ended since. Rejects with the store. */
   readonly readAnswered: AnsweredCalls['read'];
   readonly cancelAnswered: AnsweredCalls['cancel'];
@@ -63,23 +60,18 @@ type OfCall = { Params: { request_id: string; index: string } };
  */
 export const addKeptResultsRoutes = (app: FastifyInstance, options: KeptResultsOptions): void => {
   const { toLateMessages } = options.dialects;
-  const find = async (request: FastifyRequest, requestId: string): Promise<readonly RenderedResult[]> => {
+  const find = async (request: FastifyRequest, requestId: string): Promise<AnsweredBatch> => {
     if (!REQUEST_ID.test(requestId)) throw createNotKeptProblem();
     const { tenant, tools, mayUse } = options.callerOf(request);
-    const results = await options.findResults(tenant, options.toRequestKey(tenant, requestId));
-    if (results === 'unavailable') throw createStoreProblem();
+    const found = await options.findResults(tenant, options.toRequestKey(tenant, requestId));
+    if (found === 'unavailable') throw createStoreProblem();
     // Another key of the tenant may have sent the batch: who may not see all of it is told what an unknown id is told.
-    if (results === null || !(tools === 'all' || results.every((result) => maySee(result, mayUse))))
+    if (found === null || !(tools === 'all' || found.results.every((result) => maySee(result, mayUse))))
       throw createNotKeptProblem();
-    return results;
+    return found;
   };
-  const read = (
-    request: FastifyRequest,
-    found: readonly RenderedResult[],
-    wait: ResultsWait | null,
-  ): Promise<ResultsNow> => {
-    return askStore(options.readAnswered(options.callerOf(request).tenant, found, wait));
-  };
+  const read = (request: FastifyRequest, found: AnsweredBatch, wait: ResultsWait | null): Promise<ResultsNow> =>
+    askStore(options.readAnswered(options.callerOf(request).tenant, found, wait));
   app.get<OfRequest>('/tool-calls/:request_id', async (request, reply) => {
     const { request_id: requestId } = request.params;
     const query = readQuery(request.query);
@@ -89,7 +81,7 @@ export const addKeptResultsRoutes = (app: FastifyInstance, options: KeptResultsO
     const waitMs = Math.min(asked, LONGEST_WAIT_MS);
     // Where there is no place to wait, the caller learns at once how its calls stand: it loses nothing.
     const reading = waitMs > 0 ? options.readings.open(reply) : null;
-    reading?.shows(found.map(toToolName));
+    reading?.shows(found.results.map(toToolName));
     if (reading !== null) holdLittle(reply);
     const now = await read(request, found, reading === null ? null : { waitMs, until, over: reading.over });
     reading?.requireRight();
@@ -103,17 +95,17 @@ export const addKeptResultsRoutes = (app: FastifyInstance, options: KeptResultsO
     if (request.method === 'HEAD') return reply.type('text/event-stream').send('');
     const reading = options.readings.open(reply);
     if (reading === null) throw noPlace();
-    reading.shows(found.map(toToolName));
+    reading.shows(found.results.map(toToolName));
     const now = await read(request, found, null);
     reading.requireRight();
     cutOffWhenOver(reading, reply);
-    await sendEvents(now, { found, requestId, reply }, options);
+    await sendEvents(now, { found: found.results, requestId, reply }, options);
     return reply;
   });
   const cancel = async (request: FastifyRequest, reply: FastifyReply, requestId: string, only: number | null) => {
     const how = readQuery(request.query).force === 'true' ? 'forced' : 'asked';
     const found = await find(request, requestId);
-    const chosen = only === null ? found : found.slice(only, only + 1);
+    const chosen = only === null ? found.results : found.results.slice(only, only + 1);
     if (only !== null && chosen.length === 0) throw createNotKeptProblem();
     await askStore(options.cancelAnswered(options.callerOf(request).tenant, chosen, how));
     const now = await read(request, found, null);

@@ -265,7 +265,10 @@ const toPendingReading = (answered: AnsweredCalls, keys: ReadStores['keys'], red
     if (found === null || found === 'unavailable') return found;
     const results = await answered.complete(tenant, found).catch(() => 'unavailable' as const);
     if (results === null || results === 'unavailable') return results;
-    return results.map((result) => readResult(redactor.result(result, 'result')));
+    return {
+      results: results.map((result) => readResult(redactor.result(result, 'result'))),
+      isPromised: found.isPromised,
+    };
   },
   readAnswered: answered.read,
   cancelAnswered: answered.cancel,

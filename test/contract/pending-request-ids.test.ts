@@ -71,7 +71,10 @@ describe.each(['memory', 'redis'] as const)('request ids of pending calls, on %s
     expect(now).toMatchObject({ status: 202, state: 'pending', results: [{ index: 0, id: 'first', name: 'build' }] });
     build.release();
     expect((await answer).results).toMatchObject([{ value: 'build done' }]);
-    expect((await ask(path)).results).toMatchObject([{ index: 0, id: 'first', value: 'build done' }]);
+    const last = await ask(path);
+    expect(last.results).toMatchObject([{ index: 0, id: 'first', value: 'build done' }]);
+    // As it was said while one was pending, and by the answer.
+    expect([(await answer).state, last.state]).toEqual(['done', 'done']);
   });
 
   test('without a pending call nothing is kept under a request id that had no key', async () => {

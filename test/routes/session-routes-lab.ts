@@ -115,9 +115,11 @@ export const startSessionRoutes = async (options: LabOptions = {}) => {
     toRequestKey: (tenant, requestId) => `${tenant}:${requestId}`,
     findResults: async (_tenant, key) => {
       asked.push(`find ${key}`);
-      return options.results === 'unavailable' ? 'unavailable' : (options.results?.get(key)?.map(readResult) ?? null);
+      if (options.results === 'unavailable') return 'unavailable';
+      const results = options.results?.get(key)?.map(readResult);
+      return results === undefined ? null : { results, isPromised: false };
     },
-    readAnswered: async (_tenant, results) => ({ results, late: [] }),
+    readAnswered: async (_tenant, { results }) => ({ results, late: [] }),
     cancelAnswered: async () => undefined,
     followAnswered: async () => [],
     watchParts: () => ({ watch: async () => undefined, watchResults: () => undefined, stop: () => undefined }),

@@ -41,9 +41,10 @@ export const createAnsweredCalls = ({ service, time }: Pick<Following, 'service'
       if (places.every((place) => place === null) || (isOpen && known.includes(null))) return null;
       return known.map((result, index) => result ?? renderLost({ index, id: null, name: null }));
     },
-    read: async (tenant, answered, wait) => {
+    read: async (tenant, { results: answered, isPromised }, wait) => {
       const handles = toHandles(answered);
-      if (handles.length === 0) return { results: answered, late: [] };
+      // Its calls may have ended before its answer was kept, as pending or not: the body of their ends is the same.
+      if (handles.length === 0) return { results: answered, ...(isPromised ? { status: 'done' } : {}), late: [] };
       if (wait !== null)
         await waitForEnds(handles, wait, (handle, enough) => service.stateOf(tenant, handle, wait.waitMs, enough));
       const now = await readAll(tenant, answered);

@@ -38,7 +38,7 @@ const startLab = async () => {
       ...{ index, id: 'call_1', name: 'x', success: false, outcome: 'pending', executed: 'no', value: null },
       ...{ message: 'pending', error: null, retry: null, pending: { call }, duration_ms: 0 },
     });
-    return { key, answered };
+    return { key, answered, recordKey: spec.recordKey };
   };
   const [first, second] = [await accept(0), await accept(1)];
   const end = async ({ key }: typeof first) => {
@@ -52,7 +52,11 @@ const startLab = async () => {
 test('a reader that has gone waits for nothing any more', async () => {
   const { service, answers, answered } = await startLab();
   const gone = Promise.withResolvers<void>();
-  const read = answers.read('tenant', answered, { waitMs: 30_000, until: 'all', over: gone.promise });
+  const read = answers.read(
+    'tenant',
+    { results: answered, isPromised: true },
+    { waitMs: 30_000, until: 'all', over: gone.promise },
+  );
   await expect.poll(service.waiters.count, WAIT).toBe(2);
   gone.resolve();
   expect(await read).toMatchObject({ status: 'pending' });
@@ -62,9 +66,27 @@ test('a reader that has gone waits for nothing any more', async () => {
 test('a reader that waits for any call waits for no other once it has one', async () => {
   const { service, answers, end, first, answered } = await startLab();
   const over = Promise.withResolvers<void>().promise;
-  const read = answers.read('tenant', answered, { waitMs: 30_000, until: 'any', over });
+  const read = answers.read('tenant', { results: answered, isPromised: true }, { waitMs: 30_000, until: 'any', over });
   await expect.poll(service.waiters.count, WAIT).toBe(2);
   await end(first);
   expect(await read).toMatchObject({ status: 'pending', late: [{ json: expect.stringContaining('success') }] });
   await expect.poll(service.waiters.count, WAIT).toBe(0);
+});
+
+test('the body of calls that have ended is the same before their batch is answered as pending, and after that', async () => {
+  const { answers, end, first } = await startLab();
+  await end(first);
+  const found = { recordKey: first.recordKey, isPromised: true };
+  const readBody = async (kept: string | null, isOpen: boolean) => {
+    const results = await answers.complete('tenant', { ...found, results: [kept], isOpen });
+    const { status, results: now } = await answers.read(
+      'tenant',
+      { results: (results ?? []).map(readResult), isPromised: found.isPromised },
+      null,
+    );
+    return { status, results: now };
+  };
+  const before = await readBody(null, true);
+  expect(before).toMatchObject({ status: 'done', results: [{ json: expect.stringContaining('success') }] });
+  expect(await readBody(first.answered, false)).toEqual(before);
 });

@@ -19,6 +19,9 @@ export const checkSchedule = async (lab: ScheduleLab, { batches, requests }: Pla
       if (body !== null) bodies.set(batch, body);
     }),
   );
+  await Promise.all(requests.map(({ answered }) => answered));
+  // A late end may have replaced `unknown` since its body was read, and have been told: it is kept before it is told.
+  for (const [batch, body] of bodies) bodies.set(batch, await readLate(lab, batch, body));
   for (const request of requests) checkAnswer(request, await request.answered, bodies.get(request.batch) ?? null);
   for (const batch of batches) checkBegins(lab, batch, bodies.get(batch) ?? null);
   await checkEnds(lab, bodies);
@@ -43,9 +46,23 @@ const readEnd = async (
   expect(end.results.filter(({ outcome }) => outcome === 'pending')).toEqual([]);
   const headers = { 'if-none-match': end.headers.get('etag') ?? '' };
   // A late end may replace the one of a write that was cut off.
-  if (!end.results.some(({ outcome }) => outcome === 'unknown'))
-    expect((await ask(`/tool-calls/${batch.requestId}`, { headers })).status).toBe(304);
+  if (!end.results.some(isUnknown)) expect((await ask(`/tool-calls/${batch.requestId}`, { headers })).status).toBe(304);
   return end.results;
+};
+
+const isUnknown = ({ outcome }: ToolResult): boolean => outcome === 'unknown';
+
+/** The body as it is after all answers: a late end replaces nothing but `unknown`. */
+const readLate = async (
+  { url }: ScheduleLab,
+  { requestId }: SentBatch,
+  body: readonly ToolResult[],
+): Promise<readonly ToolResult[]> => {
+  if (!body.some(isUnknown)) return body;
+  const { status, results } = await createPendingClient(url).ask(`/tool-calls/${requestId}`);
+  expect([requestId, status]).toEqual([requestId, 200]);
+  expect(results.map((result, index) => (isUnknown(body[index] ?? result) ? body[index] : result))).toEqual(body);
+  return results;
 };
 
 /** Whether a result that was told is the one that is kept. `outcome_unknown` is replaced by a late end. */

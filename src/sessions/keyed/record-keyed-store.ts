@@ -99,7 +99,7 @@ const toFound = (record: KeyedRecord, answer: Answer, now: number): FoundAnswer 
   if (record.life !== answer.life) return null;
   const own = new Map(answer.own);
   const results = Array.from({ length: answer.calls }, (_, at) => own.get(at) ?? toResult(record.calls.get(at)));
-  return { recordKey: answer.record, results, isOpen: toLeaseLeft(record, now) > 0 };
+  return { recordKey: answer.record, results, isOpen: toLeaseLeft(record, now) > 0, isPromised: record.promised };
 };
 
 const ignore = (): void => undefined;

@@ -75,16 +75,16 @@ export const describeKeyedAnswers = (createStore: CreateKeyedStoreUnderTest): vo
     const batch = createKeyedBatch({ answer: 'promised' });
     const { recordKey, requestKey } = batch;
     await hold(store, batch);
-    const none = { recordKey, results: [null, null] };
+    const none = { recordKey, results: [null, null], isPromised: true };
     expect(await store.find(requestKey)).toEqual({ ...none, isOpen: true });
     await lapse(recordKey);
     expect(await store.find(requestKey)).toEqual({ ...none, isOpen: false });
     const second = await hold(store, batch);
     await second.commit([toFinal(0), toRepeatable(1)], 'named');
     const results = [toResult(0, 0), toRepeatable(1).result];
-    expect(await store.find(requestKey)).toEqual({ recordKey, results, isOpen: false });
+    expect(await store.find(requestKey)).toEqual({ recordKey, results, isOpen: false, isPromised: true });
     await hold(store, batch);
-    expect(await store.find(requestKey)).toEqual({ recordKey, results, isOpen: true });
+    expect(await store.find(requestKey)).toEqual({ recordKey, results, isOpen: true, isPromised: true });
   });
 
   test('a request id that is used again under its key finds the last', async () => {

@@ -67,7 +67,7 @@ const notifyOnce = async (answers: readonly (readonly (string | null)[] | null)[
       find: async () => {
         const results = finds.shift() ?? null;
         if (finds.length === 0) resolve();
-        return results === null ? null : { recordKey: 'r', results, isOpen: results.includes(null) };
+        return results === null ? null : { recordKey: 'r', results, isOpen: results.includes(null), isPromised: true };
       },
     },
     isEnded: async () => true,
