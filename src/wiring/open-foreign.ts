@@ -1,8 +1,9 @@
 import { Registry } from 'prom-client';
 import * as z from 'zod';
 import type { Config } from '../config/settings/config.ts';
-import type { Additions, Extension, ExtensionHost } from '../extensions/extension.ts';
+import type { Additions, Extension, ExtensionHost, ExtensionLog } from '../extensions/extension.ts';
 import type { RouteHost } from '../routes/route-host.ts';
+import { describeCauses } from '../telemetry/describe-error.ts';
 
 /** An extension of EXTENSIONS that is open, and its metrics as Prometheus text; rejects where one of them cannot be collected. */
 type Foreign = { readonly additions: Additions | null; readonly collect: () => Promise<string> };
@@ -45,7 +46,7 @@ export const openForeign = async (
     const taken = metrics.getMetricsAsArray().find((metric) => ownMetrics.getSingleMetric(metric.name) !== undefined);
     if (taken !== undefined) throw new Error(`its metric ${taken.name} has the name of another.`);
     return {
-      additions: additions === null ? null : toNamed(name, additions),
+      additions: additions === null ? null : toNamed(name, additions, host.log),
       collect: () => metrics.metrics(),
     };
   } catch (error) {
@@ -55,11 +56,18 @@ export const openForeign = async (
   }
 };
 
-/** The catalogue says where a tool comes from, and routes that cannot be added whose they are. */
-const toNamed = (name: string, additions: Additions): Additions => {
+/** The catalogue says where a tool comes from, and what fails later says whose it is; the others close all the same. */
+const toNamed = (name: string, additions: Additions, log: ExtensionLog): Additions => {
   const { tools = [], addRoutes } = additions;
   const source = `extension:${name}`;
-  const named = { ...additions, tools: tools.map((tool) => ({ ...tool, source })) };
+  const close = async (): Promise<void> => {
+    try {
+      await additions.close?.();
+    } catch (error) {
+      log.error({ extension: name, causes: describeCauses(error) }, 'extension failed to close');
+    }
+  };
+  const named = { ...additions, close, tools: tools.map((tool) => ({ ...tool, source })) };
   if (addRoutes === undefined) return named;
   const addNamed = (app: Parameters<typeof addRoutes>[0], host: RouteHost): void => {
     try {

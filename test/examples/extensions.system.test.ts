@@ -47,6 +47,10 @@ test('its route asks for a key, and its page in the console sends that of the re
   await page.getByRole('link', { name: 'Clock' }).click();
   await page.getByRole('heading', { name: 'Clock' }).waitFor();
   await page.getByText(/GMT\+9/).waitFor();
+  // What the former key was shown is not for the next reader.
+  await page.getByRole('button', { name: 'Forget key' }).click();
+  await page.getByText(/This page failed/).waitFor();
+  expect(await page.getByText(/GMT\+9/).count()).toBe(0);
   // The page of the extension ends where another begins.
   await page.getByRole('link', { name: 'Sessions' }).click();
   await page.getByText('Watch a session').waitFor();

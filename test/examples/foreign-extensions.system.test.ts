@@ -78,6 +78,7 @@ test('metrics that fail, links with a name of the service and sources that throw
     new Gauge({ name: 'odd_gauge', help: 'x', registers: [metrics], collect() { throw new Error('no gauge'); } });
     return {
       links: { tools: '/elsewhere', odd: '/odd' },
+      close: () => { throw new Error('no end'); },
       addRoutes: (app, { bodyOf }) => { app.post('/odd', (request) => ({ got: bodyOf(request), word: ODD_WORD })); },
     };`);
   const configFile = join(file, '../config.yaml');
@@ -99,4 +100,8 @@ test('metrics that fail, links with a name of the service and sources that throw
       { name: 'odd:two', status: 'down', reason: 'no state' },
     ],
   });
+  service.send('SIGTERM', 'service');
+  expect(await service.logged('extension failed to close')).toMatchObject({ extension: 'odd' });
+  await service.logged('stopped');
+  expect(await service.exited).toEqual({ code: 0, signal: null });
 });

@@ -1,7 +1,10 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of the file are written so.
+
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { createConfigSchema, OWN_SECTIONS } from '#src/config/file/config-file.ts';
+import { createExtensionSet } from '#src/extensions/extension-set.ts';
 import { contentOf, mistakesOf } from './config-file-lab.ts';
 
 test('the JSON that people have for other MCP hosts is read as it is, tabs and members of those hosts included', () => {
@@ -214,4 +217,9 @@ test('of very many mistakes the first twenty are told and the others counted', (
   const mistakes = mistakesOf(JSON.stringify({ tools }));
   expect(mistakes).toHaveLength(21);
   expect(mistakes.at(-1)).toBe('CONFIG_FILE c.yaml: … and 30 more');
+});
+
+test('no extension may name a section of the service', async () => {
+  const { schema } = await createConfigSchema(createExtensionSet([]));
+  expect(Object.keys(schema.shape)).toEqual(OWN_SECTIONS);
 });

@@ -22,8 +22,8 @@ const toInitialState = (): State => ({
 const start = (root: HTMLElement): void => {
   const show = (state: State): void => {
     render(pageTemplate({ state, act }), root);
-    const { route } = state;
-    void showExtension(route.page === 'extension' ? route.name : null, () => store.read().key);
+    const { route, key } = state;
+    void showExtension(route.page === 'extension' ? route.name : null, key);
     const dialog = root.querySelector('dialog');
     if (dialog?.open === false) dialog.showModal();
   };

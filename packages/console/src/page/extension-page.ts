@@ -22,27 +22,29 @@ export const extensionTemplate = (name: string): TemplateResult => {
   </section>`;
 };
 
-let shown: { readonly name: string; readonly root: Element; leave: Leave } | null = null;
+let shown: { readonly name: string; readonly key: string; readonly root: Element; leave: Leave } | null = null;
 
-/** Lets the module of the page that is shown fill it, once; the one before it ends. `key`: that of the reader. */
-export const showExtension = async (name: string | null, key: () => string): Promise<void> => {
+/** Lets the module of the page that is shown fill it, once for each key of the reader; the one before it ends. */
+export const showExtension = async (name: string | null, key: string): Promise<void> => {
   const root = document.querySelector<HTMLElement>('#extension');
-  if (shown !== null && shown.name === name && shown.root === root) return;
+  if (shown !== null && shown.name === name && shown.key === key && shown.root === root) return;
   shown?.leave();
   shown = null;
   if (name === null || root === null || !EXTENSION_PAGES.some((page) => page.name === name)) return;
-  const own = { name, root, leave: (): void => undefined };
+  const own = { name, key, root, leave: (): void => undefined };
   shown = own;
-  root.replaceChildren();
+  // A place of its own: what comes late of another page, or for another key, goes nowhere.
+  const place = document.createElement('div');
+  root.replaceChildren(place);
   try {
     const { show } = await importPage(name);
-    const leave = await show(root, (path) => ask(path, key()));
+    const leave = await show(place, (path) => ask(path, key));
     if (typeof leave !== 'function') return;
     own.leave = () => void leave();
     // The reader may have gone on meanwhile.
     if (shown !== own) own.leave();
   } catch (error) {
-    root.replaceChildren(`This page failed: ${error instanceof Error ? error.message : String(error)}`);
+    place.replaceChildren(`This page failed: ${error instanceof Error ? error.message : String(error)}`);
   }
 };
 
