@@ -1,6 +1,6 @@
 import { distance } from 'fastest-levenshtein';
 import { findNearestNames } from '../contract/nearest-names.ts';
-import { leastOf, type NameIndex, placeOf } from '../tools/name-index.ts';
+import type { NameIndex } from '../tools/name-index.ts';
 import type { Withholding } from '../tools/tool-offer.ts';
 import { echoName } from './failure-text.ts';
 
@@ -28,8 +28,7 @@ export type NameSuggestions = {
 
 // Up to so many tools a name is compared with each of them: some 30 µs.
 const MOST_COMPARED_ALL = 128;
-// Of more tools with the likeliest ones. Finding and comparing these costs as much as so many comparisons.
-const MOST_COMPARED_NEAR = 48;
+// Of more tools with those that share parts with it. Finding and comparing these costs as much as so many comparisons.
 const COST_OF_NEAR = 400;
 // What all names of a batch may cost together, in comparisons. Beyond it the tools are listed by name, and none is guessed.
 const MOST_COST = 1280;
@@ -130,19 +129,8 @@ const toRanking = (ranks: readonly number[], index: NameIndex): Ranking => {
 
 const rankNear = (wanted: string, index: NameIndex, mayUse: MayUse): readonly number[] => {
   const lowers = index.lowers();
-  const ranks: number[] = [];
-  let reach = toReach(wanted);
-  for (const near of index.findNear(wanted)) {
-    // What follows is not nearer than what was found, and there are enough to list.
-    const isEnough = ranks.length >= MAX_NAMES && leastOf(near) > reach;
-    if (isEnough || ranks.length >= MOST_COMPARED_NEAR) break;
-    const place = placeOf(near);
-    if (!mayUse(index.names[place] ?? '')) continue;
-    const far = distance(wanted, lowers[place] ?? '');
-    reach = Math.min(reach, far);
-    ranks.push(toRank(far, place));
-  }
-  return ranks;
+  const near = index.findNear(wanted).filter((place) => mayUse(index.names[place] ?? ''));
+  return near.map((place) => toRank(distance(wanted, lowers[place] ?? ''), place));
 };
 
 /** The places of the first names that the caller may use. */
