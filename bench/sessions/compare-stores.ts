@@ -34,7 +34,7 @@ const toRound = (sessionKey: string, calls: number, tool: string): Round => {
     roundId: null,
     leaseMs: 305_000,
     tools: [{ name: tool, retries: 3, maxCalls: null, effects: 'read', polling: false }],
-    calls: Array.from({ length: calls }, () => ({ tool, counts: true, mark: { print: print() } })),
+    calls: Array.from({ length: calls }, () => ({ tool, counts: true, callHash: print() })),
   };
 };
 
@@ -60,7 +60,7 @@ const toReport = ({ tools, calls }: Round, failed: boolean, packed: string): Rou
   calls: calls.map((call) => ({
     ...call,
     ending: failed ? 'failed' : 'answered',
-    answer: failed || call.mark === null ? null : { print: call.mark.print + 1 },
+    resultHash: failed || call.callHash === null ? null : call.callHash + 1,
     executed: true,
   })),
   journal: {

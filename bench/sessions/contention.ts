@@ -56,7 +56,7 @@ const tools = [{ name: 'echo', retries: 3, maxCalls: null, effects: 'read', poll
 
 const report: RoundReport = {
   outcomes: [{ name: 'echo', failed: false, succeeded: true, interrupted: false, error: '' }],
-  calls: [{ tool: 'echo', counts: true, mark: { print: 1 }, ending: 'answered', answer: { print: 2 }, executed: true }],
+  calls: [{ tool: 'echo', counts: true, callHash: 1, ending: 'answered', resultHash: 2, executed: true }],
   journal: {
     lines: 1,
     refused: 0,
@@ -71,7 +71,7 @@ const runBatch = async (store: SessionStore, sessionKey: string): Promise<number
   made += 1;
   const startedAt = performance.now();
   const terms = { sessionKey, batchId: `b${made}`, roundId: null, leaseMs: 305_000 };
-  const calls = [{ tool: 'echo', counts: true, mark: { print: made } }];
+  const calls = [{ tool: 'echo', counts: true, callHash: made }];
   try {
     const admission: Admission = await store.admit({ ...terms, tools, calls });
     await admission.settle(report);

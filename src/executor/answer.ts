@@ -1,6 +1,7 @@
 import { FAILURE_POLICY } from '../contract/failure.ts';
 import type { Issue, RenderedResult, Warning } from '../contract/tool-result.ts';
 import { parseJson } from '../json/parse-json.ts';
+import { toTextHash } from '../json/value-hash.ts';
 import { MAX_DESCRIBED, onOneLine } from '../tools/describe-value.ts';
 import { type Batch, type Call, isReady, NO_RESULT, type ReadyCall, readArguments, toArgumentsJson } from './call.ts';
 import type { ToolInvoked } from './call-observer.ts';
@@ -16,13 +17,13 @@ import {
   NO_SUFFIX,
   toSuffix,
 } from './failure-text.ts';
-import { hideSensitive, toHiding } from './journal/journal-line.ts';
+import { hideSensitive, toHiding } from './journal-line.ts';
 import { MAX_ISSUE_LENGTH, mapChanged, toPreviewLength } from './outcome.ts';
 import { renderAccepted } from './pending-result.ts';
 import { DUPLICATE_ID_WARNING } from './read-calls.ts';
 import type { Redactor, SentText } from './redactor.ts';
 import { renderFailure, renderSuccess, toEndedResult, toRetryState } from './render-result.ts';
-import { bucketOf, toTextPrint } from './round-call.ts';
+import { bucketOf } from './round-call.ts';
 import { type Budget, UNKNOWN_TOOL } from './session-store.ts';
 
 /**
@@ -310,7 +311,7 @@ const toIdentical = ({ outcome, verdict, tool }: Call): readonly Warning[] => {
   if (outcome?.kind !== 'success' || tool === null || tool.polling) return NO_WARNINGS;
   if (verdict?.kind !== 'run' || verdict.streak === null) return NO_WARNINGS;
   const times = verdict.streak.same + 1;
-  if (times < IDENTICAL_FROM || verdict.streak.answer !== toTextPrint(outcome.valueJson)) return NO_WARNINGS;
+  if (times < IDENTICAL_FROM || verdict.streak.answer !== toTextHash(outcome.valueJson)) return NO_WARNINGS;
   return [{ code: 'identical_call', message: identicalCallText(tool.name, times) }];
 };
 

@@ -3,7 +3,7 @@ import { redactOutcome, toCallWarnings } from './answer.ts';
 import type { Batch, Call } from './call.ts';
 import type { CallOutcome } from './call-outcome.ts';
 import { NO_SUFFIX } from './failure-text.ts';
-import { MAX_REQUEST_ID, toLateLine } from './journal/journal-entries.ts';
+import { MAX_REQUEST_ID, toLateLine } from './journal-entries.ts';
 import { renderFailure, renderSuccess } from './render-result.ts';
 
 const NO_WARNINGS: readonly never[] = [];

@@ -1,6 +1,5 @@
 import type { Effects } from '../contract/failure.ts';
 import type { BudgetMode } from '../contract/tool-result.ts';
-import type { RoundJournal } from './journal/round-lines.ts';
 
 /** The bucket that all names share which no tool has: each invented name would get a fresh budget otherwise. */
 export const UNKNOWN_TOOL = '_unknown';
@@ -16,23 +15,14 @@ export type AskedTool = {
   readonly polling: boolean;
 };
 
-/** What stands for something that is compared and not kept: a print of 53 bits, the same in every process. */
-type Mark = { readonly print: number };
-
-/** Stands for a call's tool and arguments; does not depend on the order of members. */
-export type CallMark = Mark;
-
-/** Stands for the JSON text of an answer. */
-export type AnswerMark = Mark;
-
-/** A call as a round asks for it, copies left out. */
+/** A call as a round asks for it, copies left out. Hashes have 53 bits and are the same in every process. */
 export type AskedCall = {
   /** One of the round's tools. */
   readonly tool: string;
   /** Whether it may run: limits do not count what names no tool, or has arguments that cannot be read. */
   readonly counts: boolean;
-  /** null where the loop guard does not look. */
-  readonly mark: CallMark | null;
+  /** Of its tool and arguments, whatever the order of members; null where the loop guard does not look. Computed when it is read. */
+  readonly callHash: number | null;
 };
 
 /** One round as it asks to be let in. A tool stands once in `tools`, in the order of the batch. */
@@ -82,7 +72,7 @@ export type Permit =
 export type Streak = {
   readonly failed: number;
   readonly same: number;
-  /** The print of the last answer; "" where the last time gave none. */
+  /** The hash of the last answer; "" where the last time gave none. */
   readonly answer: number | '';
 };
 
@@ -118,11 +108,39 @@ export type CallEnding = 'failed' | 'answered' | 'looped' | 'other' | 'not_run';
 /** One of the round's calls, settled. */
 export type SettledCall = AskedCall & {
   readonly ending: CallEnding;
-  /** null unless `answered`. */
-  readonly answer: AnswerMark | null;
+  /** Of the JSON text of its value; null unless `answered`. Computed when it is read. */
+  readonly resultHash: number | null;
   /** It ran or may have: it counts against the limits. */
   readonly executed: boolean;
 };
+
+/** A call for the journal. */
+export type JournalLine = {
+  /** Whose retries left are entered; null = nobody's. */
+  readonly tool: string | null;
+  /** A JSON object's text, to which the store adds `retries_left`: what the tool has left after the round, or null. */
+  readonly json: string;
+};
+
+/** The journal's lines of one round, not written until they are asked for. */
+export type RoundJournal = {
+  /** How many; at least 1. */
+  readonly lines: number;
+  /** How many lines at its end are of refused calls. */
+  readonly refused: number;
+  /** What it keeps of the heap until it is rendered, in bytes; reading it costs nothing. */
+  readonly bytes: number;
+  /** The lines, in the order of the batch: rendered and redacted each time. */
+  readonly render: () => readonly JournalLine[];
+  /**
+   * The round as one text without line breaks, of which `UnpackRound` makes the lines later and elsewhere; null where they have to
+   * be rendered now. Holds nothing that looks like a secret.
+   */
+  readonly pack: () => string | null;
+};
+
+/** The lines of a packed round, rendered and redacted; none where the text is not one. */
+export type UnpackRound = (packed: string) => readonly JournalLine[];
 
 /** What came of a round. */
 export type RoundReport = {

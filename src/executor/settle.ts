@@ -18,10 +18,10 @@ import {
   PLAIN_SUCCESS,
   PlainCalls,
   toHiding,
-} from './journal/journal-line.ts';
-import { createRoundJournal, type SettlingJournal } from './journal/round-journal.ts';
+} from './journal-line.ts';
 import type { Redactor } from './redactor.ts';
 import { bucketOf } from './round-call.ts';
+import { createRoundJournal, type SettlingJournal } from './round-journal.ts';
 import type { Admission, Budget, RoundReport, SettledCall, ToolOutcome } from './session-store.ts';
 
 export type Budgets = ReadonlyMap<string, Budget>;

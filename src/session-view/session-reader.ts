@@ -1,7 +1,7 @@
 import type { JournalEntry, SessionTool, SessionView } from '../contract/session.ts';
 import type { PendingCall } from '../contract/tool-result.ts';
 import { UNKNOWN_NAMES } from '../executor/admit.ts';
-import { toJournalEntries } from '../executor/journal/journal-entries.ts';
+import { toJournalEntries } from '../executor/journal-entries.ts';
 import type { CallSpec } from '../executor/pending-calls.ts';
 import {
   type SessionRecord,

@@ -1,5 +1,4 @@
-import type { JournalLine } from '../executor/journal/round-lines.ts';
-import type { SessionSettings } from '../executor/session-store.ts';
+import type { JournalLine, SessionSettings } from '../executor/session-store.ts';
 
 // Late results have lines of their own, and are few: so many of them push no call out.
 const LATE_LINES = 32;

@@ -1,5 +1,4 @@
 import type { BudgetMode } from '../contract/tool-result.ts';
-import type { UnpackRound } from '../executor/journal/round-lines.ts';
 import type {
   Admission,
   Budget,
@@ -8,6 +7,7 @@ import type {
   RoundReport,
   SessionSettings,
   SessionStore,
+  UnpackRound,
 } from '../executor/session-store.ts';
 import type { RecordStore, Records } from '../store/record-store.ts';
 import { toMaxLines } from './journal-lines.ts';

@@ -1,4 +1,4 @@
-import type { RoundJournal, UnpackRound } from '../executor/journal/round-lines.ts';
+import type { RoundJournal, UnpackRound } from '../executor/session-store.ts';
 import { textBytes } from '../memory/bounded-store.ts';
 import type { ListElement } from '../store/record-store.ts';
 import { EQUAL_WITHIN, toJournalText, toRepeated, toRepeatKey } from './journal-lines.ts';

@@ -104,11 +104,10 @@ const PORTS = [
   'executor/call-observer.ts',
   'executor/call-outcome.ts',
   'executor/call-slots.ts',
-  'executor/journal/round-lines.ts',
+  'executor/session-store.ts',
   'executor/keyed-store.ts',
   'executor/pending-calls.ts',
   'executor/redactor.ts',
-  'executor/session-store.ts',
   'store/store-observer.ts',
   'queue/load-gate.ts',
 ];
@@ -135,7 +134,6 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   '@upstream-openapi': /^(zod|yaml|undici|@scalar\/openapi-upgrader\/2.0-to-3.0|node:.*)$/,
   '@tool-hosts/directory': /^node:(fs|fs\/promises|module|os|path|url)$/,
   executor: /^(zod|fastest-levenshtein|node:crypto|node:util)$/,
-  'executor/journal': /^zod$/,
   '@tool-hosts': /^(zod|node:.*)$/,
   sessions: /^(zod|ioredis|node:crypto|node:fs)$/,
   store: /^(zod|node:crypto|node:fs|node:net|node:os|node:sqlite|node:timers\/promises)$/,
@@ -337,12 +335,12 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   'executor/late-result.ts': 'what is written down after the answer must not end the process',
   'executor/circuit-breakers.ts': "a tool's own function names the upstream",
   'executor/invoke-tool.ts': 'the one place around tool code: schemas, handlers, output checks',
-  'executor/journal/round-journal.ts':
-    'arguments that are nested too deep to be written as JSON again must not fail the answer',
   'executor/outcome.ts':
     'what was thrown or returned may be a revoked proxy, and `JSON.stringify` is the proof that a value is JSON',
   'executor/call-ids.ts': 'a record that is let go of and cannot be asked is free when its lease ends',
   'executor/record-lease.ts': 'a record that cannot be asked becomes a state',
+  'executor/round-journal.ts':
+    'arguments that are nested too deep to be written as JSON again must not fail the answer',
   'executor/run-batch.ts': 'the last-resort net around a batch: a bug of ours costs no caller its answers',
   'executor/schedule.ts': 'the same around one call',
   'executor/settle.ts': 'a settlement that fails must not fail the answer',

@@ -10,7 +10,7 @@ const ROOT = join(import.meta.dirname, '../..');
 
 /** Most lines of each unit, with scripts of Redis, pages and styles; without tests and README. */
 const LINES: Readonly<Record<string, number>> = {
-  src: 29770,
+  src: 29750,
   'packages/background': 5515,
   'packages/cli': 1390,
   'packages/console': 3165,
@@ -37,7 +37,7 @@ const LINES: Readonly<Record<string, number>> = {
 const SLACK = 150;
 
 /** Files of the executor that import each other in one chain, at most. */
-const MOST_FLOORS = 16;
+const MOST_FLOORS = 15;
 /** Files of the service that packages import, beside its public entries. */
 const MOST_DOORS = 123;
 const MOST_TYPES_PER_1000_LINES = 22;

@@ -60,7 +60,14 @@ const connect = async ({ url }: RedisServer, count: SwapCount): Promise<SessionS
 const toReport = (runs: boolean): RoundReport => ({
   outcomes: [{ name: 'read', failed: runs, succeeded: false, interrupted: false, error: runs ? 'no' : '' }],
   calls: [
-    { tool: 'read', counts: true, mark: null, ending: runs ? 'failed' : 'not_run', answer: null, executed: runs },
+    {
+      tool: 'read',
+      counts: true,
+      callHash: null,
+      ending: runs ? 'failed' : 'not_run',
+      resultHash: null,
+      executed: runs,
+    },
   ],
   journal: null,
 });
@@ -70,7 +77,7 @@ const fail = async (store: SessionStore | undefined, sessionKey: string): Promis
   const admission = await store?.admit({
     ...{ sessionKey, batchId: randomUUID(), roundId: null, leaseMs: 600_000 },
     tools: [{ name: 'read', retries: RETRIES, maxCalls: null, effects: 'read', polling: false }],
-    calls: [{ tool: 'read', counts: true, mark: null }],
+    calls: [{ tool: 'read', counts: true, callHash: null }],
   });
   const runs = ['free', 'retry'].includes(admission?.permits.get('read')?.decision ?? '');
   await admission?.settle(toReport(runs));

@@ -65,7 +65,7 @@ const toOutcome = (name: string, mark: Mark, error: string): ToolOutcome => ({
 });
 
 // One call of each tool, at which the loop guard does not look.
-const toCall = (tool: string): AskedCall => ({ tool, counts: true, mark: null });
+const toCall = (tool: string): AskedCall => ({ tool, counts: true, callHash: null });
 
 const found = (budget: Budget | null | undefined): Budget => {
   if (budget === null || budget === undefined) throw new Error('Nothing was counted.');
@@ -84,7 +84,7 @@ const toOpenRound = (admission: Admission, tools: readonly string[]): OpenRound 
     end: async (marks, error = 'it failed') => {
       const outcomes = Object.entries(marks).map(([name, mark]) => toOutcome(name, mark, error));
       const calls = tools.map(
-        (tool) => ({ ...toCall(tool), ending: 'not_run', answer: null, executed: true }) as const,
+        (tool) => ({ ...toCall(tool), ending: 'not_run', resultHash: null, executed: true }) as const,
       );
       const budgets = await admission.settle({ outcomes, calls, journal: null });
       return (tool) => budgets.get(tool) ?? admitted(tool);

@@ -1,16 +1,16 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { JournalLine } from '#src/executor/journal/round-lines.ts';
 import type {
   Admission,
   AskedTool,
   Budget,
   CallEnding,
   CallVerdict,
+  JournalLine,
   SessionRecord,
   ToolOutcome,
 } from '#src/executor/session-store.ts';
 import { type Decision, toDecision } from './budget-session.ts';
-import { toMark, toRoundJournal } from './marks.ts';
+import { toHash, toRoundJournal } from './marks.ts';
 import type { StoreUnderTest } from './session-stores-under-test.ts';
 
 /** A call as a test writes it: `tool arguments`, for example `test a`; `-` as arguments = none to look at. */
@@ -62,7 +62,7 @@ const toVerdictText = (verdict: CallVerdict | undefined): string => {
 
 const toCall = (text: CallText) => {
   const [tool = '', args = '-'] = text.split(' ');
-  return { tool, counts: args !== '{', mark: args === '-' ? null : toMark(toDigest(`${tool}\n${args}`)) };
+  return { tool, counts: args !== '{', callHash: args === '-' ? null : toHash(toDigest(`${tool}\n${args}`)) };
 };
 
 const toEnding = (end: End | undefined, verdict: string, isLetIn: boolean): CallEnding => {
@@ -79,8 +79,8 @@ const toReport = (admission: Admission, calls: readonly ReturnType<typeof toCall
   const settled = calls.map((call, position) => {
     const verdict = toVerdictText(admission.verdicts[position]);
     const ending = toEnding(ends[position], verdict, isLetIn(admission, call.tool));
-    const answer = ending === 'answered' ? toMark(toDigest(ends[position] ?? '')) : null;
-    return { ...call, ending, answer, executed: !['looped', 'not_run'].includes(ending) };
+    const resultHash = ending === 'answered' ? toHash(toDigest(ends[position] ?? '')) : null;
+    return { ...call, ending, resultHash, executed: !['looped', 'not_run'].includes(ending) };
   });
   const outcomes = [...new Set(calls.map(({ tool }) => tool))].map((name): ToolOutcome => {
     const endings = settled.filter(({ tool }) => tool === name).map(({ ending }) => ending);

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { vi } from 'vitest';
 import * as z from 'zod';
 import type { ToolResult } from '#src/contract/tool-result.ts';
-import { createUnpackRound } from '#src/executor/journal/round-journal.ts';
+import { createUnpackRound } from '#src/executor/round-journal.ts';
 import type { SessionRecord, SessionSettings } from '#src/executor/session-store.ts';
 import { createRedactor } from '#src/redaction/service-redactor.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
@@ -201,7 +201,7 @@ export const createEndingsLab = async (redis: Redis, url: string): Promise<Endin
   const crash = async (session: string, retries: number) => {
     turns += 1;
     const tool = { name: toolOf(retries), retries, maxCalls: null, effects: 'read', polling: false } as const;
-    const calls = [{ tool: tool.name, counts: true, mark: null }];
+    const calls = [{ tool: tool.name, counts: true, callHash: null }];
     const terms = { sessionKey: toKey(session), batchId: `crash_${turns}`, roundId: null, leaseMs: 305_000 };
     await subject.store.admit({ ...terms, tools: [tool], calls });
     return [];

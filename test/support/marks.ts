@@ -1,13 +1,10 @@
-import type { JournalLine, RoundJournal, UnpackRound } from '#src/executor/journal/round-lines.ts';
-import type { AnswerMark } from '#src/executor/session-store.ts';
+import type { JournalLine, RoundJournal, UnpackRound } from '#src/executor/session-store.ts';
 
 // 53 bits hold so many hexadecimal digits.
 const DIGITS = 13;
 
-/** A mark whose print is the number that the end of this text of hexadecimal digits stands for. */
-export const toMark = (digits: string): AnswerMark => ({ print: toPrint(digits) });
-
-const toPrint = (digits: string): number => Number.parseInt(digits.slice(-DIGITS), 16);
+/** The number that the end of this text of hexadecimal digits stands for. */
+export const toHash = (digits: string): number => Number.parseInt(digits.slice(-DIGITS), 16);
 
 /** A round's journal of these lines, which a shared store may keep packed unless it ends with refused calls; null where there are none. */
 export const toRoundJournal = (lines: readonly JournalLine[]): RoundJournal | null => {

@@ -4,8 +4,7 @@ import { createRedisRecordStore } from '@recourse/store-redis/redis-record-store
 import { type Cluster, Redis } from 'ioredis';
 import { afterAll, beforeAll } from 'vitest';
 import type { BudgetMode } from '#src/contract/tool-result.ts';
-import type { UnpackRound } from '#src/executor/journal/round-lines.ts';
-import type { SessionSettings, SessionStore } from '#src/executor/session-store.ts';
+import type { SessionSettings, SessionStore, UnpackRound } from '#src/executor/session-store.ts';
 import { createFallbackSessionStore, type StoreDownPolicy } from '#src/sessions/fallback-session-store.ts';
 import { OutageSessions } from '#src/sessions/outage-sessions.ts';
 import { createRecordSessionStore } from '#src/sessions/record-session-store.ts';

@@ -113,10 +113,11 @@ const guardCalls = (session: SessionState, { tools, calls }: Round): readonly Ca
   return verdicts ?? NO_VERDICTS;
 };
 
-const findStreak = ({ streaks }: SessionState, { tool, mark }: AskedCall): Streak | null => {
-  const ofTool = mark === null ? undefined : streaks.get(tool);
-  if (mark === null || ofTool === undefined) return null;
-  const streak = streakBefore(ofTool, mark.print, 0);
+const findStreak = ({ streaks }: SessionState, call: AskedCall): Streak | null => {
+  const ofTool = streaks.get(call.tool);
+  // The hash is computed when it is read: not for a tool that has no streaks.
+  if (ofTool === undefined || call.callHash === null) return null;
+  const streak = streakBefore(ofTool, call.callHash, 0);
   return streak.failed === 0 && streak.same === 0 ? null : streak;
 };
 

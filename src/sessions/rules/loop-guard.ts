@@ -1,6 +1,6 @@
 import type { AskedTool, CallEnding, CallVerdict, SettledCall, Streak } from '../../executor/session-store.ts';
 
-/** How the calls of one fingerprint, which is a mark's print, ended in a round. */
+/** How the calls of one fingerprint, which is a call's hash, ended in a round. */
 type RoundEnding = Pick<SettledCall, 'ending'> & Pick<Streak, 'answer'>;
 
 /** By tool and fingerprint. */
@@ -61,11 +61,11 @@ export const streaksAfter = ({ before, step, endings }: ToolStreaks): ReadonlyMa
 /** How each tool's fingerprints ended: the first sixteen, each once. */
 export const toRoundEndings = (calls: readonly SettledCall[]): RoundEndings => {
   const endings = new Map<string, Map<number, RoundEnding>>();
-  for (const { tool, mark, ending, answer } of calls) {
-    if (mark === null) continue;
+  for (const { tool, callHash, ending, resultHash } of calls) {
+    if (callHash === null) continue;
     const ofTool = endings.get(tool) ?? new Map<number, RoundEnding>();
     endings.set(tool, ofTool);
-    addEnding(ofTool, mark.print, { ending, answer: answer === null ? '' : answer.print });
+    addEnding(ofTool, callHash, { ending, answer: resultHash ?? '' });
   }
   return endings;
 };
@@ -114,12 +114,13 @@ const toAnswers = (
   calls: readonly SettledCall[],
 ): ReadonlyMap<number, Streak> | null => {
   let streaks: Map<number, Streak> | null = null;
-  for (const { tool, mark, answer } of calls) {
-    if (mark === null || answer === null || tool !== name) continue;
+  for (const call of calls) {
+    if (call.tool !== name) continue;
+    const { callHash, resultHash } = call;
+    if (callHash === null || resultHash === null) continue;
     streaks ??= new Map();
-    const { print } = mark;
-    if (streaks.size < MAX_FINGERPRINTS || streaks.has(print))
-      streaks.set(print, afterAnswer(before.get(print) ?? NOTHING, answer.print));
+    if (streaks.size < MAX_FINGERPRINTS || streaks.has(callHash))
+      streaks.set(callHash, afterAnswer(before.get(callHash) ?? NOTHING, resultHash));
   }
   return streaks;
 };

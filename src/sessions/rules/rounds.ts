@@ -1,10 +1,10 @@
-import type { RoundJournal } from '../../executor/journal/round-lines.ts';
 import type {
   AskedCall,
   AskedTool,
   Budget,
   CallVerdict,
   Round,
+  RoundJournal,
   RoundReport,
   SessionSettings,
   ToolOutcome,
@@ -111,8 +111,10 @@ const judgeCalls = (session: SessionState, round: Round, step: number): readonly
 };
 
 const guardCall = (session: SessionState, call: AskedCall, tool: AskedTool, step: number): CallVerdict => {
-  if (call.mark === null) return RUN;
-  const streak = streakBefore(session.streaks.get(call.tool), call.mark.print, step);
+  const ofTool = session.streaks.get(call.tool);
+  // The hash is computed when it is read: not for a tool that has no streaks.
+  if (ofTool === undefined || call.callHash === null) return RUN;
+  const streak = streakBefore(ofTool, call.callHash, step);
   const loop = toLoopVerdict(streak, tool);
   if (loop !== null) return loop;
   return streak.failed > 0 || streak.same > 0 ? { kind: 'run', streak } : RUN;

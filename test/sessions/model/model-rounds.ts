@@ -1,4 +1,4 @@
-import { toMark, toRoundJournal } from '@recourse/test-support/marks.ts';
+import { toHash, toRoundJournal } from '@recourse/test-support/marks.ts';
 import type {
   Admission,
   AskedCall,
@@ -31,14 +31,14 @@ export type ModelCall = { readonly tool: ModelTool; readonly given: number };
 export type ModelEnd = 'failed' | 'bad' | 'terminal' | 'timeout' | 'answer a' | 'answer b' | 'cut off' | 'shed';
 
 const ENDS = {
-  failed: { ending: 'failed', answer: null, executed: true },
-  bad: { ending: 'failed', answer: null, executed: false },
-  terminal: { ending: 'failed', answer: null, executed: true },
-  timeout: { ending: 'other', answer: null, executed: true },
-  'answer a': { ending: 'answered', answer: toMark('aaaaaaaaaaaaaaaa'), executed: true },
-  'answer b': { ending: 'answered', answer: toMark('bbbbbbbbbbbbbbbb'), executed: true },
-  'cut off': { ending: 'other', answer: null, executed: true },
-  shed: { ending: 'not_run', answer: null, executed: false },
+  failed: { ending: 'failed', resultHash: null, executed: true },
+  bad: { ending: 'failed', resultHash: null, executed: false },
+  terminal: { ending: 'failed', resultHash: null, executed: true },
+  timeout: { ending: 'other', resultHash: null, executed: true },
+  'answer a': { ending: 'answered', resultHash: toHash('aaaaaaaaaaaaaaaa'), executed: true },
+  'answer b': { ending: 'answered', resultHash: toHash('bbbbbbbbbbbbbbbb'), executed: true },
+  'cut off': { ending: 'other', resultHash: null, executed: true },
+  shed: { ending: 'not_run', resultHash: null, executed: false },
 } as const satisfies Readonly<Record<ModelEnd, Omit<SettledCall, keyof AskedCall>>>;
 
 const CHARGED: ReadonlySet<ModelEnd> = new Set(['failed', 'bad', 'timeout']);
@@ -68,7 +68,7 @@ export const toRound = (
   calls: calls.map(({ tool, given }) => ({
     tool,
     counts: tool !== '_unknown' && given !== UNREADABLE,
-    mark: tool === '_unknown' ? null : toMark(given.toString(16).padStart(16, '0')),
+    callHash: tool === '_unknown' ? null : toHash(given.toString(16).padStart(16, '0')),
   })),
 });
 

@@ -81,14 +81,14 @@ export class PlainLoopModel {
   }
 
   private settleTool(tool: string, calls: readonly SettledCall[], step: number): void {
-    const own = calls.filter((call) => call.tool === tool && call.mark !== null);
+    const own = calls.filter((call) => call.tool === tool && call.callHash !== null);
     if (own.length === 0) return;
     const last = this.lastRounds.get(tool);
     const ends = new Map(last?.step === step ? last.ends : []);
     const before = this.streaksBefore(tool, step);
-    for (const { mark, ending, answer } of own) {
-      const print = mark?.print ?? 0;
-      ends.set(print, decisive(ends.get(print), { ending, answer: answer?.print ?? '' }));
+    for (const { callHash, ending, resultHash } of own) {
+      const hash = callHash ?? 0;
+      ends.set(hash, decisive(ends.get(hash), { ending, answer: resultHash ?? '' }));
     }
     this.lastRounds.set(tool, { step, before, ends });
   }

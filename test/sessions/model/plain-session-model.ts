@@ -162,7 +162,7 @@ export class PlainSessionModel {
     const taken = new Map<string, number>();
     return round.calls.map((call): CallVerdict => {
       const tool = findTool(round, call.tool);
-      const verdict = loops.judge(tool, call.mark?.print ?? null, step);
+      const verdict = loops.judge(tool, call.callHash, step);
       if (verdict.kind === 'loop' || !call.counts) return verdict;
       const before = taken.get(tool.name) ?? 0;
       const refusal = limits.refuseOfTool(tool, before);

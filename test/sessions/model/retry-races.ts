@@ -31,7 +31,9 @@ const mayRun = (admission: Admission, name: string): boolean => {
 /** Its one call fails, if it may run. */
 const toFailing = (name: string, runs: boolean): RoundReport => ({
   outcomes: [{ name, failed: runs, succeeded: false, interrupted: false, error: runs ? 'no' : '' }],
-  calls: [{ tool: name, counts: true, mark: null, ending: runs ? 'failed' : 'not_run', answer: null, executed: runs }],
+  calls: [
+    { tool: name, counts: true, callHash: null, ending: runs ? 'failed' : 'not_run', resultHash: null, executed: runs },
+  ],
   journal: null,
 });
 
@@ -46,7 +48,7 @@ const burst = async (stores: readonly SessionStore[], sessionKey: string, race: 
       if (store === undefined) throw new Error('There is no store.');
       const { retries, maxCalls } = race;
       const tool = { name, retries, maxCalls, effects: 'read', polling: false } as const;
-      const calls = [{ tool: name, counts: true, mark: null }];
+      const calls = [{ tool: name, counts: true, callHash: null }];
       const terms = { sessionKey, batchId: randomUUID(), roundId: null, leaseMs: 600_000 };
       return { name, admission: await store.admit({ ...terms, tools: [tool], calls }) };
     }),

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { toCallPrint, toTextPrint } from '#src/executor/round-call.ts';
 import { toCanonicalText } from '#src/json/canonical-text.ts';
+import { toCallHash, toTextHash } from '#src/json/value-hash.ts';
 
 const RUNS = 4000;
 
-// Few names and values, so that equal ones come: what is looked for are prints that differ where texts do not.
+// Few names and values, so that equal ones come: what is looked for are hashes that differ where texts do not.
 const anyName = fc.oneof(fc.constantFrom('a', 'b', 'ab', '', '0', 'é', 'toString'), fc.string({ unit: 'grapheme' }));
 const { value: anyValue } = fc.letrec((tie) => ({
   value: fc.oneof(
@@ -48,16 +48,16 @@ const reversed = (value: unknown): unknown => {
   return Object.fromEntries(members.reverse());
 };
 
-test('two calls have one print exactly where they have one canonical text', () => {
+test('two calls have one hash exactly where they have one canonical text', () => {
   const byText = new Map<string, number>();
-  const byPrint = new Map<number, string>();
+  const byHash = new Map<number, string>();
   const check = (tool: string, value: unknown): void => {
-    const [print, text] = [toCallPrint(tool, value), `${tool}\n${toCanonicalText(value)}`];
-    expect(Number.isSafeInteger(print) && print >= 0).toBe(true);
-    expect(byText.get(text) ?? print).toBe(print);
-    expect(byPrint.get(print) ?? text).toBe(text);
-    byText.set(text, print);
-    byPrint.set(print, text);
+    const [hash, text] = [toCallHash(tool, value), `${tool}\n${toCanonicalText(value)}`];
+    expect(Number.isSafeInteger(hash) && hash >= 0).toBe(true);
+    expect(byText.get(text) ?? hash).toBe(hash);
+    expect(byHash.get(hash) ?? text).toBe(text);
+    byText.set(text, hash);
+    byHash.set(hash, text);
   };
   fc.assert(
     fc.property(anyTool, anyValue, (tool, value) => {
@@ -76,8 +76,8 @@ test.each([
   ['{"n":-0}', '{"n":0}'],
   ['{"t":"\\u00e9"}', '{"t":"é"}'],
   ['{"a":{"x":[1,{"c":1,"d":2}],"y":2}}', '{"a":{"y":2,"x":[1,{"d":2,"c":1}]}}'],
-])('%s and %s have one print', (one, other) => {
-  expect(toCallPrint('tool', JSON.parse(one))).toBe(toCallPrint('tool', JSON.parse(other)));
+])('%s and %s have one hash', (one, other) => {
+  expect(toCallHash('tool', JSON.parse(one))).toBe(toCallHash('tool', JSON.parse(other)));
 });
 
 test.each([
@@ -91,32 +91,32 @@ test.each([
   ['{"a":4294967296}', '{"a":8589934592}'],
   ['{"a":1}', '{"a":true}'],
   ['{"a":"é"}', '{"a":"e\\u0301"}'],
-])('%s and %s have two prints', (one, other) => {
-  expect(toCallPrint('tool', JSON.parse(one))).not.toBe(toCallPrint('tool', JSON.parse(other)));
+])('%s and %s have two hashes', (one, other) => {
+  expect(toCallHash('tool', JSON.parse(one))).not.toBe(toCallHash('tool', JSON.parse(other)));
 });
 
-test('the tool is part of the print', () => {
-  expect(toCallPrint('one', {})).not.toBe(toCallPrint('two', {}));
+test('the tool is part of the hash', () => {
+  expect(toCallHash('one', {})).not.toBe(toCallHash('two', {}));
 });
 
-test('a hundred thousand small calls have as many prints', () => {
-  const prints = new Set<number>();
+test('a hundred thousand small calls have as many hashes', () => {
+  const hashes = new Set<number>();
   for (let page = 0; page < 1000; page += 1)
-    for (let size = 0; size < 100; size += 1) prints.add(toCallPrint('list', { page, size }));
-  expect(prints.size).toBe(100_000);
+    for (let size = 0; size < 100; size += 1) hashes.add(toCallHash('list', { page, size }));
+  expect(hashes.size).toBe(100_000);
 });
 
 test.each([
   ['short', 'a', 'b'],
   ['long', `${'x'.repeat(5000)}a`, `${'x'.repeat(5000)}b`],
-])('%s texts have one print where they are equal', (_length, one, other) => {
-  expect(toTextPrint(one)).toBe(toTextPrint(`${one.slice(0, 1)}${one.slice(1)}`));
-  expect(toTextPrint(one)).not.toBe(toTextPrint(other));
-  expect(Number.isSafeInteger(toTextPrint(one))).toBe(true);
+])('%s texts have one hash where they are equal', (_length, one, other) => {
+  expect(toTextHash(one)).toBe(toTextHash(`${one.slice(0, 1)}${one.slice(1)}`));
+  expect(toTextHash(one)).not.toBe(toTextHash(other));
+  expect(Number.isSafeInteger(toTextHash(one))).toBe(true);
 });
 
-test('prints are the same in every process and version: sessions that processes share keep them', () => {
-  expect(toCallPrint('echo', { text: 'é', n: [1, -0, null, true] })).toBe(450_797_955_977_040);
-  expect(toTextPrint('{"text":"é"}')).toBe(6_357_204_233_846_098);
-  expect(toTextPrint('x'.repeat(5000))).toBe(3_476_465_719_446_722);
+test('hashes are the same in every process and version: sessions that processes share keep them', () => {
+  expect(toCallHash('echo', { text: 'é', n: [1, -0, null, true] })).toBe(450_797_955_977_040);
+  expect(toTextHash('{"text":"é"}')).toBe(6_357_204_233_846_098);
+  expect(toTextHash('x'.repeat(5000))).toBe(3_476_465_719_446_722);
 });

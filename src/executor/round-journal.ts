@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { parseJson } from '../../json/parse-json.ts';
-import { textBytes } from '../../memory/bounded-store.ts';
+import { parseJson } from '../json/parse-json.ts';
+import { textBytes } from '../memory/bounded-store.ts';
 import {
   type BatchEntries,
   type BatchEntry,
@@ -16,7 +16,7 @@ import {
   toLines,
   toList,
 } from './journal-line.ts';
-import type { JournalLine, RoundJournal, UnpackRound } from './round-lines.ts';
+import type { JournalLine, RoundJournal, UnpackRound } from './session-store.ts';
 
 /** A round whose lines are written later. */
 export type WrittenRound = JournalRound & {

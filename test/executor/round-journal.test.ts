@@ -7,9 +7,9 @@ import {
   readEntries,
   toArgumentsText,
   toBatchEntry,
-} from '#src/executor/journal/journal-line.ts';
-import { createRoundJournal, createUnpackRound } from '#src/executor/journal/round-journal.ts';
+} from '#src/executor/journal-line.ts';
 import type { RedactedIn } from '#src/executor/redactor.ts';
+import { createRoundJournal, createUnpackRound } from '#src/executor/round-journal.ts';
 import { toDigest } from '#src/json/canonical-text.ts';
 import { createRedactor } from '#src/redaction/service-redactor.ts';
 

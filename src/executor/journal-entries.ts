@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { JournalEntry, LateResult } from '../../contract/session.ts';
-import { parseJson } from '../../json/parse-json.ts';
+import { JournalEntry, LateResult } from '../contract/session.ts';
+import { parseJson } from '../json/parse-json.ts';
 
 /** As many characters as a request id may have. */
 export const MAX_REQUEST_ID = 64;

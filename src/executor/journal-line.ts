@@ -1,14 +1,14 @@
-import type { Executed, FailureCode, Fault, Outcome } from '../../contract/failure.ts';
-import { isRecord } from '../../contract/json-record.ts';
-import { toCallId, toCallName } from '../../contract/tool-call.ts';
-import type { JsonSchema } from '../../contract/tool-description.ts';
-import { toCanonicalText, toDigest } from '../../json/canonical-text.ts';
-import { parseJson } from '../../json/parse-json.ts';
-import { onOneLine } from '../../tools/describe-value.ts';
-import { isSensitive, marksSensitive } from '../../tools/json-schema.ts';
-import type { Tool } from '../../tools/tool.ts';
+import type { Executed, FailureCode, Fault, Outcome } from '../contract/failure.ts';
+import { isRecord } from '../contract/json-record.ts';
+import { toCallId, toCallName } from '../contract/tool-call.ts';
+import type { JsonSchema } from '../contract/tool-description.ts';
+import { toCanonicalText, toDigest } from '../json/canonical-text.ts';
+import { parseJson } from '../json/parse-json.ts';
+import { onOneLine } from '../tools/describe-value.ts';
+import { isSensitive, marksSensitive } from '../tools/json-schema.ts';
+import type { Tool } from '../tools/tool.ts';
 import { MAX_REQUEST_ID } from './journal-entries.ts';
-import type { JournalLine } from './round-lines.ts';
+import type { JournalLine } from './session-store.ts';
 
 /** An entry of a batch as it was sent. */
 export type BatchEntry = {

@@ -1,7 +1,7 @@
 import { toEntry, toFailedEntry } from '@recourse/test-support/journal-entries.ts';
 import { expect, test } from 'vitest';
 import type { LateResult } from '#src/contract/session.ts';
-import { toJournalEntries, toLateLine } from '#src/executor/journal/journal-entries.ts';
+import { toJournalEntries, toLateLine } from '#src/executor/journal-entries.ts';
 
 const timedOut = (requestId: string, index: number, step = 1) =>
   toFailedEntry({ step, request_id: requestId, index, code: 'timeout', executed: 'maybe' });
