@@ -1,9 +1,8 @@
 import { writeSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { type DestinationStream, type Logger, pino } from 'pino';
-import { mayHoldShape } from '../redaction/find-shapes.ts';
 import type { ServiceRedactor } from '../redaction/service-redactor.ts';
-import { createLogBatch, createQuickLogBatch, type LogBatch, type LogFailure } from './log-lines.ts';
+import { createJsonLogBatch, createLogBatch, type LogBatch, type LogFailure } from './log-lines.ts';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
 
@@ -50,11 +49,11 @@ type JsonLogOptions = {
 export const createJsonLog = (options: JsonLogOptions, destination: DestinationStream): ServiceLog => {
   const time = createIsoTime();
   const log = pino(toPinoOptions(options, time), destination);
-  const write = (line: string): void => destination.write(line);
   const level = options.levels === 'name' ? '"info"' : '30';
-  const origin = `,${JSON.stringify(options.origin).slice(1, -1)}`;
-  const { holds } = options.redactor;
-  return { log, logBatch: createQuickLogBatch(log, { level, time, origin, write, mayHoldShape, holds }) };
+  const origin = JSON.stringify(options.origin).slice(1, -1);
+  const begin = (): string => `{"level":${level}${time()},${origin}`;
+  const redact = createLogHooks(options.redactor).streamWrite;
+  return { log, logBatch: createJsonLogBatch({ log, begin, redact, write: (line) => destination.write(line) }) };
 };
 
 const toPinoOptions = ({ level, levels, origin, redactor }: JsonLogOptions, timestamp: () => string) => ({
