@@ -25,7 +25,7 @@ export type LoadGate = {
 };
 
 type LoadGateOptions = {
-  readonly slots: Pick<SlotQueue, 'isFullFor' | 'isIdle' | 'retryAfterMs' | 'takeTurns'>;
+  readonly slots: Pick<SlotQueue, 'isFullFor' | 'isIdle' | 'retryAfterMs' | 'takeStartCounts'>;
   readonly maxLagMs: number;
   readonly now: () => number;
   readonly onShed: (reason: RefusalReason) => void;
@@ -81,7 +81,7 @@ export const createLoadGate = ({ slots, maxLagMs, now, onShed }: LoadGateOptions
       memory = sample.memory;
       files = sample.files;
       observeLag(sample.lagMs, sample.utilization);
-      const { started, dropped } = slots.takeTurns();
+      const { started, dropped } = slots.takeStartCounts();
       queue.observe(dropped > MOST_DROPPED * (started + dropped) ? 'bad' : 'good', 1);
     },
     shed: (caller) => {

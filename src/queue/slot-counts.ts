@@ -1,5 +1,5 @@
 import type { Tool } from '../tools/tool.ts';
-import { type Caller, createCaller, createLane, type Lane, type UpstreamUse } from './waiting-calls.ts';
+import { type Caller, createCaller, createToolQueue, type ToolQueue, type UpstreamUse } from './waiting-calls.ts';
 
 export type ConcurrencySettings = {
   /** Calls that run at once, over all tools and callers. */
@@ -28,7 +28,7 @@ export const createConcurrencyLimit = (settings: ConcurrencySettings): Concurren
 export class SlotCounts {
   readonly #settings: ConcurrencySettings & { readonly now: () => number };
   readonly #limitOf: ConcurrencyLimit;
-  readonly #lanes = new BusyMap<Lane>();
+  readonly #toolQueues = new BusyMap<ToolQueue>();
   readonly #callers = new BusyMap<Caller>();
   /** By the upstream's name. It outlives versions of its tools, as what runs there does. */
   readonly #upstreams = new Map<string, UpstreamUse>();
@@ -44,24 +44,24 @@ export class SlotCounts {
     return this.#running;
   }
 
-  laneOf(tool: Tool): Lane {
+  toolQueueOf(tool: Tool): ToolQueue {
     return (
-      this.#lanes.get(tool.name) ??
-      this.#lanes.add(tool.name, createLane(tool, this.#limitOf(tool), this.#upstreamOf(tool)))
+      this.#toolQueues.get(tool.name) ??
+      this.#toolQueues.add(tool.name, createToolQueue(tool, this.#limitOf(tool), this.#upstreamOf(tool)))
     );
   }
 
   /** The same, with the limits of this version of the tool from now on. */
-  renewedLaneOf(tool: Tool): Lane {
-    const lane = this.laneOf(tool);
-    if (lane.tool === tool) return lane;
-    const hadRoom = hasRoom(lane);
-    lane.tool = tool;
-    lane.limit = this.#limitOf(tool);
-    lane.upstream = this.#upstreamOf(tool);
+  renewedToolQueueOf(tool: Tool): ToolQueue {
+    const toolQueue = this.toolQueueOf(tool);
+    if (toolQueue.tool === tool) return toolQueue;
+    const hadRoom = hasRoom(toolQueue);
+    toolQueue.tool = tool;
+    toolQueue.limit = this.#limitOf(tool);
+    toolQueue.upstream = this.#upstreamOf(tool);
     // A limit that narrows beneath the calls that run is no sign that they hang.
-    if (hadRoom && !hasRoom(lane)) lane.busySince = this.#settings.now();
-    return lane;
+    if (hadRoom && !hasRoom(toolQueue)) toolQueue.busySince = this.#settings.now();
+    return toolQueue;
   }
 
   callerOf(key: string): Caller {
@@ -69,9 +69,9 @@ export class SlotCounts {
   }
 
   /** Whether a call of the tool could run now, of some caller. */
-  isOpen(lane: Lane): boolean {
-    if (this.areAllTaken('service') || !hasRoom(lane) || isFull(lane.upstream)) return false;
-    return lane.tool.runsIn === 'service' || !this.areAllTaken('hosts');
+  isOpen(toolQueue: ToolQueue): boolean {
+    if (this.areAllTaken('service') || !hasRoom(toolQueue) || isFull(toolQueue.upstream)) return false;
+    return toolQueue.tool.runsIn === 'service' || !this.areAllTaken('hosts');
   }
 
   /** Whether this caller has as many calls running as it may. */
@@ -89,26 +89,26 @@ export class SlotCounts {
     return this.areAllTaken('service') || (runsIn === 'host' && this.areAllTaken('hosts'));
   }
 
-  take(tool: Tool, lane: Lane, caller: Caller): void {
+  acquire(tool: Tool, toolQueue: ToolQueue, caller: Caller): void {
     this.#running += 1;
     caller.running += 1;
-    lane.running += 1;
+    toolQueue.running += 1;
     if (tool.runsIn === 'host') this.#hosted += 1;
-    if (!hasRoom(lane)) lane.busySince = this.#settings.now();
+    if (!hasRoom(toolQueue)) toolQueue.busySince = this.#settings.now();
     const upstream = this.#upstreamOf(tool);
     if (upstream === null) return;
     upstream.running += 1;
     if (isFull(upstream)) upstream.busySince = this.#settings.now();
   }
 
-  giveBackOfService(caller: Caller): void {
+  releaseService(caller: Caller): void {
     this.#running -= 1;
     caller.running -= 1;
   }
 
-  giveBackOfTool(tool: Tool, lane: Lane): void {
-    if (!hasRoom(lane)) lane.busySince = this.#settings.now();
-    lane.running -= 1;
+  releaseTool(tool: Tool, toolQueue: ToolQueue): void {
+    if (!hasRoom(toolQueue)) toolQueue.busySince = this.#settings.now();
+    toolQueue.running -= 1;
     if (tool.runsIn === 'host') this.#hosted -= 1;
     const upstream = this.#upstreamOf(tool);
     if (upstream === null) return;
@@ -130,9 +130,9 @@ export class SlotCounts {
 }
 
 /** How many calls of the tool may run at once now: its limit, or fewer where those keep the event loop busy. */
-export const widthOf = (lane: Lane): number => Math.min(lane.limit, lane.work.width);
+export const widthOf = (toolQueue: ToolQueue): number => Math.min(toolQueue.limit, toolQueue.work.width);
 
-export const hasRoom = ({ running, limit, work }: Lane): boolean => running < limit && running < work.width;
+export const hasRoom = ({ running, limit, work }: ToolQueue): boolean => running < limit && running < work.width;
 
 export const isFull = (use: UpstreamUse | null): boolean => use !== null && use.running >= use.limit;
 

@@ -12,7 +12,7 @@ export type UpstreamUse = {
 };
 
 /** One tool as the slots see it: what runs, and who waits. */
-export type Lane = {
+export type ToolQueue = {
   /** In its latest version. */
   tool: Tool;
   limit: number;
@@ -24,42 +24,42 @@ export type Lane = {
   busySince: number;
   readonly pace: Pace;
   readonly work: ToolWork;
-  readonly lines: LinkedList<Line>;
-  place: Link<Lane> | null;
+  readonly callerQueues: LinkedList<CallerQueue>;
+  place: Link<ToolQueue> | null;
 };
 
-/** Whoever sends calls: what runs for it, and what waits. */
+/** A tenant or an address that sends calls: what runs for it, and what waits. */
 export type Caller = {
   running: number;
   waiting: number;
   readonly drops: DropShare;
-  readonly lines: Map<Lane, Line>;
+  readonly callerQueues: Map<ToolQueue, CallerQueue>;
   place: Link<Caller> | null;
 };
 
 /** The calls of one caller that wait for one tool: first come, first served. */
-type Line = {
-  readonly lane: Lane;
+type CallerQueue = {
+  readonly toolQueue: ToolQueue;
   readonly caller: Caller;
   readonly calls: LinkedList<WaitingCall>;
-  place: Link<Line> | null;
+  place: Link<CallerQueue> | null;
 };
 
-/** A call in its line; `place` is null once it has left. */
+/** A call in its queue; `place` is null once it has left. */
 export type WaitingCall = {
   readonly request: SlotRequest;
-  readonly line: Line;
+  readonly callerQueue: CallerQueue;
   /** Rises with every call that ever waited. */
   readonly order: number;
   place: Link<WaitingCall> | null;
   /** Keeps a drop from being told that was not told yet. */
-  takeBack: () => void;
+  cancelDrop: () => void;
 };
 
-/** Whose call may run now. */
-type TurnRules = { isOpen(lane: Lane): boolean; isAtLimit(caller: Caller): boolean };
+/** Which calls may run now. */
+type OrderRules = { isOpen(toolQueue: ToolQueue): boolean; isAtLimit(caller: Caller): boolean };
 
-export const createLane = (tool: Tool, limit: number, upstream: UpstreamUse | null): Lane => ({
+export const createToolQueue = (tool: Tool, limit: number, upstream: UpstreamUse | null): ToolQueue => ({
   tool,
   limit,
   upstream,
@@ -68,7 +68,7 @@ export const createLane = (tool: Tool, limit: number, upstream: UpstreamUse | nu
   busySince: 0,
   pace: new Pace(),
   work: new ToolWork(),
-  lines: createLinkedList(),
+  callerQueues: createLinkedList(),
   place: null,
 });
 
@@ -76,15 +76,15 @@ export const createCaller = (): Caller => ({
   running: 0,
   waiting: 0,
   drops: new DropShare(),
-  lines: new Map(),
+  callerQueues: new Map(),
   place: null,
 });
 
-const NOTHING_TO_TAKE_BACK = (): void => undefined;
+const NOTHING_TO_CANCEL = (): void => undefined;
 
-/** All calls that wait, whoever sent them and whatever for. */
+/** All calls that wait, of all callers and tools. */
 export class WaitingCalls {
-  readonly #lanes = createLinkedList<Lane>();
+  readonly #toolQueues = createLinkedList<ToolQueue>();
   readonly #callers = createLinkedList<Caller>();
   #size = 0;
   #order = 0;
@@ -97,81 +97,81 @@ export class WaitingCalls {
     return this.#callers.size;
   }
 
-  add(request: SlotRequest, lane: Lane, caller: Caller): WaitingCall {
-    const line = caller.lines.get(lane) ?? this.#openLine(lane, caller);
+  add(request: SlotRequest, toolQueue: ToolQueue, caller: Caller): WaitingCall {
+    const callerQueue = caller.callerQueues.get(toolQueue) ?? this.#openQueue(toolQueue, caller);
     this.#order += 1;
-    const call: WaitingCall = { request, line, order: this.#order, place: null, takeBack: NOTHING_TO_TAKE_BACK };
-    call.place = append(line.calls, call);
-    this.#count(line, 1);
+    const call: WaitingCall = { request, callerQueue, order: this.#order, place: null, cancelDrop: NOTHING_TO_CANCEL };
+    call.place = append(callerQueue.calls, call);
+    this.#count(callerQueue, 1);
     return call;
   }
 
-  /** Takes the call out of its line; nothing where it has left already. */
+  /** Takes the call out of its queue; nothing where it has left already. */
   leave(call: WaitingCall): void {
     if (call.place === null) return;
-    const { line } = call;
-    remove(line.calls, call.place);
+    const { callerQueue } = call;
+    remove(callerQueue.calls, call.place);
     call.place = null;
-    this.#count(line, -1);
-    if (line.calls.size === 0) this.#closeLine(line);
+    this.#count(callerQueue, -1);
+    if (callerQueue.calls.size === 0) this.#closeQueue(callerQueue);
   }
 
-  /** Takes out the call whose turn it is among the tools and callers that may have one; null where there is none. */
-  next(rules: TurnRules): WaitingCall | null {
-    const line = findNextLine(this.#lanes, rules);
-    const call = line?.calls.first?.item ?? null;
-    // Whoever comes after stands behind the other callers of the tool.
-    if (line?.place) moveToEnd(line.lane.lines, line.place);
+  /** Takes out the call that may run next among the tools and callers that have room; null without one. */
+  next(rules: OrderRules): WaitingCall | null {
+    const callerQueue = findNextQueue(this.#toolQueues, rules);
+    const call = callerQueue?.calls.first?.item ?? null;
+    // The caller's next call stands behind the other callers of the tool.
+    if (callerQueue?.place) moveToEnd(callerQueue.toolQueue.callerQueues, callerQueue.place);
     if (call !== null) this.leave(call);
     return call;
   }
 
   /** The call that is worth less than a newcomer of this tool and caller; null where the newcomer is. */
-  leastWorthy(lane: Lane, caller: Caller): WaitingCall | null {
+  leastWorthy(toolQueue: ToolQueue, caller: Caller): WaitingCall | null {
     const largest = findLargest(this.#callers, caller);
     const longest = findLongest(largest);
     if (longest === null) return null;
-    const own = caller.lines.get(lane)?.calls.size ?? 0;
+    const own = caller.callerQueues.get(toolQueue)?.calls.size ?? 0;
     const isWorthMore = largest !== caller || longest.calls.size > own + 1;
     return isWorthMore ? (longest.calls.last?.item ?? null) : null;
   }
 
-  #openLine(lane: Lane, caller: Caller): Line {
-    const line: Line = { lane, caller, calls: createLinkedList(), place: null };
-    line.place = append(lane.lines, line);
-    caller.lines.set(lane, line);
-    lane.place ??= append(this.#lanes, lane);
+  #openQueue(toolQueue: ToolQueue, caller: Caller): CallerQueue {
+    const callerQueue: CallerQueue = { toolQueue, caller, calls: createLinkedList(), place: null };
+    callerQueue.place = append(toolQueue.callerQueues, callerQueue);
+    caller.callerQueues.set(toolQueue, callerQueue);
+    toolQueue.place ??= append(this.#toolQueues, toolQueue);
     caller.place ??= append(this.#callers, caller);
-    return line;
+    return callerQueue;
   }
 
-  #closeLine({ lane, caller, place }: Line): void {
-    if (place !== null) remove(lane.lines, place);
-    caller.lines.delete(lane);
-    if (lane.place !== null && lane.lines.size === 0) {
-      remove(this.#lanes, lane.place);
-      lane.place = null;
+  #closeQueue({ toolQueue, caller, place }: CallerQueue): void {
+    if (place !== null) remove(toolQueue.callerQueues, place);
+    caller.callerQueues.delete(toolQueue);
+    if (toolQueue.place !== null && toolQueue.callerQueues.size === 0) {
+      remove(this.#toolQueues, toolQueue.place);
+      toolQueue.place = null;
     }
-    if (caller.place !== null && caller.lines.size === 0) {
+    if (caller.place !== null && caller.callerQueues.size === 0) {
       remove(this.#callers, caller.place);
       caller.place = null;
     }
   }
 
-  #count({ lane, caller }: Line, change: 1 | -1): void {
+  #count({ toolQueue, caller }: CallerQueue, change: 1 | -1): void {
     this.#size += change;
-    lane.waiting += change;
+    toolQueue.waiting += change;
     caller.waiting += change;
   }
 }
 
 /** Fewest running calls of the caller first; of equals the one whose first call has waited longest. */
-const findNextLine = (lanes: LinkedList<Lane>, rules: TurnRules): Line | null => {
-  let best: Line | null = null;
-  for (let link = lanes.first; link !== null; link = link.next) {
+const findNextQueue = (toolQueues: LinkedList<ToolQueue>, rules: OrderRules): CallerQueue | null => {
+  let best: CallerQueue | null = null;
+  for (let link = toolQueues.first; link !== null; link = link.next) {
     if (!rules.isOpen(link.item)) continue;
-    const line = findFewestRunning(link.item.lines, rules);
-    if (line !== null && (best === null || comesBefore(line, best))) best = line;
+    const callerQueue = findFewestRunning(link.item.callerQueues, rules);
+    if (callerQueue !== null && (best === null || comesBefore(callerQueue, best))) best = callerQueue;
   }
   return best;
 };
@@ -179,10 +179,10 @@ const findNextLine = (lanes: LinkedList<Lane>, rules: TurnRules): Line | null =>
 // Of so many callers the one with the fewest running calls is next; where there are more, the window moves along.
 const WINDOW = 8;
 
-const findFewestRunning = (lines: LinkedList<Line>, rules: TurnRules): Line | null => {
-  let best: Line | null = null;
+const findFewestRunning = (callerQueues: LinkedList<CallerQueue>, rules: OrderRules): CallerQueue | null => {
+  let best: CallerQueue | null = null;
   let seen = 0;
-  for (let link = lines.first; link !== null && seen < WINDOW; link = link.next) {
+  for (let link = callerQueues.first; link !== null && seen < WINDOW; link = link.next) {
     if (rules.isAtLimit(link.item.caller)) continue;
     if (best === null || link.item.caller.running < best.caller.running) best = link.item;
     seen += 1;
@@ -190,7 +190,7 @@ const findFewestRunning = (lines: LinkedList<Line>, rules: TurnRules): Line | nu
   return best;
 };
 
-const comesBefore = (one: Line, other: Line): boolean => {
+const comesBefore = (one: CallerQueue, other: CallerQueue): boolean => {
   if (one.caller.running !== other.caller.running) return one.caller.running < other.caller.running;
   return (one.calls.first?.item.order ?? 0) < (other.calls.first?.item.order ?? 0);
 };
@@ -207,9 +207,10 @@ const findLargest = (callers: LinkedList<Caller>, newcomer: Caller): Caller => {
   return largest;
 };
 
-const findLongest = ({ lines }: Caller): Line | null => {
-  let longest: Line | null = null;
-  for (const line of lines.values()) if (longest === null || line.calls.size > longest.calls.size) longest = line;
+const findLongest = ({ callerQueues }: Caller): CallerQueue | null => {
+  let longest: CallerQueue | null = null;
+  for (const callerQueue of callerQueues.values())
+    if (longest === null || callerQueue.calls.size > longest.calls.size) longest = callerQueue;
   return longest;
 };
 

@@ -5,7 +5,7 @@ import type { ByteBudget, ByteHold } from '../memory/byte-budget.ts';
 import { createLoadGate, type LoadGate } from '../queue/load-gate.ts';
 import { createRefusalPace, type RefusalPace } from '../queue/refusal-pace.ts';
 import { type ConcurrencyLimit, createConcurrencyLimit } from '../queue/slot-counts.ts';
-import { createCallSlots, type SlotQueue } from '../queue/slot-queue.ts';
+import { SlotQueue } from '../queue/slot-queue.ts';
 import type { RequestSize } from '../routes/request-gate.ts';
 import { BODY_COPIES, FIRST_BYTES } from '../routes/request-memory.ts';
 import { startLoadSampler } from '../telemetry/load-sampler.ts';
@@ -44,13 +44,13 @@ export const wireLoad = (config: Config, { metrics, observer, budget, now }: Loa
     maxHostedCalls: hostLimits.max * MOST_CALLS_A_HOST,
   };
   const pace = createRefusalPace({ now, later: setTimeout });
-  const slots = createCallSlots({
+  const slots = new SlotQueue({
     ...concurrency,
     maxQueuedCalls: config.MAX_QUEUED_CALLS,
     pace,
     now,
     busyMs: () => performance.eventLoopUtilization().active,
-    nextTurn: setImmediate,
+    afterSlice: setImmediate,
   });
   const gate = createLoadGate({ slots, maxLagMs: config.MAX_EVENT_LOOP_LAG_MS, now, onShed: observer.shed });
   const sampler = startLoadSampler({ metrics, onSample: gate.observe });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createCallSlots } from '#src/queue/slot-queue.ts';
+import { SlotQueue } from '#src/queue/slot-queue.ts';
 import type { Tool } from '#src/tools/tool.ts';
 import { hostedTool, inlineTool, tellNow } from './slot-lab.ts';
 
@@ -57,7 +57,7 @@ type Call = {
 // The event loop has room, and a drop is told at once.
 const AT_REST = {
   busyMs: () => 0,
-  nextTurn: setImmediate,
+  afterSlice: setImmediate,
   pace: { tell: tellNow, tellAll: () => undefined },
 };
 
@@ -65,7 +65,7 @@ const AT_REST = {
 const createModel = () => {
   let moment = 0;
   const calls: Call[] = [];
-  const slots = createCallSlots({ ...LIMITS, ...AT_REST, now: () => moment });
+  const slots = new SlotQueue({ ...LIMITS, ...AT_REST, now: () => moment });
   const unanswered = (caller?: string): number =>
     calls.filter(({ state, ...call }) => state === 'running' && (caller ?? call.caller) === call.caller).length;
   const handlers = (accepts: (tool: Tool) => boolean): number =>

@@ -15,15 +15,19 @@ test('tools that nobody calls any more are forgotten once there are too many, an
   const counts = createCounts();
   const [idle, running, waiting] = ['idle', 'running', 'waiting'].map((name) => inlineTool(name));
   if (idle === undefined || running === undefined || waiting === undefined) throw new Error('There are no tools.');
-  const before = { idle: counts.laneOf(idle), running: counts.laneOf(running), waiting: counts.laneOf(waiting) };
-  counts.take(running, before.running, counts.callerOf('a'));
+  const before = {
+    idle: counts.toolQueueOf(idle),
+    running: counts.toolQueueOf(running),
+    waiting: counts.toolQueueOf(waiting),
+  };
+  counts.acquire(running, before.running, counts.callerOf('a'));
   before.waiting.waiting += 1;
-  for (let place = 0; place < 1021; place += 1) counts.laneOf(inlineTool(`tool_${place}`));
-  expect(counts.laneOf(idle)).toBe(before.idle);
-  counts.laneOf(inlineTool('one_more'));
-  expect(counts.laneOf(idle)).not.toBe(before.idle);
-  expect(counts.laneOf(running)).toBe(before.running);
-  expect(counts.laneOf(waiting)).toBe(before.waiting);
+  for (let place = 0; place < 1021; place += 1) counts.toolQueueOf(inlineTool(`tool_${place}`));
+  expect(counts.toolQueueOf(idle)).toBe(before.idle);
+  counts.toolQueueOf(inlineTool('one_more'));
+  expect(counts.toolQueueOf(idle)).not.toBe(before.idle);
+  expect(counts.toolQueueOf(running)).toBe(before.running);
+  expect(counts.toolQueueOf(waiting)).toBe(before.waiting);
 });
 
 test('a tool whose limit is reached keeps it while thousands of others come and go', () => {

@@ -16,7 +16,7 @@ const createLab = (slots: { readonly full?: readonly string[]; readonly idle?: b
       isFullFor: (caller) => slots.full?.includes(caller) ?? false,
       isIdle: () => slots.idle ?? false,
       retryAfterMs: () => 2300,
-      takeTurns: () => lab.turns,
+      takeStartCounts: () => lab.turns,
     },
     maxLagMs: 250,
     now: () => clock.ms,

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { SlotRequest } from '#src/executor/call-slots.ts';
-import { type CallSlotsOptions, createCallSlots, type SlotQueue } from '#src/queue/slot-queue.ts';
+import { SlotQueue, type SlotQueueOptions } from '#src/queue/slot-queue.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { HostedTool, Tool } from '#src/tools/tool.ts';
 
@@ -42,11 +42,11 @@ export const tellNow = (tell: () => void): (() => void) => {
 };
 
 /** Slots with a clock that only the test moves. */
-export const createSlotLab = (options: Partial<CallSlotsOptions> = {}): SlotLab => {
+export const createSlotLab = (options: Partial<SlotQueueOptions> = {}): SlotLab => {
   let moment = 0;
   let busy = 0;
   const turns: (() => void)[] = [];
-  const slots = createCallSlots({
+  const slots = new SlotQueue({
     maxConcurrentCalls: 100,
     callerConcurrency: 100,
     toolConcurrency: 100,
@@ -54,7 +54,7 @@ export const createSlotLab = (options: Partial<CallSlotsOptions> = {}): SlotLab 
     maxQueuedCalls: 100,
     now: () => moment,
     busyMs: () => busy,
-    nextTurn: (listener) => turns.push(listener),
+    afterSlice: (listener) => turns.push(listener),
     pace: { tell: tellNow, tellAll: () => undefined },
     ...options,
   });

@@ -6,7 +6,7 @@ import { NO_PENDING_CALLS } from '#src/executor/pending-calls.ts';
 import type { Redactor } from '#src/executor/redactor.ts';
 import { createExecutor } from '#src/executor/run-batch.ts';
 import type { SessionStore } from '#src/executor/session-store.ts';
-import { createCallSlots } from '#src/queue/slot-queue.ts';
+import { SlotQueue } from '#src/queue/slot-queue.ts';
 import { createRedactor } from '#src/redaction/service-redactor.ts';
 import { createRequestSessionStore } from '#src/sessions/request-session-store.ts';
 import { createCallObserver } from '#src/telemetry/call-metrics.ts';
@@ -53,7 +53,7 @@ export const createSubject = (
     failureLog: createFailureLog({ log, now, createReference: () => 'reference' }),
     createLog: createCallLog(log, redactor),
     redactor,
-    slots: createCallSlots({
+    slots: new SlotQueue({
       maxConcurrentCalls: 6,
       callerConcurrency: 6,
       toolConcurrency: 4,
@@ -61,7 +61,7 @@ export const createSubject = (
       maxQueuedCalls: 5,
       now,
       busyMs: () => performance.eventLoopUtilization().active,
-      nextTurn: setImmediate,
+      afterSlice: setImmediate,
       pace: { tell: tellSoon, tellAll: () => undefined },
     }),
     runHosted: async () => {

@@ -12,7 +12,7 @@ import { createUnpackRound } from 'recourse-server/executor/round-journal';
 import { createExecutor, type Executor } from 'recourse-server/executor/run-batch';
 import { createStoreMemory } from 'recourse-server/memory/store-memory';
 import { createRefusalPace } from 'recourse-server/queue/refusal-pace';
-import { createCallSlots } from 'recourse-server/queue/slot-queue';
+import { SlotQueue } from 'recourse-server/queue/slot-queue';
 import { createRedactor } from 'recourse-server/redaction/service-redactor';
 import { createRunReducer } from 'recourse-server/session-view/create-run-reducer';
 import { createSessionReader, type ReadSession } from 'recourse-server/session-view/session-reader';
@@ -167,14 +167,14 @@ const createTestExecutor = (
     keys: createRecordKeyedStore({ store: records, durability: 'process', memory }),
     requests: createRequestSessionStore({ settings: SESSION_SETTINGS, now }),
     pending: NO_PENDING_CALLS,
-    slots: createCallSlots({
+    slots: new SlotQueue({
       ...SERVICE_DEFAULTS,
       maxHostedCalls: SERVICE_DEFAULTS.maxConcurrentCalls,
       pace: createRefusalPace({ now, later: setTimeout }),
       now,
       // The event loop is that of Node also where a test has put another `performance` in its place.
       busyMs: () => eventLoop.eventLoopUtilization().active,
-      nextTurn: setImmediate,
+      afterSlice: setImmediate,
     }),
     circuits: createCircuitBreakers({
       failures: SERVICE_DEFAULTS.circuitFailures,

@@ -3,27 +3,35 @@ import { LEAST_COUNTED_MS, type ToolWork } from './tool-work.ts';
 /** A handler that gave way and has ended, at this moment. */
 type EndedRun = { readonly durationMs: number; readonly ended: 'by_itself' | 'cut_off'; readonly moment: number };
 
-export type LoopTurnsOptions = {
+export type LoopSlicesOptions = {
   readonly now: () => number;
   /** How long the event loop has been busy in all. */
   readonly busyMs: () => number;
   /** Calls back once what is ready has been read and timers have run. */
-  readonly nextTurn: (listener: () => void) => void;
-  /** A turn in which calls have worked is over. */
-  readonly onTurn: () => void;
+  readonly afterSlice: (listener: () => void) => void;
+  /** A slice in which calls have worked has ended. */
+  readonly sliceEnded: () => void;
 };
 
 // As long as it takes to read and drop five hundred calls: fewer keep nobody waiting.
 const LATE_MS = 100;
-// After so much work of calls in one turn requests, timers and refusals come first.
+// After so much work of calls in one slice, requests, timers and refusals come first.
 const MOST_WORK_MS = 50;
-const TURN_WEIGHT = 0.2;
-// After so long without a full turn, what was learned of them holds no longer.
+const SLICE_WEIGHT = 0.2;
+// So long after the last full slice, the learned length no longer counts.
 const REMEMBERED_MS = 1000;
 
-/** What calls take of the event loop, turn by turn. In milliseconds. */
-export class LoopTurns {
-  readonly #options: LoopTurnsOptions;
+/**
+ * What calls take of the event loop, slice by slice, in milliseconds. A slice is one turn of the loop in which calls work.
+ *
+ * | state | what begins it | what ends it |
+ * |---|---|---|
+ * | idle | the last slice has ended | a call works for a measurable time, or is dropped |
+ * | counting | work is charged to the slice | `afterSlice` calls back: idle; 50 ms of work: full |
+ * | full | no call begins | `afterSlice` calls back: idle, and `sliceEnded` starts what waits |
+ */
+export class LoopSlices {
+  readonly #options: LoopSlicesOptions;
   readonly #meter: WorkMeter;
   /** Handlers that gave way and have not ended. */
   #away = 0;
@@ -31,21 +39,21 @@ export class LoopTurns {
   #isFull = false;
   #isCounting = false;
   #startedAt = 0;
-  #turnMs = 0;
+  #sliceMs = 0;
   #fullAt = Number.NEGATIVE_INFINITY;
 
-  constructor(options: LoopTurnsOptions) {
+  constructor(options: LoopSlicesOptions) {
     this.#options = options;
     this.#meter = new WorkMeter(options.now(), options.busyMs);
   }
 
-  /** Whether a further call may begin in this turn. What the loop did up to now is counted for no call. */
+  /** Whether a further call may begin in this slice. What the loop did until now is counted for no call. */
   hasRoom(moment: number): boolean {
     if (this.#away > 0) this.#meter.take(moment);
     return !this.#isFull;
   }
 
-  /** A call begins, and takes of this turn what its tool's handlers usually do until they give way. */
+  /** A call begins: the slice is charged with what handlers of its tool usually do until they first wait. */
   begin(work: ToolWork): void {
     const startMs = work.startMs();
     if (startMs > 0) this.#spend(startMs);
@@ -79,20 +87,20 @@ export class LoopTurns {
       work.learnCutOff(durationMs);
       return;
     }
-    // The calls that worked before it in this turn only held it up.
+    // Calls that worked before it in this slice only delayed it.
     work.learnEnd(Math.max(0, durationMs - this.#spentMs), workMs);
     if (workMs >= LEAST_COUNTED_MS) this.#spend(workMs);
   }
 
-  /** A call is dropped. Whether it was one of so many that this turn has lasted too long. */
+  /** A call is dropped. Whether so many are dropped that this slice lasts too long. */
   dropIsLate(moment: number): boolean {
-    if (!this.#isCounting) this.#beginTurn(moment);
+    if (!this.#isCounting) this.#beginSlice(moment);
     return moment - this.#startedAt > LATE_MS;
   }
 
-  /** How long turns are of late; 0 where calls leave the loop room. */
-  turnMs(): number {
-    return this.#options.now() - this.#fullAt > REMEMBERED_MS ? 0 : this.#turnMs;
+  /** How long recent full slices took; 0 while calls leave the loop room. */
+  sliceMs(): number {
+    return this.#options.now() - this.#fullAt > REMEMBERED_MS ? 0 : this.#sliceMs;
   }
 
   #learnStart(work: ToolWork, workMs: number): void {
@@ -106,22 +114,22 @@ export class LoopTurns {
   #spend(ms: number): void {
     this.#spentMs = Math.max(0, this.#spentMs + ms);
     this.#isFull = this.#spentMs >= MOST_WORK_MS;
-    if (!this.#isCounting && this.#spentMs > 0) this.#beginTurn(this.#options.now());
+    if (!this.#isCounting && this.#spentMs > 0) this.#beginSlice(this.#options.now());
   }
 
-  #beginTurn(moment: number): void {
+  #beginSlice(moment: number): void {
     this.#isCounting = true;
     this.#startedAt = moment;
-    this.#options.nextTurn(() => this.#endTurn());
+    this.#options.afterSlice(() => this.#endSlice());
   }
 
-  #endTurn(): void {
-    const { now, onTurn } = this.#options;
+  #endSlice(): void {
+    const { now, sliceEnded: onTurn } = this.#options;
     this.#isCounting = false;
     if (this.#isFull) {
       const lastedMs = now() - this.#startedAt;
-      const beforeMs = this.turnMs();
-      this.#turnMs = beforeMs === 0 ? lastedMs : beforeMs + (lastedMs - beforeMs) * TURN_WEIGHT;
+      const beforeMs = this.sliceMs();
+      this.#sliceMs = beforeMs === 0 ? lastedMs : beforeMs + (lastedMs - beforeMs) * SLICE_WEIGHT;
       this.#fullAt = now();
     }
     this.#spentMs = 0;
