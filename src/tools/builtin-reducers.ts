@@ -1,11 +1,11 @@
-import { toReducerTool } from './define-reducer.ts';
+import { createReducerTool } from './define-reducer.ts';
 import type { InlineTool } from './tool.ts';
 
 /** The reducers every service has. */
 export const createBuiltinReducers = (): readonly InlineTool[] => [FAILURES_BY_TOOL, LAST_SUCCESS, TIMELINE];
 
 /** `{ [tool]: { [code]: count } }`. Calls without a name are `_unknown`. */
-const FAILURES_BY_TOOL = toReducerTool('failures_by_tool', 'How often each tool failed, by code.', (entries) => {
+const FAILURES_BY_TOOL = createReducerTool('failures_by_tool', 'How often each tool failed, by code.', (entries) => {
   const failures = entries.flatMap(({ tool, code, repeats = 1 }) =>
     code === null ? [] : [{ tool: tool ?? '_unknown', code, repeats }],
   );
@@ -20,7 +20,7 @@ const FAILURES_BY_TOOL = toReducerTool('failures_by_tool', 'How often each tool 
 });
 
 /** `{ tool, step, time, request_id, index }`; null where none succeeded. */
-const LAST_SUCCESS = toReducerTool('last_success', 'The last call that succeeded.', (entries) => {
+const LAST_SUCCESS = createReducerTool('last_success', 'The last call that succeeded.', (entries) => {
   const last = entries.findLast(({ success }) => success);
   if (last === undefined) return null;
   const { tool, step, time, request_id, index } = last;
@@ -31,7 +31,7 @@ const LAST_SUCCESS = toReducerTool('last_success', 'The last call that succeeded
 const MAX_CALLS = 50;
 
 /** The last 50 calls, oldest first, with what a person wants to know of each. */
-const TIMELINE = toReducerTool('timeline', `The last ${MAX_CALLS} calls, oldest first.`, (entries) =>
+const TIMELINE = createReducerTool('timeline', `The last ${MAX_CALLS} calls, oldest first.`, (entries) =>
   entries.slice(-MAX_CALLS).map(({ step, time, tool, outcome, code, retries_left, duration_ms, message, repeats }) => ({
     step,
     time,

@@ -1,11 +1,72 @@
 import { findNearestNames } from '../contract/nearest-names.ts';
-import type { JsonSchema } from '../contract/tool-description.ts';
-import { BACKGROUND, type InlineTool } from './tool.ts';
+import { isToolName } from '../contract/tool-names.ts';
 
-/** `shown`: what the rule is about, where that is not the member by its name. */
-export type Refuse = (member: string, rule: string, shown?: string) => never;
+/** Refuses a declaration because of one member. `sentence` says what is wrong with it, and what to write instead. */
+export type Refuse = (member: string, sentence: string, options?: ErrorOptions) => never;
 
-// What the same things are called in other libraries, without case and signs.
+/** What a member must be: in words, and as a check. */
+export type MemberRule = { readonly must: string; readonly fits: (value: unknown) => boolean };
+
+export const text: MemberRule = { must: 'be a string', fits: (value) => typeof value === 'string' };
+export const flag: MemberRule = { must: 'be true or false', fits: (value) => typeof value === 'boolean' };
+export const callable: MemberRule = { must: 'be a function', fits: (value) => typeof value === 'function' };
+/** Has a check of its own. */
+export const anything: MemberRule = { must: '', fits: () => true };
+
+export const optional = (rule: MemberRule): MemberRule => ({
+  must: rule.must,
+  fits: (value) => value === undefined || rule.fits(value),
+});
+
+export const oneOf = (values: readonly string[]): MemberRule => {
+  const quoted = values.map((value) => `'${value}'`);
+  return {
+    must: `be ${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`,
+    fits: (value) => typeof value === 'string' && values.includes(value),
+  };
+};
+
+export const whole = (least: number, most = Number.MAX_SAFE_INTEGER): MemberRule => ({
+  must: `be a whole number from ${least} to ${most}`,
+  fits: (value) => Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= most,
+});
+
+// Metric labels of the service: a tool with such a name would share their series.
+const RESERVED_NAMES: ReadonlySet<string> = new Set(['_unknown', '_other']);
+
+export const toolName: MemberRule = {
+  must: 'be 1 to 64 of A-Z a-z 0-9 _ . - (_unknown and _other are reserved)',
+  fits: (name) => typeof name === 'string' && isToolName(name) && !RESERVED_NAMES.has(name),
+};
+
+export const variableNames: MemberRule = {
+  must: 'be a list of names of variables',
+  fits: (names) =>
+    Array.isArray(names) && names.every((name) => typeof name === 'string' && /^[A-Za-z_]\w*$/.test(name)),
+};
+
+type MemberRules = Readonly<Record<string, MemberRule>>;
+
+/** Refuses a definition with a member that has no rule. */
+export const checkMemberNames = (definition: object, rules: MemberRules, refuse: Refuse): void => {
+  const unknown = Object.keys(definition).find((member) => !Object.hasOwn(rules, member));
+  if (unknown !== undefined) refuse(unknown, explainUnknown(unknown, Object.keys(rules)));
+};
+
+/** Refuses a definition with a member that does not fit its rule. */
+export const checkMembers = (definition: object, rules: MemberRules, refuse: Refuse): void => {
+  for (const [member, { must, fits }] of Object.entries(rules)) {
+    const value: unknown = Reflect.get(definition, member);
+    if (!fits(value)) refuse(member, `${member} must ${must}, not ${describe(value)}.`);
+  }
+};
+
+const describe = (value: unknown): string => {
+  if (typeof value === 'string') return `'${value.slice(0, 80)}'`;
+  return typeof value === 'number' || value === null ? String(value) : typeof value;
+};
+
+// What other libraries call the same members, without case and signs.
 const CALLED_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   run: ['handler', 'handle', 'execute', 'exec', 'func', 'fn', 'function', 'invoke', 'call', 'callback', 'action'],
   input: ['parameters', 'params', 'inputschema', 'argsschema', 'args', 'arguments', 'schema', 'inputs'],
@@ -19,148 +80,40 @@ const CALLED_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   concurrency: ['maxconcurrency', 'parallel', 'limit'],
 };
 
-/** Refuses members that the declaration does not have, and names for each what was probably meant. */
-export const checkMemberNames = (definition: object, members: readonly string[], refuse: Refuse): void => {
-  const unknown = Object.keys(definition).filter((member) => !members.includes(member));
-  const [first] = unknown;
-  if (first === undefined) return;
-  const found = unknown.map((member) => ({ member, meant: findMeant(member, members) }));
-  if (found.every(({ meant }) => meant === null))
-    refuse(first, `${isOrAre(unknown)} unknown to defineTool. It takes ${toList(members)}.`, toList(unknown));
-  const [only] = found;
-  if (found.length === 1) refuse(first, `is unknown to defineTool. Did you mean '${only?.meant}'?`, `'${first}'`);
-  const shown = found.map(({ member, meant }) => `'${member}'${meant === null ? '' : ` (did you mean '${meant}'?)`}`);
-  refuse(first, 'are unknown to defineTool', shown.join(', '));
+const explainUnknown = (unknown: string, members: readonly string[]): string => {
+  const plain = unknown.replace(/[^A-Za-z]/g, '').toLowerCase();
+  const meant =
+    members.find((member) => CALLED_ELSEWHERE[member]?.includes(plain)) ?? findNearestNames(plain, members, 1)[0];
+  const advice = meant === undefined ? `It takes ${members.join(', ')}.` : `Did you mean '${meant}'?`;
+  return `'${unknown}' is unknown to defineTool. ${advice}`;
 };
-
-const isOrAre = (names: readonly string[]): string => (names.length === 1 ? 'is' : 'are');
-
-const findMeant = (member: string, members: readonly string[]): string | null => {
-  const plain = toPlain(member);
-  const elsewhere = members.find((known) => CALLED_ELSEWHERE[known]?.includes(plain));
-  if (elsewhere !== undefined) return elsewhere;
-  const reach = Math.max(1, Math.floor(plain.length / 3));
-  const [near] = findNearestNames(plain, members.map(toPlain), 1, reach);
-  return members.find((known) => toPlain(known) === near) ?? null;
-};
-
-const toPlain = (name: string): string => name.replace(/[^A-Za-z]/g, '').toLowerCase();
-
-const toList = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ');
 
 /** Refuses what is no schema of zod 4 and no JSON Schema, and says what to write instead. */
 export const checkSchema = (side: 'input' | 'output', schema: unknown, refuse: Refuse): void => {
-  if (schema === undefined || schema === null)
-    refuse(
-      side,
-      side === 'input'
-        ? 'is missing. For a tool without arguments write `input: z.object({})`'
-        : 'must be a schema, or omitted',
-    );
-  if (typeof schema !== 'object' || Array.isArray(schema))
-    refuse(side, 'must be a zod schema such as `z.object({ … })`, or a JSON Schema');
-  else checkSchemaObject(side, schema, refuse);
-};
-
-const checkSchemaObject = (side: 'input' | 'output', schema: object, refuse: Refuse): void => {
+  if (schema === undefined)
+    refuse(side, `${side} is missing. For a tool without arguments write \`input: z.object({})\`.`);
+  if (typeof schema !== 'object' || schema === null || Array.isArray(schema))
+    refuse(side, `${side} must be a zod schema such as \`z.object({ … })\`, or a JSON Schema.`);
   if ('_zod' in schema) return;
   if ('_def' in schema)
-    refuse(side, "is a schema of zod 3. Write `import { z } from 'recourse-server'`, or install zod 4");
-  if ('~standard' in schema) refuse(side, 'is a schema of another library. Write a zod schema or a JSON Schema');
-  const members = Object.entries(schema).filter(([, value]) => isZodLike(value));
-  if (members.length === 0) return;
-  const names = members.slice(0, 3).map(([name]) => `${name}: …`);
-  const shape = [...names, ...(members.length > 3 ? ['…'] : [])].join(', ');
-  refuse(side, `is a plain object of zod schemas. Write \`${side}: z.object({ ${shape} })\``);
+    refuse(side, `${side} is a schema of zod 3. Write \`import { z } from 'recourse-server'\`, or install zod 4.`);
+  if ('~standard' in schema)
+    refuse(side, `${side} is a schema of another library. Write a zod schema or a JSON Schema.`);
+  const names = Object.entries(schema).flatMap(([name, value]) => (isZodLike(value) ? [`${name}: …`] : []));
+  if (names.length === 0) return;
+  const shape = [...names.slice(0, 3), ...(names.length > 3 ? ['…'] : [])].join(', ');
+  refuse(side, `${side} is a plain object of zod schemas. Write \`${side}: z.object({ ${shape} })\`.`);
 };
 
 const isZodLike = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && ('_zod' in value || '_def' in value);
 
-/** Refuses an input that takes no object: arguments have names. */
+/** Refuses an input schema that takes no object: arguments have names. */
 export const checkTakesObject = ({ type }: Readonly<Record<string, unknown>>, refuse: Refuse): void => {
-  if (type === undefined || type === 'object' || (Array.isArray(type) && type.includes('object'))) return;
-  const found = Array.isArray(type) ? type.join(' or ') : String(type);
+  const types = [type].flat();
+  if (type === undefined || types.includes('object')) return;
   refuse(
     'input',
-    `must describe an object, because arguments have names, not a value of type ${found}. Write \`input: z.object({ value: … })\``,
+    `input must describe an object, because arguments have names, not a value of type ${types.join(' or ')}. Write \`input: z.object({ value: … })\`.`,
   );
 };
-
-type Members = Readonly<Record<string, unknown>>;
-
-/** Refuses members whose value is of another kind than they take, but for schemas and numbers. */
-export const checkMembers = ({ effects, description, run, ...rest }: Members, refuse: Refuse): void => {
-  if (effects !== 'read' && effects !== 'idempotent' && effects !== 'write')
-    refuse('effects', `must be 'read', 'idempotent' or 'write', not ${describeType(effects)}`);
-  if (typeof description !== 'string') refuse('description', `must be a string, not ${describeType(description)}`);
-  if (typeof run !== 'function') refuse('run', `must be a function, not ${describeType(run)}`);
-  checkOptions(rest, refuse);
-};
-
-const checkOptions = (options: Members, refuse: Refuse): void => {
-  const { extractError, isolation = 'process', env = [], background = 'never' } = options;
-  for (const member of ['polling', 'sequential', 'gracefulErrors'] as const)
-    if (!['boolean', 'undefined'].includes(typeof options[member])) refuse(member, 'must be true or false');
-  if (extractError !== undefined && typeof extractError !== 'function') refuse('extractError', 'must be a function');
-  if (isolation !== 'process' && isolation !== 'own' && isolation !== 'inline')
-    refuse('isolation', "must be 'process', 'own' or 'inline'");
-  if (!BACKGROUND.some((kind) => kind === background)) refuse('background', "must be 'never', 'optional' or 'always'");
-  if (!Array.isArray(env) || !env.every(isVariableName)) refuse('env', 'must be a list of names of variables');
-};
-
-const isVariableName = (name: unknown): boolean => typeof name === 'string' && /^[A-Za-z_]\w*$/.test(name);
-
-const describeType = (value: unknown): string => {
-  if (typeof value === 'string') return `'${value.slice(0, 60)}'`;
-  return value === null ? 'null' : typeof value;
-};
-
-// Metric labels of our own; a tool of that name would share their series.
-const RESERVED_NAMES: ReadonlySet<string> = new Set(['_unknown', '_other']);
-
-/** Refuses with this text as it is. */
-export type ThrowAbout = (member: string, text: string, options?: ErrorOptions) => never;
-
-export const checkIsObject = (definition: unknown, throwAbout: ThrowAbout): void => {
-  if (typeof definition !== 'object' || definition === null)
-    throwAbout('name', 'defineTool takes one object: `defineTool({ name, description, effects, input, run })`.');
-};
-
-export const checkName = (name: unknown, throwAbout: ThrowAbout): void => {
-  if (typeof name !== 'string' || !/^[A-Za-z0-9_.-]{1,64}$/.test(name))
-    throwAbout('name', `A tool name must be 1 to 64 of A-Z a-z 0-9 _ . - but is ${JSON.stringify(name)}.`);
-  if (typeof name === 'string' && RESERVED_NAMES.has(name)) throwAbout('name', `The tool name '${name}' is reserved.`);
-};
-
-/** The name as far as it is one. */
-export const toNameOf = (definition: unknown): string | null =>
-  typeof definition === 'object' && definition !== null && 'name' in definition && typeof definition.name === 'string'
-    ? definition.name
-    : null;
-
-/** The name of an argument, or a function of the arguments as they were sent. */
-export type DeclaredBreakerKey = string | ((input: Readonly<Record<string, unknown>>) => unknown);
-
-/**
- * What a declared `breakerKey` comes to. Refused: what is neither a text nor a function, and the name of an argument
- * that the schema does not let pass.
- */
-export const toBreakerKey = (
-  declared: DeclaredBreakerKey | undefined,
-  inputSchema: JsonSchema,
-  refuse: (member: string, rule: string) => never,
-): Pick<InlineTool, 'breakerKey' | 'breakerKeyOf'> => {
-  if (declared === undefined) return { breakerKey: null, breakerKeyOf: null };
-  if (typeof declared === 'function') return { breakerKey: null, breakerKeyOf: declared };
-  if (typeof declared !== 'string' || !mayHold(inputSchema, declared))
-    return refuse('breakerKey', 'must be the name of an argument, or a function of the arguments');
-  const keyOf = (input: Readonly<Record<string, unknown>>): unknown =>
-    Object.hasOwn(input, declared) ? input[declared] : undefined;
-  return { breakerKey: declared, breakerKeyOf: keyOf };
-};
-
-const mayHold = ({ properties, patternProperties, additionalProperties }: JsonSchema, name: string): boolean =>
-  additionalProperties !== false ||
-  patternProperties !== undefined ||
-  (typeof properties === 'object' && properties !== null && Object.hasOwn(properties, name));

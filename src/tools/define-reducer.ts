@@ -1,5 +1,6 @@
 import type { JournalEntry } from '../contract/session.ts';
-import { createDefinitionError, tellDeclared } from './define-tool.ts';
+import { callable, checkMembers, type MemberRule, toolName } from './check-definition.ts';
+import { createRefuse, reportDeclared } from './define-tool.ts';
 import { type InlineTool, type Prepared, UNSTATED } from './tool.ts';
 
 /** A named pure fold over the calls of a session; what it makes of them is a slice of the session's view. */
@@ -15,15 +16,11 @@ export type Reducer<State = unknown> = {
  * Declares a reducer. Throws a TypeError that names the reducer and the member when the declaration is wrong: a bad
  * name, an `initial` that is no JSON, a `reduce` that is no function. Every fold begins with a copy of `initial`.
  */
-export const defineReducer = <State>({ name, initial, reduce }: Reducer<State>): InlineTool => {
-  const refuse = (member: string, text: string): never => {
-    throw createDefinitionError(text, { tool: typeof name === 'string' ? name : null, member }, defineReducer);
-  };
-  if (typeof name !== 'string' || !/^[A-Za-z0-9_.-]{1,64}$/.test(name))
-    refuse('name', `A reducer name must be 1 to 64 of A-Z a-z 0-9 _ . - but is ${JSON.stringify(name)}.`);
-  if (!isJson(initial, MAX_DEPTH)) refuse('initial', `Reducer '${name}': initial must be JSON.`);
-  if (typeof reduce !== 'function') refuse('reduce', `Reducer '${name}': reduce must be a function.`);
-  // Whoever has the declared object may change it later.
+export const defineReducer = <State>(definition: Reducer<State>): InlineTool => {
+  const refuse = createRefuse('reducer', definition, defineReducer);
+  checkMembers(definition, MEMBERS, refuse);
+  const { name, initial, reduce } = definition;
+  // The caller may change the declared object later.
   const start = structuredClone(initial);
   const step = (state: State, entry: JournalEntry): State => {
     const next = reduce(state, entry);
@@ -32,12 +29,20 @@ export const defineReducer = <State>({ name, initial, reduce }: Reducer<State>):
     return next;
   };
   const description = `Computes the slice '${name}' from a session's journal.`;
-  const declared = toReducerTool(name, description, (entries) => entries.reduce(step, structuredClone(start)));
-  return tellDeclared(declared, defineReducer);
+  const declared = createReducerTool(name, description, (entries) => entries.reduce(step, structuredClone(start)));
+  return reportDeclared(declared, defineReducer);
 };
 
 // As deep as the arguments of a call may be; what is deeper, or a circle, is a mistake.
 const MAX_DEPTH = 64;
+const json: MemberRule = {
+  must: 'be JSON',
+  fits: (value) => isJson(value, MAX_DEPTH),
+};
+const MEMBERS = { name: toolName, initial: json, reduce: callable } as const satisfies Record<
+  keyof Reducer,
+  MemberRule
+>;
 
 const isJson = (value: unknown, levels: number): boolean => {
   if (typeof value === 'number') return Number.isFinite(value);
@@ -54,7 +59,7 @@ const TIMEOUT_MS = 1000;
  * A reducer in the form in which tools are loaded and run: its input is `{ entries }`, its value is the slice. `fold` makes
  * JSON of all entries, oldest first; it is pure, and what it throws is its failure.
  */
-export const toReducerTool = (
+export const createReducerTool = (
   name: string,
   description: string,
   fold: (entries: readonly JournalEntry[]) => unknown,

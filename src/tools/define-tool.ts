@@ -1,42 +1,40 @@
 import { channel } from 'node:diagnostics_channel';
 import type * as z from 'zod';
-import type { Effects } from '../contract/failure.ts';
+import { EFFECTS, type Effects } from '../contract/failure.ts';
+import { memberOf } from '../contract/json-record.ts';
 import type { JsonSchema } from '../contract/tool-description.ts';
-import type { Issue } from '../contract/tool-result.ts';
 import {
-  checkIsObject,
+  anything,
+  callable,
   checkMemberNames,
   checkMembers,
-  checkName,
   checkSchema,
   checkTakesObject,
-  type DeclaredBreakerKey,
+  flag,
+  type MemberRule,
+  oneOf,
+  optional,
   type Refuse,
-  type ThrowAbout,
-  toBreakerKey,
-  toNameOf,
+  text,
+  toolName,
+  variableNames,
+  whole,
 } from './check-definition.ts';
-import { toExampleArguments } from './json-schema.ts';
+import { createExampleArguments, propertiesOf } from './json-schema.ts';
 import type { Checked } from './json-schema-checks.ts';
-import { type SchemaCheck, toSchemaCheck } from './schema-check.ts';
+import { createSchemaCheck, type SchemaCheck } from './schema-check.ts';
 import {
+  BACKGROUND,
   type Background,
   DEFAULT_MAX_DURATION_MS,
   type InlineTool,
   LONGEST_DURATION_MS,
+  MAX_TIMER_MS,
   type Prepared,
   type ToolContext,
-  UNSTATED,
   type Upstream,
 } from './tool.ts';
-import {
-  type ResourceHandler,
-  type Setup,
-  type Teardown,
-  type ToolResource,
-  toIsolation,
-  toResource,
-} from './tool-resource.ts';
+import { findResource, type Setup, type Teardown, type ToolResource } from './tool-resource.ts';
 import type { ToldValue } from './tool-values.ts';
 
 /** A zod schema, or a JSON Schema (draft 2020-12). */
@@ -95,7 +93,7 @@ export type ToolDefinition<
    * Which upstream a call talks to, so that one that is down closes the tool for its own calls only: the name of an
    * argument, or, for a tool that runs inside the service, a function of the arguments as they were sent.
    */
-  readonly breakerKey?: DeclaredBreakerKey;
+  readonly breakerKey?: string | ((input: Readonly<Record<string, unknown>>) => unknown);
   /** Where the tool tells failures by its value: returns the error (an Error or a text), or undefined for a success. */
   readonly extractError?: (value: unknown) => unknown;
   /** What all its calls go to, where other tools go there too. */
@@ -136,8 +134,34 @@ type Shown<Value> = AsyncGenerator<unknown, Returned<Value>, undefined>;
 type Answer<Value> = Returned<Value> | Shown<Value> | Promise<Returned<Value> | Shown<Value>>;
 
 const DEFAULT_TIMEOUT_MS = 30_000;
-const MAX_TIMEOUT_MS = 2_147_483_647; // a longer setTimeout fires at once
 const DEFAULT_RETRIES = { read: 3, idempotent: 3, write: 1 } as const satisfies Record<Effects, number>;
+
+/** What each member must be. The list is closed: a definition with any other member is refused. */
+const MEMBERS = {
+  name: toolName,
+  description: text,
+  effects: oneOf(EFFECTS),
+  input: anything,
+  run: callable,
+  output: anything,
+  retries: optional(whole(0)),
+  timeoutMs: optional(whole(1, MAX_TIMER_MS)),
+  gracefulErrors: optional(flag),
+  sequential: optional(flag),
+  concurrency: optional(whole(1)),
+  maxCallsPerSession: optional(whole(0)),
+  polling: optional(flag),
+  background: optional(oneOf(BACKGROUND)),
+  maxDurationMs: optional(whole(1, LONGEST_DURATION_MS)),
+  breakerKey: anything,
+  extractError: optional(callable),
+  upstream: anything,
+  source: anything,
+  isolation: optional(oneOf(['process', 'own', 'inline'])),
+  env: optional(variableNames),
+  setup: optional(callable),
+  teardown: optional(callable),
+} as const satisfies Record<keyof ToolDefinition<AnySchema>, MemberRule>;
 
 /**
  * Declares a tool. Throws a TypeError that names the tool and the member when the declaration is wrong: a bad name, a member
@@ -152,150 +176,115 @@ export const defineTool = <
 >(
   definition: ToolDefinition<Schema, Output, Result, Resource>,
 ): InlineTool => {
-  const tool = toNameOf(definition);
-  const subject = tool === null ? 'A tool' : `Tool '${tool}'`;
-  const throwAbout: ThrowAbout = (member, text, options) => {
-    throw createDefinitionError(text, { tool, member }, defineTool, options);
-  };
-  const refuse: Refuse = (member, rule, shown = member) =>
-    throwAbout(member, `${subject}: ${shown} ${rule.endsWith('?') ? rule : `${rule}.`}`);
-  checkIsObject(definition, throwAbout);
-  checkMemberNames(definition, MEMBER_NAMES, refuse);
-  const { name, effects } = definition;
-  checkName(name, throwAbout);
-  checkMembers(definition, refuse);
-  const whole = (member: string, value: number, least: number, most = Number.MAX_SAFE_INTEGER): number =>
-    Number.isSafeInteger(value) && value >= least && value <= most
-      ? value
-      : refuse(member, `must be a whole number from ${least} to ${most}, not ${String(value)}`);
-  const limit = (member: string, value: number | undefined, least: number): number | null =>
-    value === undefined ? null : whole(member, value, least);
-  const compile = createCompile(definition, refuse, throwAbout);
-  const input = compile('input', definition.input);
-  const output = definition.output === undefined ? null : compile('output', definition.output);
-  const resource = toResource(definition, refuse);
+  const refuse = createRefuse('tool', definition, defineTool);
+  checkMemberNames(definition, MEMBERS, refuse);
+  checkMembers(definition, MEMBERS, refuse);
+  const { name, description, effects, retries = DEFAULT_RETRIES[effects], timeoutMs = DEFAULT_TIMEOUT_MS } = definition;
+  const { gracefulErrors = null, sequential = false, concurrency = null, maxCallsPerSession = null } = definition;
+  const { background = 'never', maxDurationMs = DEFAULT_MAX_DURATION_MS, polling = false } = definition;
+  const { isolation = 'process', env = [], source = 'builtin', upstream = null, extractError = null } = definition;
+  const input = compileSchema('input', definition.input, upstream !== null, refuse);
+  const output =
+    definition.output === undefined ? null : compileSchema('output', definition.output, upstream !== null, refuse);
+  const resource = findResource(definition, refuse);
   const declared: InlineTool = {
-    ...UNSTATED,
-    extractError: null,
-    ...pickStated(definition),
-    ...toBreakerKey(definition.breakerKey, input.jsonSchema, refuse),
-    role: 'tool',
-    runsIn: 'service',
-    ...toIsolation(definition.isolation, resource),
-    env: definition.env ?? [],
-    name,
-    description: definition.description,
-    effects,
+    ...{ role: 'tool', runsIn: 'service', name, description, effects, retries, timeoutMs, gracefulErrors, sequential },
+    ...{ concurrency, maxCallsPerSession, background, maxDurationMs, polling, env, source, upstream, extractError },
     inputSchema: input.jsonSchema,
     outputSchema: output?.jsonSchema ?? null,
-    retries: whole('retries', definition.retries ?? DEFAULT_RETRIES[effects], 0),
-    timeoutMs: whole('timeoutMs', definition.timeoutMs ?? DEFAULT_TIMEOUT_MS, 1, MAX_TIMEOUT_MS),
-    maxDurationMs: whole('maxDurationMs', definition.maxDurationMs ?? DEFAULT_MAX_DURATION_MS, 1, LONGEST_DURATION_MS),
-    concurrency: limit('concurrency', definition.concurrency, 1),
-    maxCallsPerSession: limit('maxCallsPerSession', definition.maxCallsPerSession, 0),
-    exampleArguments: toExampleArguments(input.jsonSchema),
-    prepare: toPrepare({
+    exampleArguments: createExampleArguments(input.jsonSchema),
+    ...readBreakerKey(definition.breakerKey, input.jsonSchema, refuse),
+    // What stays open between calls would keep other files from a shared process, and be torn down with every turn.
+    isolation: resource !== null && isolation === 'process' ? 'own' : isolation,
+    ...(resource === null ? {} : { close: () => resource.close() }),
+    prepare: createPrepare(
       name,
       input,
       resource,
       // The one place where a word is taken for a type: the value comes from that very schema, the resource from that very setup.
-      handle: (value, context) =>
+      (value, context) =>
         definition.run(value as ToolArguments<Schema>, context as ToolContext & { readonly resource: Resource }),
-    }),
-    checkOutput: output === null ? null : toOutputCheck(output),
+    ),
+    checkOutput: output === null ? null : createOutputCheck(output),
   };
-  return tellDeclared(declared, defineTool);
+  return reportDeclared(declared, defineTool);
 };
 
-const createCompile =
-  ({ name, upstream }: AnyDefinition, refuse: Refuse, throwAbout: ThrowAbout) =>
-  (side: 'input' | 'output', schema: AnySchema): SchemaCheck => {
-    checkSchema(side, schema, refuse);
-    try {
-      const check = toSchemaCheck(schema, side, upstream === undefined ? 'own' : 'foreign');
-      if (side === 'input' && upstream === undefined) checkTakesObject(check.jsonSchema, refuse);
-      return check;
-    } catch (cause) {
-      if (readDefinitionError(cause) !== null) throw cause;
-      return throwAbout(side, `Tool '${name}': ${side} is not a usable schema.`, { cause });
-    }
-  };
-
-const MEMBERS = {
-  name: true,
-  description: true,
-  input: true,
-  effects: true,
-  run: true,
-  output: true,
-  retries: true,
-  timeoutMs: true,
-  gracefulErrors: true,
-  sequential: true,
-  concurrency: true,
-  maxCallsPerSession: true,
-  polling: true,
-  background: true,
-  maxDurationMs: true,
-  breakerKey: true,
-  extractError: true,
-  upstream: true,
-  source: true,
-  isolation: true,
-  env: true,
-  setup: true,
-  teardown: true,
-} as const satisfies Record<keyof ToolDefinition<AnySchema>, true>;
-const MEMBER_NAMES = Object.keys(MEMBERS);
-
-type AnyDefinition = Omit<ToolDefinition<AnySchema>, 'run' | 'setup' | 'teardown'> & { readonly run: unknown };
-
-const pickStated = (definition: AnyDefinition) => {
-  const { gracefulErrors, sequential, polling, background, source, extractError, upstream } = definition;
-  const stated = Object.entries({ gracefulErrors, sequential, polling, background, source, extractError, upstream });
-  return Object.fromEntries(stated.filter(([, value]) => value !== undefined));
+const compileSchema = (
+  side: 'input' | 'output',
+  schema: AnySchema,
+  isForeign: boolean,
+  refuse: Refuse,
+): SchemaCheck => {
+  checkSchema(side, schema, refuse);
+  const check = compile(side, schema, isForeign, refuse);
+  if (side === 'input' && !isForeign) checkTakesObject(check.jsonSchema, refuse);
+  return check;
 };
 
-type Handling = {
-  readonly name: string;
-  readonly input: SchemaCheck;
-  readonly resource: ToolResource | null;
-  /** Runs the tool's code with a value that passed its schema; the context has the resource, where there is one. */
-  readonly handle: (value: unknown, context: ToolContext) => unknown;
+const compile = (side: 'input' | 'output', schema: AnySchema, isForeign: boolean, refuse: Refuse): SchemaCheck => {
+  try {
+    return createSchemaCheck(schema, side, isForeign ? 'foreign' : 'own');
+  } catch (cause) {
+    return refuse(side, `${side} is not a usable schema.`, { cause });
+  }
 };
 
-/** Checks arguments, and binds them to their handler. */
-const toPrepare = ({ name, input, resource, handle }: Handling): InlineTool['prepare'] => {
-  const toPrepared = (checked: Checked): Prepared => {
+/** Refused: what is neither a text nor a function, and the name of an argument that the schema does not let pass. */
+const readBreakerKey = (
+  declared: ToolDefinition<AnySchema>['breakerKey'],
+  inputSchema: JsonSchema,
+  refuse: Refuse,
+): Pick<InlineTool, 'breakerKey' | 'breakerKeyOf'> => {
+  if (declared === undefined) return { breakerKey: null, breakerKeyOf: null };
+  if (typeof declared === 'function') return { breakerKey: null, breakerKeyOf: declared };
+  if (typeof declared !== 'string' || !takesMember(inputSchema, declared))
+    return refuse('breakerKey', 'breakerKey must be the name of an argument, or a function of the arguments.');
+  return { breakerKey: declared, breakerKeyOf: (input) => memberOf(input, declared) };
+};
+
+const takesMember = (schema: JsonSchema, name: string): boolean =>
+  schema['additionalProperties'] !== false || 'patternProperties' in schema || propertiesOf(schema).has(name);
+
+/** Checks arguments, and binds them to their handler. `handle` gets a context that has the resource, where there is one. */
+const createPrepare = (
+  name: string,
+  input: SchemaCheck,
+  resource: ToolResource | null,
+  handle: (value: unknown, context: ToolContext) => unknown,
+): InlineTool['prepare'] => {
+  const bind = (checked: Checked): Prepared => {
     if (!checked.ok) return checked;
     const { value } = checked;
     if (resource === null) return { ok: true, invocation: { run: (context) => handle(value, context) } };
-    const handler: ResourceHandler = (context, made) => handle(value, Object.assign(context, { resource: made }));
-    return { ok: true, invocation: { run: (context) => resource.run(handler, name, context) } };
+    const run = (context: ToolContext): unknown =>
+      resource.run((made) => handle(value, Object.assign(context, { resource: made })), name, context);
+    return { ok: true, invocation: { run } };
   };
-  return (given, names) => {
-    const checked = input.check(given, names);
-    return checked instanceof Promise ? checked.then(toPrepared) : toPrepared(checked);
+  return (value) => {
+    const checked = input.check(value);
+    return checked instanceof Promise ? checked.then(bind) : bind(checked);
   };
 };
 
-/** What is wrong with an output. */
-const toOutputCheck = (output: SchemaCheck): NonNullable<InlineTool['checkOutput']> => {
-  const toIssues = (checked: Checked): readonly Issue[] => (checked.ok ? [] : checked.issues);
-  return (value) => {
+const createOutputCheck =
+  (output: SchemaCheck): NonNullable<InlineTool['checkOutput']> =>
+  (value) => {
     const checked = output.check(value);
-    return checked instanceof Promise ? checked.then(toIssues) : toIssues(checked);
+    return checked instanceof Promise ? checked.then(listIssues) : listIssues(checked);
   };
-};
+
+const listIssues = (checked: Checked) => (checked.ok ? [] : checked.issues);
 
 /** A tool or a reducer that was declared, and the stack of where. */
 type Declaration = { readonly tool: InlineTool; readonly stack: string };
+type Declare = (...definition: never) => InlineTool;
 
 // Known to every copy of this module in the process: a tool file may bring its own.
 const DECLARED = channel('recourse:declared');
 
-/** Tells whoever watches that `declare` has made this tool. Costs nothing where nobody does. */
-export const tellDeclared = (tool: InlineTool, declare: (...definition: never) => InlineTool): InlineTool => {
+/** Reports to `watchDeclarations` that `declare` has made this tool. Costs nothing where nothing watches. */
+export const reportDeclared = (tool: InlineTool, declare: Declare): InlineTool => {
   if (DECLARED.hasSubscribers) {
     const at = { stack: '' };
     Error.captureStackTrace(at, declare);
@@ -304,10 +293,10 @@ export const tellDeclared = (tool: InlineTool, declare: (...definition: never) =
   return tool;
 };
 
-/** Hears of every declaration until it is stopped. */
-export const watchDeclarations = (hear: (declaration: Declaration) => void): (() => void) => {
+/** Calls `onDeclared` with every declaration until the function that it returns is called. */
+export const watchDeclarations = (onDeclared: (declaration: Declaration) => void): (() => void) => {
   const listen = (message: unknown): void => {
-    if (isDeclaration(message)) hear(message);
+    if (isDeclaration(message)) onDeclared(message);
   };
   DECLARED.subscribe(listen);
   return () => void DECLARED.unsubscribe(listen);
@@ -319,19 +308,26 @@ const isDeclaration = (message: unknown): message is Declaration =>
 const ABOUT = Symbol.for('recourse.definition');
 
 /** What a refused declaration is about: `tool` is null where it has no usable name. */
-export type RefusedDefinition = { readonly tool: string | null; readonly member: string };
+type RefusedDefinition = { readonly tool: string | null; readonly member: string };
 
-/** Refuses a declaration: a TypeError whose stack begins where `declare` was called. */
-export const createDefinitionError = (
-  text: string,
-  about: RefusedDefinition,
-  declare: (...definition: never) => unknown,
-  options: ErrorOptions = {},
-): TypeError => {
-  const error = new TypeError(text, options);
-  Error.captureStackTrace(error, declare);
-  // Not to be seen: it is a TypeError like others to whoever catches it.
-  return Object.defineProperty(error, ABOUT, { value: about });
+/**
+ * Refuses declarations by `declare`: throws a TypeError that names the tool, and whose stack begins where `declare` was
+ * called. Throws at once where the definition is no object.
+ */
+export const createRefuse = (kind: 'tool' | 'reducer', definition: unknown, declare: Declare): Refuse => {
+  const name = memberOf(definition, 'name');
+  const tool = typeof name === 'string' ? name : null;
+  const subject = `${kind === 'tool' ? 'Tool' : 'Reducer'}${tool === null ? '' : ` '${tool.slice(0, 80)}'`}`;
+  const refuse: Refuse = (member, sentence, options) => {
+    const error = new TypeError(`${subject}: ${sentence}`, options);
+    Error.captureStackTrace(error, declare);
+    const about: RefusedDefinition = { tool, member };
+    // Not enumerable: to whoever catches it, it is a TypeError like others.
+    throw Object.defineProperty(error, ABOUT, { value: about });
+  };
+  if (typeof definition !== 'object' || definition === null)
+    refuse('name', `${declare.name} takes one object: \`${declare.name}({ name, … })\`.`);
+  return refuse;
 };
 
 /** What it is about, where a declaration was refused by it, in whichever copy of this module; else null. */

@@ -99,7 +99,7 @@ const membersAt = (schema: JsonSchema, step: PropertyKey): readonly JsonSchema[]
 const MOST_EXAMPLE_PARAMETERS = 4;
 
 /** One arguments object that looks like what the schema wants, as JSON text: `{"x": 1, "y": 2}`. */
-export const toExampleArguments = (schema: JsonSchema): string => {
+export const createExampleArguments = (schema: JsonSchema): string => {
   const properties = propertiesOf(schema);
   const required = requiredOf(schema);
   const names = (required.length > 0 ? required : [...properties.keys()]).slice(0, MOST_EXAMPLE_PARAMETERS);

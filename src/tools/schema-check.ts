@@ -23,7 +23,7 @@ type Side = 'input' | 'output';
  * refused unless the schema says what to do with them: a model that invents a parameter must hear of it.
  * Throws where the schema itself cannot be compiled or expressed, or is nested too deep to be shown.
  */
-export const toSchemaCheck = (
+export const createSchemaCheck = (
   schema: z.ZodType | JsonSchema,
   side: Side,
   origin: SchemaOrigin = 'own',

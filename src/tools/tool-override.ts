@@ -1,9 +1,6 @@
 import * as z from 'zod';
 import { EFFECTS } from '../contract/failure.ts';
-import { BACKGROUND, LONGEST_DURATION_MS } from './tool.ts';
-
-// A longer setTimeout fires at once.
-const MAX_TIMER_MS = 2_147_483_647;
+import { BACKGROUND, LONGEST_DURATION_MS, MAX_TIMER_MS } from './tool.ts';
 
 /** What an operator says of a tool instead of what it says of itself; what is left out stays as the tool has it. */
 export const ToolOverride = z.strictObject({

@@ -78,6 +78,9 @@ export type Prepared =
 export const BACKGROUND = ['never', 'optional', 'always'] as const;
 export type Background = (typeof BACKGROUND)[number];
 
+/** The longest time of a timer in milliseconds: a longer setTimeout fires at once. */
+export const MAX_TIMER_MS = 2_147_483_647;
+
 /** How long a background call may take, and the longest that a tool may ask for, in milliseconds. */
 export const DEFAULT_MAX_DURATION_MS = 3_600_000;
 export const LONGEST_DURATION_MS = 86_400_000;

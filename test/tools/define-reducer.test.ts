@@ -53,9 +53,15 @@ test('a reducer that is given no journal refuses it', () => {
 });
 
 test.each([
-  ['', 'A reducer name must be 1 to 64 of A-Z a-z 0-9 _ . - but is "".'],
-  ['two words', 'A reducer name must be 1 to 64 of A-Z a-z 0-9 _ . - but is "two words".'],
-  ['x'.repeat(65), `A reducer name must be 1 to 64 of A-Z a-z 0-9 _ . - but is "${'x'.repeat(65)}".`],
+  ['', "Reducer '': name must be 1 to 64 of A-Z a-z 0-9 _ . - (_unknown and _other are reserved), not ''."],
+  [
+    'two words',
+    "Reducer 'two words': name must be 1 to 64 of A-Z a-z 0-9 _ . - (_unknown and _other are reserved), not 'two words'.",
+  ],
+  [
+    'x'.repeat(65),
+    `Reducer '${'x'.repeat(65)}': name must be 1 to 64 of A-Z a-z 0-9 _ . - (_unknown and _other are reserved), not '${'x'.repeat(65)}'.`,
+  ],
 ])('the name "%s" is refused', (name, message) => {
   expect(() => defineReducer({ name, initial: 0, reduce: (state) => state })).toThrow(new TypeError(message));
 });
@@ -85,7 +91,7 @@ test.each([
   ['too deep', nestedIn(65)],
 ])('an initial value that is no JSON (%s) is refused', (_, initial) => {
   expect(() => defineReducer<unknown>({ name: 'odd', initial, reduce: (state) => state })).toThrow(
-    new TypeError("Reducer 'odd': initial must be JSON."),
+    "Reducer 'odd': initial must be JSON, not ",
   );
 });
 
@@ -105,7 +111,7 @@ test.each([
 test('a declaration without a function is refused', () => {
   // @ts-expect-error: a tool file's types are stripped, not checked.
   expect(() => defineReducer({ name: 'idle', initial: 0, reduce: 'add' })).toThrow(
-    new TypeError("Reducer 'idle': reduce must be a function."),
+    new TypeError("Reducer 'idle': reduce must be a function, not 'add'."),
   );
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { toSchemaCheck } from '#src/tools/schema-check.ts';
+import { createSchemaCheck } from '#src/tools/schema-check.ts';
 
 type Row = readonly [schema: z.ZodType, given: unknown, told: string];
 
@@ -23,17 +23,17 @@ const ROWS: readonly Row[] = [
 
 describe('a rule that is broken is told in the same words by zod and by JSON Schema', () => {
   test.each(ROWS)('%#', async (schema, given, told) => {
-    const ofZod = toSchemaCheck(z.object({ x: schema }), 'input');
+    const ofZod = createSchemaCheck(z.object({ x: schema }), 'input');
     const { x } = Object(ofZod.jsonSchema['properties']);
-    const ofJsonSchema = toSchemaCheck({ type: 'object', properties: { x } }, 'input');
+    const ofJsonSchema = createSchemaCheck({ type: 'object', properties: { x } }, 'input');
     for (const { check } of [ofZod, ofJsonSchema])
       expect(await check({ x: given })).toMatchObject({ ok: false, issues: [{ path: 'x', message: told }] });
   });
 
   test('alternatives too, after what is wrong with each', async () => {
     const told = 'expected a value that one of the alternatives allows, got the boolean true';
-    const issuesOf = async (schema: Parameters<typeof toSchemaCheck>[0]) => {
-      const checked = await toSchemaCheck(schema, 'input').check({ x: true });
+    const issuesOf = async (schema: Parameters<typeof createSchemaCheck>[0]) => {
+      const checked = await createSchemaCheck(schema, 'input').check({ x: true });
       return checked.ok ? [] : checked.issues.map(({ message }) => message);
     };
     const anyOf = [{ type: 'string' }, { type: 'number' }];
@@ -55,17 +55,17 @@ describe('a rule that is broken is told in the same words by zod and by JSON Sch
       'expected a value that only one of the alternatives allows, got the number 1',
     ],
   ])('so are the rules that JSON Schema alone has: %j', async (x, given, told) => {
-    const { check } = toSchemaCheck({ type: 'object', properties: { x } }, 'input');
+    const { check } = createSchemaCheck({ type: 'object', properties: { x } }, 'input');
     expect(await check({ x: given })).toMatchObject({ ok: false, issues: [{ path: 'x', message: told }] });
   });
 
   test("what the tool's author says of a rule stands", async () => {
-    const { check } = toSchemaCheck(z.object({ x: z.number().max(100, 'a hundred is the most') }), 'input');
+    const { check } = createSchemaCheck(z.object({ x: z.number().max(100, 'a hundred is the most') }), 'input');
     expect(await check({ x: 105 })).toMatchObject({ issues: [{ message: 'a hundred is the most' }] });
   });
 
   test('a value that is hidden stays hidden', async () => {
-    const { check } = toSchemaCheck(z.object({ x: z.string().max(3).meta({ sensitive: true }) }), 'input');
+    const { check } = createSchemaCheck(z.object({ x: z.string().max(3).meta({ sensitive: true }) }), 'input');
     expect(JSON.stringify(await check({ x: 'secret' }))).not.toContain('secret');
   });
 });
@@ -91,7 +91,7 @@ test.each([
 ])(
   'by %j an unknown parameter is told with the names that are accepted where it stands',
   async (schema, given, path, names) => {
-    expect(await toSchemaCheck(schema, 'input').check(given)).toMatchObject({
+    expect(await createSchemaCheck(schema, 'input').check(given)).toMatchObject({
       issues: expect.arrayContaining([
         expect.objectContaining({ path, message: `unknown parameter; accepted: ${names}` }),
       ]),

@@ -50,7 +50,9 @@ test('a tool may say that it polls, in a plain yes or no', () => {
   expect(declare({ polling: true }).polling).toBe(true);
   expect(declare({ polling: false }).polling).toBe(false);
   // @ts-expect-error: a tool file's types are stripped, not checked.
-  expect(() => declare({ polling: 'yes' })).toThrow(new TypeError("Tool 'ask_site': polling must be true or false."));
+  expect(() => declare({ polling: 'yes' })).toThrow(
+    new TypeError("Tool 'ask_site': polling must be true or false, not 'yes'."),
+  );
 });
 
 test('the name of an argument says which upstream a call talks to, wherever the tool runs', () => {

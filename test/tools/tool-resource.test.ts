@@ -115,7 +115,7 @@ test('a tool with a setup has processes of its own; one without is as it was', (
 test('members that cannot be meant are refused', () => {
   const about = { name: 'x', description: '', effects: 'read', input: { type: 'object' }, run: () => 1 } as const;
   expect(() => Reflect.apply(defineTool, null, [{ ...about, setup: 7 }])).toThrow(
-    "Tool 'x': setup must be a function.",
+    "Tool 'x': setup must be a function, not 7.",
   );
   expect(() => defineTool({ ...about, teardown: () => undefined })).toThrow("Tool 'x': teardown needs a setup.");
 });

@@ -89,9 +89,9 @@ test('a reducer that is declared wrongly makes its file unavailable, by its name
   const declared = "import { defineReducer } from 'recourse-server'; export const bad = defineReducer({ name: 'bad', ";
   const lab = openLab();
   await expect(lab.load(`${declared} initial: new Map(), reduce: (state) => state });`)).rejects.toThrow(
-    "tools.ts: TypeError: Reducer 'bad': initial must be JSON.",
+    "tools.ts: TypeError: Reducer 'bad': initial must be JSON, not object.",
   );
   await expect(lab.load(`${declared} initial: 0 });`)).rejects.toThrow(
-    "tools.ts: TypeError: Reducer 'bad': reduce must be a function.",
+    "tools.ts: TypeError: Reducer 'bad': reduce must be a function, not undefined.",
   );
 });

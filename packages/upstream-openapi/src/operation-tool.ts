@@ -5,7 +5,7 @@ import { isSuccess } from '@recourse/toolkit-kit/egress/response-status';
 import { isRecord } from 'recourse-server/contract/json-record';
 import type { JsonSchema } from 'recourse-server/contract/tool-description';
 import { defineTool } from 'recourse-server/tools/define-tool';
-import { toExampleArguments } from 'recourse-server/tools/json-schema';
+import { createExampleArguments } from 'recourse-server/tools/json-schema';
 import {
   type Checked,
   createJsonSchemaChecks,
@@ -64,7 +64,7 @@ export const createOperationTool = (
   return {
     ...defineTool({ name, description, effects, input: ANY_OBJECT, run, timeoutMs, upstream, source }),
     inputSchema,
-    exampleArguments: toExampleArguments(inputSchema),
+    exampleArguments: createExampleArguments(inputSchema),
     prepare: (input, names) => {
       const checked = check(input, names);
       if (!checked.ok) return checked;

@@ -37,7 +37,7 @@ const MISTAKES: Readonly<Record<string, readonly [text: string, said: string]>> 
   ],
   'handler.ts': [
     toTool('  input: z.object({ run: z.string() }), // handler: no\n  async handler() {},\n  timeoutMS: 5,\n'),
-    "handler.ts:8:9 [look_up handler] Tool 'look_up': 'handler' (did you mean 'run'?), 'timeoutMS' (did you mean 'timeoutMs'?) are unknown to defineTool.",
+    "handler.ts:8:9 [look_up handler] Tool 'look_up': 'handler' is unknown to defineTool. Did you mean 'run'?",
   ],
   'parameters.ts': [
     toTool('  parameters: z.object({}),\n  run: () => 1,\n'),
@@ -53,11 +53,11 @@ const MISTAKES: Readonly<Record<string, readonly [text: string, said: string]>> 
   ],
   'name.ts': [
     toTool(FINE, 'look up'),
-    'name.ts:4:3 [look up name] A tool name must be 1 to 64 of A-Z a-z 0-9 _ . - but is "look up".',
+    "name.ts:4:3 [look up name] Tool 'look up': name must be 1 to 64 of A-Z a-z 0-9 _ . - (_unknown and _other are reserved), not 'look up'.",
   ],
   'output.ts': [
     toTool(`${FINE}  output: null,\n`),
-    "output.ts:9:3 [look_up output] Tool 'look_up': output must be a schema, or omitted.",
+    "output.ts:9:3 [look_up output] Tool 'look_up': output must be a zod schema such as `z.object({ … })`, or a JSON Schema.",
   ],
   'number.ts': [
     toTool(`${FINE}  timeoutMs: 0.5,\n`),
@@ -69,7 +69,7 @@ const MISTAKES: Readonly<Record<string, readonly [text: string, said: string]>> 
   ],
   'three.ts': [
     "import { defineTool } from 'recourse-server';\nexport const tool = defineTool('look_up', {}, () => 1);\n",
-    'three.ts:2:21 [null name] defineTool takes one object: `defineTool({ name, description, effects, input, run })`.',
+    'three.ts:2:21 [null name] Tool: defineTool takes one object: `defineTool({ name, … })`.',
   ],
   'unexported.ts': [
     toTool(FINE, 'unexported').replace('export const', 'const'),
