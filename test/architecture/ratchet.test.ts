@@ -19,7 +19,7 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/store-redis': 1335,
   'packages/store-sqlite': 810,
   'packages/testing': 540,
-  'packages/tool-hosts': 6910,
+  'packages/tool-hosts': 6710,
   'packages/toolkit-files': 450,
   'packages/toolkit-google': 2590,
   'packages/toolkit-kit': 3110,

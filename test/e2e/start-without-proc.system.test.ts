@@ -8,7 +8,7 @@ import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 
-// What a service is on a system that has no /proc, as macOS. Here `ps` does not work then either.
+// What a service is on a system that has no /proc, as macOS.
 
 const Answer = z.object({
   results: z.array(
@@ -55,7 +55,7 @@ test.runIf(canHideProc())('without /proc the service serves all but the shell, a
   expect(warnings.map(({ msg, reason }) => (reason === undefined ? msg : `${msg}: ${reason}`))).toEqual([
     'no /proc/self/fd: file tools compare paths, so a local process that replaces directories by links could mislead them',
     'shell tool not offered: the sandbox needs Linux namespaces and /proc: run the service in the container',
-    'no /proc and no working ps: tool processes cannot be listed; TOOL_HOST_MEMORY_MB limits only the JavaScript heap, and a process that a tool moves out of its process group survives its host',
+    'no /proc: tool processes cannot be listed; TOOL_HOST_MEMORY_MB limits only the JavaScript heap, and a process that a tool moves out of its process group survives its host',
     'control group limits cannot be read: the number of tool hosts is computed from the memory of the machine',
   ]);
 

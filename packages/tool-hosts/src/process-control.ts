@@ -1,4 +1,4 @@
-import { type ChildProcess, execFile, type SpawnOptions, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { getPriority, setPriority } from 'node:os';
 
@@ -23,29 +23,6 @@ export const endFamily = (pid: number, findDescendants: (pid: number) => readonl
   endProcess(-pid);
   for (const descendant of descendants) endProcess(descendant);
 };
-
-// A machine that is so busy gets no answer, and the next look is a second later.
-const PROGRAM_MS = 2000;
-const MOST_OUTPUT_BYTES = 16_777_216;
-const PROGRAM_OPTIONS = {
-  env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' },
-  timeout: PROGRAM_MS,
-  maxBuffer: MOST_OUTPUT_BYTES,
-};
-
-/** What a small program of the system writes; empty where it fails. The whole service waits for it. */
-export const readProgramSync = (command: string, words: readonly string[]): string => {
-  const { status, stdout } = spawnSync(command, words, { ...PROGRAM_OPTIONS, encoding: 'latin1' });
-  return status === 0 ? stdout : '';
-};
-
-/** The same without waiting. Never rejects. */
-export const readProgram = (command: string, words: readonly string[]): Promise<string> =>
-  new Promise((resolve) => {
-    execFile(command, words, { ...PROGRAM_OPTIONS, encoding: 'latin1' }, (error, stdout) =>
-      resolve(error === null ? stdout : ''),
-    );
-  });
 
 // The service must answer while its tools compute.
 const NICER = 5;
@@ -101,41 +78,24 @@ export const startMarkWatchdog = (mark: string): Watchdog => {
   return { end: () => void stdin?.end() };
 };
 
-// Each line holds all that is to be ended, groups as negative numbers: only the last one counts. What is below those is
-// asked of ps while they stand still; where there is no ps, they alone are ended.
-const BY_NUMBER = `
-targets=
-while read -r line; do targets=$line; done
-[ -n "$targets" ] || exit 0
-for target in $targets; do kill -s STOP -- "$target" 2>/dev/null; done
-below=$(ps -axo pid,ppid 2>/dev/null | awk -v roots="$targets" '
-  BEGIN { count = split(roots, root, " "); for (at = 1; at <= count; at++) { sub(/^-/, "", root[at]); found[root[at]] = 1 } }
-  { parent[$1] = $2 }
-  END {
-    do {
-      grown = 0
-      for (pid in parent) if (!(pid in found) && (parent[pid] in found)) { found[pid] = 1; grown = 1; print pid }
-    } while (grown)
-  }')
-for target in $targets $below; do kill -s KILL -- "$target" 2>/dev/null; done
+// Each line holds all groups that are to be ended, as negative numbers: only the last line counts.
+const BY_GROUP = `
+groups=
+while read -r line; do groups=$line; done
+for group in $groups; do kill -s KILL -- "$group" 2>/dev/null; done
 `;
 
-type TargetWatchdog = Watchdog & {
-  /** From now on these, and no others, end with the service: processes, and groups as negative numbers. */
-  readonly watch: (targets: readonly number[]) => void;
+type GroupWatchdog = Watchdog & {
+  /** From now on these groups, and no others, end with the service. */
+  readonly watch: (leaders: ReadonlySet<number>) => void;
 };
 
-/** The same without /proc: it ends what it was told of, and what is below that. */
-export const startGroupWatchdog = (): TargetWatchdog => {
-  const stdin = startScript(BY_NUMBER, 'recourse-watchdog');
-  let told = '';
+/** The same without /proc: it ends the process groups that it was told of last. */
+export const startGroupWatchdog = (): GroupWatchdog => {
+  const stdin = startScript(BY_GROUP, 'recourse-watchdog');
   return {
-    watch: (targets) => {
-      const line = targets.join(' ');
-      // Node writes so little at once, also where the service exits right after.
-      if (line !== told) stdin?.write(`${line}\n`);
-      told = line;
-    },
+    // Node writes so little at once, also where the service exits right after.
+    watch: (leaders) => void stdin?.write(`${[...leaders].map((pid) => -pid).join(' ')}\n`),
     end: () => void stdin?.end(),
   };
 };

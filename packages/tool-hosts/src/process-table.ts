@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { HOST_MARK } from './host-environment.ts';
-import { attempt, endProcess, startMarkWatchdog } from './process-control.ts';
+import { attempt, endProcess, startGroupWatchdog, startMarkWatchdog } from './process-control.ts';
 
 /**
  * What the service can learn of the processes of its tool hosts, and of what those started. Chosen once, by what the
- * system offers (`findProcessTable`): /proc, else `ps`, else nothing but process groups.
+ * system offers (`findProcessTable`): /proc, else nothing but process groups.
  */
 export type ProcessTable = {
-  readonly source: 'proc' | 'ps' | 'none';
+  readonly source: 'proc' | 'groups';
   /** Everything below this process, wherever it has gone, as far as the system tells. */
   readonly findDescendants: (pid: number) => readonly number[];
   /** Memory of a process that is in RAM, what it maps included, in bytes; 0 where that is not known. */
@@ -61,6 +61,34 @@ export const PROC_TABLE: ProcessTable = {
     };
   },
 };
+
+/**
+ * A system that lists no processes: each host ends as a process group. A process that a tool moves out of its group
+ * survives, and the limit of memory is that of the JavaScript heap.
+ */
+export const GROUP_TABLE: ProcessTable = {
+  source: 'groups',
+  findDescendants: () => [],
+  residentBytes: () => 0,
+  waitedMs: () => null,
+  guardHosts: () => {
+    const watchdog = startGroupWatchdog();
+    const leaders = new Set<number>();
+    return {
+      add: ({ pid }) => watchdog.watch(leaders.add(pid)),
+      remove: ({ pid }) => {
+        leaders.delete(pid);
+        watchdog.watch(leaders);
+      },
+      whenSwept: () => Promise.resolve(),
+      end: watchdog.end,
+    };
+  },
+};
+
+/** /proc where it answers for this very process, else process groups. */
+export const findProcessTable = (): ProcessTable =>
+  PROC_TABLE.residentBytes(process.pid) > 0 ? PROC_TABLE : GROUP_TABLE;
 
 // More than any tool needs. The look is synchronous, and what lies beyond is found by the host's mark.
 const MAX_DESCENDANTS = 500;

@@ -11,8 +11,7 @@ import { isAllowedName } from './host-environment.ts';
 import { createIsolationObserver, type HostObserverParts } from './host-observer.ts';
 import type { FileGroup } from './hosted-files.ts';
 import type { IsolationObserver } from './isolation-observer.ts';
-import type { ProcessTable } from './process-table.ts';
-import { findProcessTable } from './ps-table.ts';
+import { findProcessTable } from './process-table.ts';
 
 type OpenDirectory = Pick<Isolation, 'runHosted'> & {
   /** Ends all processes of tools without waiting for it: for a process that exits. */
@@ -42,7 +41,7 @@ export const openToolDirectory = async (
   const { min, max, memoryMb, reason } = parts.hostLimits;
   log.info({ max, kept_warm: min, memory_mb: memoryMb, reckoned: reason }, 'tool hosts');
   const processes = findProcessTable();
-  for (const line of MISSING[processes.source]) log.warn({}, line);
+  if (processes.source === 'groups') for (const line of WITHOUT_PROC) log.warn({}, line);
   const isolation = startIsolation(config, { ...parts, processes, observer: createIsolationObserver(parts) });
   metrics.countToolProcessesBy(isolation.count);
   const loading = toLoading(config, isolation);
@@ -75,21 +74,11 @@ const MAX_FILES_LOGGED = 100;
 
 const isShared = ({ files }: FileGroup): boolean => files.length > 1;
 
-const NO_CGROUPS =
-  'control group limits cannot be read: the number of tool hosts is computed from the memory of the machine';
-
-// What this system cannot do, by how processes are listed.
-const MISSING = {
-  proc: [],
-  ps: [
-    'no /proc: tool processes are listed by ps once a second; a process that a tool moves out of its process group within a second may survive its host',
-    NO_CGROUPS,
-  ],
-  none: [
-    'no /proc and no working ps: tool processes cannot be listed; TOOL_HOST_MEMORY_MB limits only the JavaScript heap, and a process that a tool moves out of its process group survives its host',
-    NO_CGROUPS,
-  ],
-} as const satisfies Record<ProcessTable['source'], readonly string[]>;
+// What a system without /proc cannot do.
+const WITHOUT_PROC = [
+  'no /proc: tool processes cannot be listed; TOOL_HOST_MEMORY_MB limits only the JavaScript heap, and a process that a tool moves out of its process group survives its host',
+  'control group limits cannot be read: the number of tool hosts is computed from the memory of the machine',
+];
 
 type IsolationParts = HostParts & Pick<IsolationSettings, 'processes' | 'observer'>;
 
