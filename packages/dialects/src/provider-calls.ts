@@ -4,8 +4,8 @@ import type { CallReading } from 'recourse-server/executor/batch-request';
 import { createWideLiterals, findShapeProblem } from 'recourse-server/executor/parse-arguments';
 import { parseJson } from 'recourse-server/json/parse-json';
 import type { Dialects } from 'recourse-server/routes/dialects';
-import { acceptsNull, resolveReference } from './catalogue/accepts-null.ts';
-import { propertiesOf, requiredOf } from './catalogue/schema-parts.ts';
+import { acceptsNull } from './catalogue/accepts-null.ts';
+import { COMBINING, partsOf, propertiesOf, requiredOf } from './catalogue/schema-parts.ts';
 
 /**
  * For `strict`, arguments lose what stands for "left out". A call that was `written` freely gives its text to the one text
@@ -47,162 +47,98 @@ const findOnlyText = (schema: JsonSchema): string | null => {
   return isRecord(property) && property['type'] === 'string' ? name : null;
 };
 
-// A schema never changes, and whether there is anything to drop is found out once.
-const refusesNull = new WeakMap<JsonSchema, boolean>();
-
 /**
  * Arguments that a strict model wrote, without the nulls that stand for "left out": it must name every property, and says
  * null where one is optional. A null is dropped only where the property may be left out and its own schema refuses null.
  * What the executor refuses for its shape is left to it as it was sent; the same value where there is nothing to drop.
  */
 export const dropOptionalNulls = (raw: unknown, schema: JsonSchema): unknown => {
-  const mayDrop = refusesNull.get(schema) ?? mayRefuseNull(schema);
-  refusesNull.set(schema, mayDrop);
-  if (!mayDrop) return raw;
-  if (typeof raw !== 'string') return dropFrom(raw, new SchemaPlaces(schema).whole(), 1);
+  if (typeof raw !== 'string') return holdsNull(raw, 1) ? dropFrom(raw, wholeOf(schema), 1) : raw;
   const parsed = raw.includes('null') ? parseJson(raw) : null;
   // Only the text tells of a number that lost digits: from here on it would be gone.
   if (!parsed?.ok || !isRecord(parsed.value) || findShapeProblem(parsed.value, createWideLiterals(raw)) !== null)
     return raw;
-  const rest = dropFrom(parsed.value, new SchemaPlaces(schema).whole(), 1);
+  const rest = dropFrom(parsed.value, wholeOf(schema), 1);
   return rest === parsed.value ? raw : rest;
 };
 
 // As deep as the executor takes arguments.
 const MAX_DEPTH = 64;
 
+const holdsNull = (value: unknown, depth: number): boolean =>
+  value === null ||
+  (typeof value === 'object' && depth <= MAX_DEPTH && Object.values(value).some((part) => holdsNull(part, depth + 1)));
+
 const dropFrom = (value: unknown, place: SchemaPlace | null, depth: number): unknown => {
   if (typeof value !== 'object' || value === null || place === null || depth > MAX_DEPTH) return value;
   if (Array.isArray(value)) {
-    const { item } = place;
-    const rest = item === null ? value : value.map((member: unknown) => dropFrom(member, item, depth + 1));
+    const rest = value.map((member: unknown) => dropFrom(member, place.item(), depth + 1));
     return rest.some((member, position) => member !== value[position]) ? rest : value;
   }
   const entries = Object.entries(value);
   const rest = entries
-    .map(([name, member]) => ({ name, member, at: place.member(name) }))
-    .filter(({ member, at }) => member !== null || !at.isDroppable)
-    .map(({ name, member, at }) => [name, dropFrom(member, at.place, depth + 1)] as const);
+    .filter(([name, member]) => member !== null || !place.isDroppable(name))
+    .map(([name, member]) => [name, dropFrom(member, place.member(name), depth + 1)] as const);
   const isSame =
     rest.length === entries.length && rest.every(([, member], position) => member === entries[position]?.[1]);
   return isSame ? value : Object.fromEntries(rest);
 };
 
-type Property = readonly [name: string, schema: unknown];
+/** One value's walk: how many more parts of the schema may be looked into. A recursive schema has a place for each node. */
+type Walk = { readonly root: JsonSchema; partsLeft: number };
 
-/** `isDroppable`: all ways that know the member let it be left out, and none takes null for it. */
-type SchemaMember = { readonly isDroppable: boolean; readonly place: SchemaPlace | null };
+// Some 300 ms.
+const MOST_PARTS = 1_000_000;
 
-const UNKNOWN: SchemaMember = { isDroppable: false, place: null };
+const wholeOf = (root: JsonSchema): SchemaPlace | null => placeOf([root], { root, partsLeft: MOST_PARTS });
 
-// One schema may be in a hundred thousand places, each with parts of its own: further ones are not looked into.
-const MOST_PARTS = 200_000;
+/** The place of a value that all these schemas describe; null where they say nothing of it. */
+const placeOf = (schemas: readonly unknown[], walk: Walk): SchemaPlace | null => {
+  const ways = partsOf(schemas.filter(isRecord), walk.root, COMBINING, walk.partsLeft);
+  return ways.length === 0 ? null : new SchemaPlace(ways, walk);
+};
 
-/** The places of a value that a schema says something of. Made for one value: what it finds out it keeps. */
-class SchemaPlaces {
-  readonly root: JsonSchema;
-  readonly #numbers = new Map<JsonSchema, number>();
-  readonly #found = new Map<string, SchemaPlace>();
-  #partsLeft = MOST_PARTS;
-
-  constructor(root: JsonSchema) {
-    this.root = root;
-  }
-
-  whole(): SchemaPlace | null {
-    return this.at([this.root]);
-  }
-
-  /** The place that all these schemas are about; null where they say nothing of it. */
-  at(about: readonly unknown[]): SchemaPlace | null {
-    const schemas = [...new Set(about.filter(isRecord))];
-    const key = schemas.map((schema) => this.#numberOf(schema)).join(' ');
-    const found = this.#found.get(key);
-    if (found !== undefined || schemas.length === 0 || this.#partsLeft <= 0) return found ?? null;
-    const place = new SchemaPlace(this, toWays(schemas, this.root, this.#partsLeft));
-    this.#partsLeft -= place.parts;
-    this.#found.set(key, place);
-    return place;
-  }
-
-  #numberOf(schema: JsonSchema): number {
-    const number = this.#numbers.get(schema) ?? this.#numbers.size;
-    this.#numbers.set(schema, number);
-    return number;
-  }
-}
-
-/** What a schema says of one place in a value, whichever of its ways the value takes. */
+/** What a schema says of one place in a value, whichever of its ways the value takes. Each part is found when it is asked for. */
 class SchemaPlace {
-  readonly #places: SchemaPlaces;
+  readonly #walk: Walk;
   readonly #ways: readonly JsonSchema[];
-  readonly #properties: ReadonlyMap<string, readonly Property[]>;
-  readonly #required: ReadonlySet<unknown>;
-  readonly #members = new Map<string, SchemaMember>();
+  readonly #properties: ReadonlyMap<string, readonly unknown[]>;
+  readonly #members = new Map<string, SchemaPlace | null>();
   #item: SchemaPlace | null | undefined;
 
-  constructor(places: SchemaPlaces, ways: readonly JsonSchema[]) {
-    this.#places = places;
+  constructor(ways: readonly JsonSchema[], walk: Walk) {
+    const properties = new Map<string, unknown[]>();
+    for (const [name, schema] of ways.flatMap(propertiesOf)) {
+      const schemas = properties.get(name);
+      if (schemas === undefined) properties.set(name, [schema]);
+      else schemas.push(schema);
+    }
+    this.#walk = walk;
     this.#ways = ways;
-    this.#properties = Map.groupBy(ways.flatMap(propertiesOf), ([name]) => name);
-    this.#required = new Set(ways.flatMap(requiredOf));
-  }
-
-  get parts(): number {
-    return this.#ways.length + this.#properties.size;
+    this.#properties = properties;
+    walk.partsLeft -= ways.length + properties.size;
   }
 
   /** The place of each item of a list. */
-  get item(): SchemaPlace | null {
-    if (this.#item === undefined) this.#item = this.#places.at(this.#ways.map(({ items }) => items));
+  item(): SchemaPlace | null {
+    if (this.#item === undefined)
+      this.#item = placeOf(
+        this.#ways.map(({ items }) => items),
+        this.#walk,
+      );
     return this.#item;
   }
 
-  member(name: string): SchemaMember {
-    const properties = this.#properties.get(name);
-    if (properties === undefined) return UNKNOWN;
-    const member = this.#members.get(name) ?? this.#toMember(name, properties);
+  member(name: string): SchemaPlace | null {
+    const member = this.#members.get(name) ?? placeOf(this.#properties.get(name) ?? [], this.#walk);
     this.#members.set(name, member);
     return member;
   }
 
-  #toMember(name: string, properties: readonly Property[]): SchemaMember {
-    const schemas = properties.map(([, schema]) => schema);
-    const isDroppable = !this.#required.has(name) && !schemas.some((schema) => acceptsNull(schema, this.#places.root));
-    return { isDroppable, place: this.#places.at(schemas) };
+  /** Whether all ways that know the property let it be left out, and none takes null for it. */
+  isDroppable(name: string): boolean {
+    const schemas = this.#properties.get(name);
+    if (schemas === undefined || this.#ways.some((way) => requiredOf(way).includes(name))) return false;
+    return !schemas.some((schema) => acceptsNull(schema, this.#walk.root));
   }
 }
-
-// A schema with more is not written strictly, and no model says null for what it leaves out.
-const MOST_SEARCHED = 50_000;
-
-/** Whether there may be a property anywhere that can be left out and does not take null. */
-const mayRefuseNull = (root: JsonSchema): boolean => {
-  const found = new Set([root]);
-  // A set that grows while it is walked is walked to its end, and a circle of references ends.
-  for (const schema of found) {
-    if (found.size > MOST_SEARCHED) return false;
-    const properties = propertiesOf(schema);
-    const required = new Set(requiredOf(schema));
-    if (properties.some(([name, property]) => !required.has(name) && !acceptsNull(property, root))) return true;
-    const below = [...properties.map(([, property]) => property), schema['items'], ...combinedBy(schema, root)];
-    for (const part of below) if (isRecord(part)) found.add(part);
-  }
-  return false;
-};
-
-/** What a schema refers to or combines for the same value. */
-const combinedBy = (schema: JsonSchema, root: JsonSchema): readonly unknown[] => [
-  ...[schema['anyOf'], schema['oneOf'], schema['allOf']].filter(Array.isArray).flat(),
-  resolveReference(schema['$ref'], root),
-];
-
-/** These schemas and all that they refer to or combine for the same value; none where there are more than `most`. */
-const toWays = (schemas: readonly JsonSchema[], root: JsonSchema, most: number): readonly JsonSchema[] => {
-  const found = new Set(schemas);
-  for (const schema of found) {
-    if (found.size > most) return [];
-    for (const part of combinedBy(schema, root)) if (isRecord(part)) found.add(part);
-  }
-  return [...found];
-};

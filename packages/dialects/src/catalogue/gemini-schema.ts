@@ -1,12 +1,14 @@
 import type { JsonSchema } from 'recourse-server/contract/tool-description';
 import {
   definitionOf,
-  findCircles,
   isSchema,
   isTooLarge,
+  leadsTo,
   pick,
   propertiesOf,
+  type References,
   referencesIn,
+  referencesOf,
   requiredOf,
   schemasIn,
   tellRules,
@@ -26,15 +28,14 @@ const MAX_DEPTH = 64;
 export const toGeminiSchema = (root: JsonSchema): JsonSchema => {
   if (isTooLarge(root)) return toOpenObject(root);
   const definitions = isSchema(root['$defs']) ? Object.entries(root['$defs']) : [];
-  const circles = findCircles(new Map(definitions.map(([name, part]) => [name, referencesIn(part)])));
-  const schema = toNode(root, { circles, inside: null }, 0);
-  const converted = definitions.map(([name, part]) => [name, toNode(part, { circles, inside: name }, 0)]);
+  const references = referencesOf(definitions);
+  const schema = toNode(root, { references, inside: null }, 0);
+  const converted = definitions.map(([name, part]) => [name, toNode(part, { references, inside: name }, 0)]);
   return converted.length === 0 ? schema : { ...schema, $defs: Object.fromEntries(converted) };
 };
 
 type Context = {
-  /** Definitions that lead back to themselves: those of one circle have the same number. */
-  readonly circles: ReadonlyMap<string, number>;
+  readonly references: References;
   /** The definition that is converted; null at the root. */
   readonly inside: string | null;
 };
@@ -75,10 +76,8 @@ const toObject = (schema: JsonSchema, context: Context, convert: (part: unknown)
 };
 
 /** Whether a property of a definition leads back to that definition. */
-const closesCircle = (property: unknown, { circles, inside }: Context): boolean => {
-  const own = inside === null ? undefined : circles.get(inside);
-  return own !== undefined && referencesIn(property).some((name) => circles.get(name) === own);
-};
+const closesCircle = (property: unknown, { references, inside }: Context): boolean =>
+  inside !== null && leadsTo(referencesIn(property), inside, references);
 
 /** Literals as `enum`, which is for texts and numbers alone. */
 const toLiterals = (schema: JsonSchema): JsonSchema => {

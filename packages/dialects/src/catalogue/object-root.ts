@@ -1,5 +1,6 @@
 import type { JsonSchema } from 'recourse-server/contract/tool-description';
 import {
+  COMBINING,
   isSchema,
   isTooDeep,
   isTooLarge,
@@ -13,8 +14,8 @@ import {
 } from './schema-parts.ts';
 
 // What providers refuse at the root: OpenAI and Anthropic want a plain object there.
-const COMBINING: ReadonlySet<string> = new Set([
-  ...['anyOf', 'oneOf', 'allOf', '$ref', 'not', 'enum', 'const', 'if', 'then', 'else', 'dependentSchemas'],
+const REFUSED: ReadonlySet<string> = new Set([
+  ...[...COMBINING, '$ref', 'not', 'enum', 'const', 'if', 'then', 'else', 'dependentSchemas'],
   ...['$schema', '$id'],
 ]);
 
@@ -26,15 +27,14 @@ const COMBINING: ReadonlySet<string> = new Set([
 export const toObjectRoot = remembering((schema: JsonSchema): ObjectSchema => {
   const isPlain = !JOINED.some((word) => word in schema);
   if (isPlain ? isTooDeep(schema) : isTooLarge(schema)) return toOpenObject(schema);
-  const plain = Object.fromEntries(Object.entries(schema).filter(([keyword]) => !COMBINING.has(keyword)));
+  const plain = Object.fromEntries(Object.entries(schema).filter(([keyword]) => !REFUSED.has(keyword)));
   if (isPlain) return toObject(plain, plain['properties'], requiredOf(plain));
-  const parts = partsOf(schema, schema, COMBINED);
+  const parts = partsOf([schema], schema, COMBINING);
   const search: Search = { root: schema, known: new Map(), namesLeft: MOST_NAMES };
   return toObject(plain, mergeProperties(parts), requiredBy(schema, search, 0));
 });
 
-const COMBINED = ['allOf', 'anyOf', 'oneOf'];
-const JOINED = [...COMBINED, '$ref'];
+const JOINED = [...COMBINING, '$ref'];
 
 const toObject = (plain: JsonSchema, properties: unknown, required: Iterable<string>): ObjectSchema => {
   const { required: _said, ...rest } = plain;
@@ -66,7 +66,7 @@ const requiredBy = (schema: JsonSchema, search: Search, depth: number): Readonly
   if (depth > MAX_DEPTH || search.namesLeft <= 0) return NONE;
   // In a circle it adds nothing to itself.
   search.known.set(schema, NONE);
-  const parts = partsOf(schema, search.root, ['allOf']);
+  const parts = partsOf([schema], search.root, ['allOf']);
   const ways = parts.flatMap(({ anyOf, oneOf }) => [schemasIn(anyOf), schemasIn(oneOf)]);
   const names = new Set([
     ...parts.flatMap(requiredOf),

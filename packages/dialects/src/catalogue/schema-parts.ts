@@ -1,5 +1,4 @@
 import type { JsonSchema } from 'recourse-server/contract/tool-description';
-import { resolveReference } from './accepts-null.ts';
 
 /**
  * The same function, asked once for each schema: those of a catalogue stay the same objects until it changes, and there
@@ -36,13 +35,37 @@ export const typesOf = ({ type }: JsonSchema): readonly string[] =>
 export const definitionOf = (reference: unknown): string | null =>
   (typeof reference === 'string' ? /^#\/\$defs\/([^/~%]+)$/.exec(reference)?.[1] : undefined) ?? null;
 
-/** The schema and what it refers to or combines by these words for the same value, in the order it is written; each once. */
-export const partsOf = (schema: JsonSchema, root: JsonSchema, words: readonly string[]): readonly JsonSchema[] => {
+/** What a local `$ref` (RFC 6901 pointer behind `#`) points to; undefined where there is nothing. */
+export const resolveReference = (reference: unknown, root: unknown): unknown => {
+  if (typeof reference !== 'string' || !reference.startsWith('#')) return undefined;
+  let target = root;
+  for (const step of reference.split('/').slice(1)) {
+    const name = step.replaceAll('~1', '/').replaceAll('~0', '~');
+    if (typeof target !== 'object' || target === null || !Object.hasOwn(target, name)) return undefined;
+    target = Reflect.get(target, name);
+  }
+  return target;
+};
+
+/** The words by which a schema combines others for the same value. */
+export const COMBINING = ['allOf', 'anyOf', 'oneOf'] as const;
+
+/**
+ * The schemas and what they refer to or combine by these words for the same value, in the order it is written; each once. None
+ * where there are more than `most`.
+ */
+export const partsOf = (
+  schemas: readonly JsonSchema[],
+  root: JsonSchema,
+  words: readonly string[],
+  most = Number.POSITIVE_INFINITY,
+): readonly JsonSchema[] => {
   const found = new Set<JsonSchema>();
-  const stack = [schema];
+  const stack = schemas.toReversed();
   for (let part = stack.pop(); part !== undefined; part = stack.pop()) {
     if (found.has(part)) continue;
     found.add(part);
+    if (found.size > most) return [];
     const combined = [resolveReference(part['$ref'], root), ...words.map((word) => part[word]).flatMap(schemasIn)];
     for (const next of combined.reverse()) if (isSchema(next)) stack.push(next);
   }
@@ -102,8 +125,12 @@ const MOST_NODES = 50_000;
 // its stack was full at some 3 000.
 const MOST_LEVELS = 512;
 
-/** Whether a schema has too many objects and lists in it, or too deep, to be written anew for a provider. */
+// Each is looked for from each.
+const MOST_DEFINITIONS = 500;
+
+/** Whether a schema has too many definitions, objects and lists in it, or too deep, to be written anew for a provider. */
 export const isTooLarge = (schema: JsonSchema): boolean => {
+  if (isSchema(schema['$defs']) && Object.keys(schema['$defs']).length > MOST_DEFINITIONS) return true;
   let nodes = 0;
   for (const { level } of objectsIn(schema)) {
     nodes += 1;
@@ -131,61 +158,16 @@ export const toOpenObject = (schema: JsonSchema): ObjectSchema => ({
   properties: {},
 });
 
-type References = ReadonlyMap<string, readonly string[]>;
+/** What each definition refers to, by its name. */
+export type References = ReadonlyMap<string, readonly string[]>;
 
-/**
- * The names that lead back to themselves: each with a number that is the same for all that lead to each other.
- * Takes time in proportion to the references (Kosaraju's algorithm), and no stack.
- */
-export const findCircles = (references: References): ReadonlyMap<string, number> => {
-  const referredBy = toReversed(references);
-  const taken = new Set<string>();
-  const circles = new Map<string, number>();
-  // Backwards from the name that was left last nothing can be reached but its own circle.
-  for (const [place, name] of toLeavingOrder(references).reverse().entries()) {
-    const group = flood(name, referredBy, taken);
-    if (group.length > 1 || references.get(name)?.includes(name) === true)
-      for (const member of group) circles.set(member, place);
-  }
-  return circles;
-};
+export const referencesOf = (definitions: Iterable<readonly [string, unknown]>): References =>
+  new Map([...definitions].map(([name, definition]) => [name, referencesIn(definition)]));
 
-const toReversed = (references: References): References => {
-  const reversed = new Map<string, string[]>();
-  for (const [name, targets] of references)
-    for (const target of targets) {
-      const sources = reversed.get(target) ?? [];
-      sources.push(name);
-      reversed.set(target, sources);
-    }
-  return reversed;
-};
-
-/** All names, each after those that it leads to, circles apart. */
-const toLeavingOrder = (references: References): string[] => {
-  const entered = new Set<string>();
-  const order: string[] = [];
-  const stack = [...references.keys()].map((name) => ({ name, step: 'enter' }));
-  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
-    const { name, step } = next;
-    if (step === 'leave') order.push(name);
-    if (step === 'leave' || entered.has(name)) continue;
-    entered.add(name);
-    stack.push({ name, step: 'leave' });
-    for (const target of references.get(name) ?? []) stack.push({ name: target, step: 'enter' });
-  }
-  return order;
-};
-
-/** What can be reached from a name and is not taken yet; it is from now on. */
-const flood = (start: string, references: References, taken: Set<string>): readonly string[] => {
-  const group: string[] = [];
-  const stack = [start];
-  for (let name = stack.pop(); name !== undefined; name = stack.pop()) {
-    if (taken.has(name)) continue;
-    taken.add(name);
-    group.push(name);
-    for (const target of references.get(name) ?? []) stack.push(target);
-  }
-  return group;
+/** Whether one of these names is `target`, or leads to it over any number of references. */
+export const leadsTo = (names: readonly string[], target: string, references: References): boolean => {
+  const found = new Set(names);
+  // A set that grows while it is walked is walked to its end.
+  for (const name of found) for (const next of references.get(name) ?? []) found.add(next);
+  return found.has(target);
 };

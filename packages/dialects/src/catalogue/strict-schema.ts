@@ -2,12 +2,12 @@ import type { JsonSchema } from 'recourse-server/contract/tool-description';
 import { acceptsNull } from './accepts-null.ts';
 import {
   definitionOf,
-  findCircles,
   isSchema,
   isTooLarge,
+  leadsTo,
   pick,
   propertiesOf,
-  referencesIn,
+  referencesOf,
   remembering,
   requiredOf,
   schemasIn,
@@ -68,8 +68,10 @@ const toDefinitions = (context: Context): ReadonlyMap<string, JsonSchema> | null
   return context.rules.recursion === 'refused' && holdsCircle(converted) ? null : converted;
 };
 
-const holdsCircle = (definitions: ReadonlyMap<string, JsonSchema>): boolean =>
-  findCircles(new Map([...definitions].map(([name, definition]) => [name, referencesIn(definition)]))).size > 0;
+const holdsCircle = (definitions: ReadonlyMap<string, JsonSchema>): boolean => {
+  const references = referencesOf(definitions);
+  return [...references].some(([name, targets]) => leadsTo(targets, name, references));
+};
 
 type Convert = (schema: JsonSchema, context: Context, depth: number) => JsonSchema | null;
 
