@@ -10,7 +10,7 @@ export type Dialects = {
   /** The dialect a body is unmistakably written in; null for the native envelope and whatever could be another's. */
   readonly detect: (body: unknown) => Dialect | null;
   /** The formats whose calls a body holds, each once, also in places that no dialect reads. */
-  readonly spellingsIn: (body: unknown) => readonly MessageFormat[];
+  readonly formatsIn: (body: unknown) => readonly MessageFormat[];
   /** Reads what providers' models mean by their calls, of the tools that are found so. */
   readonly createReadProviderCalls: (
     tools: Readonly<Record<'find' | 'findPortable', CallReading['findTool']>>,
@@ -18,20 +18,17 @@ export type Dialects = {
   /** Reads a result that this service has written. */
   readonly readObservedResult: (result: RenderedResult) => ObservedResult;
   /** What tells a model of calls that it saw as pending and that have ended; nothing where there are none. */
-  readonly toLateMessages: (results: readonly RenderedResult[], terms: LateTerms) => readonly unknown[];
+  readonly writeLateMessages: (results: readonly RenderedResult[], terms: LateTerms) => readonly unknown[];
   /** The catalogue as a provider's request wants it. */
-  readonly toCatalogue: (
+  readonly writeCatalogue: (
     tools: readonly ToolDescription[],
     format: Exclude<CatalogueFormat, 'native'>,
-    style: SchemaStyle,
+    style: SchemaMode,
   ) => unknown;
 };
 
-/** How a provider's model was told of the tools: `strict` where their schemas made it name every property. */
-export type ProviderHabit = 'plain' | 'strict';
-
-/** How the calls of a model with this habit are read. */
-export type ReadProviderCalls = (habit: ProviderHabit) => CallReading;
+/** How the calls of a model that was told so are read. */
+export type ReadProviderCalls = (mode: SchemaMode) => CallReading;
 
 /** One way to write tool calls and their results. Pure: the same in, the same out, whatever comes in. */
 export type Dialect = {
@@ -39,13 +36,13 @@ export type Dialect = {
   /** Whether the body is unmistakably this dialect's. Never true for a body with `calls`. */
   readonly detects: (body: unknown) => boolean;
   /** null where the body is not this dialect's, or holds calls in another format; no calls where it is and holds none. */
-  readonly parse: (body: unknown) => ParsedTurn | null;
+  readonly parse: (body: unknown) => ParsedMessage | null;
   /** All that is answered with raw=true: the messages, or what the provider wants around them. */
   readonly toRaw: (messages: readonly unknown[]) => unknown;
 };
 
 /** What a provider's message asks for. */
-export type ParsedTurn = {
+export type ParsedMessage = {
   /** Entries of `calls` as the native envelope has them, in order; each is judged later, by itself. */
   readonly calls: readonly unknown[];
   /**
@@ -69,5 +66,8 @@ export type LateFormat = Exclude<MessageFormat, 'native'>;
 /** `scheduling` is null but for Gemini's Live API. */
 export type LateTerms = { readonly format: LateFormat; readonly scheduling: Scheduling | null };
 
-/** `strict`: where the provider can hold its model to the schema, and the schema can be said in its subset. */
-export type SchemaStyle = 'plain' | 'strict';
+/**
+ * How a provider's model is told of the schemas of tools. `strict`: where the provider can hold its model to the schema, and the
+ * schema can be said in its subset; the model then names every property.
+ */
+export type SchemaMode = 'plain' | 'strict';

@@ -20,7 +20,7 @@ type KeptCaller = {
 };
 
 export type KeptResultsOptions = {
-  readonly dialects: Pick<Dialects, 'toLateMessages'>;
+  readonly dialects: Pick<Dialects, 'writeLateMessages'>;
   readonly callerOf: (request: FastifyRequest) => KeptCaller;
   /** An opaque key for a request id of a tenant. */
   readonly toRequestKey: (tenant: string, requestId: string) => string;
@@ -59,7 +59,7 @@ type OfCall = { Params: { request_id: string; index: string } };
  * are now; waits for those that are pending. DELETE there, and at …/calls/{index}, ends pending calls.
  */
 export const addKeptResultsRoutes = (app: FastifyInstance, options: KeptResultsOptions): void => {
-  const { toLateMessages } = options.dialects;
+  const { writeLateMessages } = options.dialects;
   const find = async (request: FastifyRequest, requestId: string): Promise<AnsweredBatch> => {
     if (!REQUEST_ID.test(requestId)) throw createNotKeptProblem();
     const { tenant, tools, mayUse } = options.callerOf(request);
@@ -86,7 +86,7 @@ export const addKeptResultsRoutes = (app: FastifyInstance, options: KeptResultsO
     const now = await read(request, found, reading === null ? null : { waitMs, until, over: reading.over });
     reading?.requireRight();
     if (now.status === 'pending') void reply.code(202).header('retry-after', RETRY_AFTER_SECONDS);
-    const body = toTellingBody(requestId, now, terms === null ? null : { terms, raw: query.raw, toLateMessages });
+    const body = toTellingBody(requestId, now, terms === null ? null : { terms, raw: query.raw, writeLateMessages });
     return sendUnlessKnown(request, reply, options.toEntityTag(body), () => sendReading(reply, body));
   });
   app.get<OfRequest>('/tool-calls/:request_id/events', async (request, reply) => {
@@ -177,13 +177,13 @@ const indexesOfEnded = (results: readonly RenderedResult[]): readonly number[] =
 const toBody = (requestId: string, { results, status }: ResultsNow, turn?: ResultsBody['turn']): string =>
   toResultsJson({ requestId, sessionId: null, results, status, ...(turn === undefined ? {} : { turn }) });
 
-type Telling = Pick<Dialects, 'toLateMessages'> & { readonly terms: LateTerms; readonly raw: 'true' | 'false' };
+type Telling = Pick<Dialects, 'writeLateMessages'> & { readonly terms: LateTerms; readonly raw: 'true' | 'false' };
 
 /** The results as they are now; for a conversation with the messages that tell it of late ones, or these alone. */
 const toTellingBody = (requestId: string, now: ResultsNow, telling: Telling | null): string => {
   if (telling === null) return toBody(requestId, now);
-  const { terms, raw, toLateMessages } = telling;
-  const messages = toLateMessages(now.late, terms);
+  const { terms, raw, writeLateMessages } = telling;
+  const messages = writeLateMessages(now.late, terms);
   return raw === 'true' ? JSON.stringify(messages) : toBody(requestId, now, { format: terms.format, messages });
 };
 

@@ -3,17 +3,17 @@ import { isRecord } from '../contract/json-record.ts';
 import { MESSAGE_FORMATS, type MessageFormat } from '../contract/message-format.ts';
 import { MAX_ENVELOPE_CALLS, ToolCallsRequest } from '../contract/tool-call.ts';
 import type { Warning } from '../contract/tool-result.ts';
-import type { Dialect, Dialects, ParsedTurn, ProviderHabit } from './dialects.ts';
+import type { Dialect, Dialects, ParsedMessage, SchemaMode } from './dialects.ts';
 import { findMisspelledMembers, refuseFormat } from './misspellings.ts';
 import { ProblemError } from './problems.ts';
 
 /** How the calls came, and so how they are answered. */
 export type TurnDialect = Pick<Dialect, 'format' | 'toRaw'> &
-  Pick<ParsedTurn, 'toMessages'> & {
+  Pick<ParsedMessage, 'toMessages'> & {
     /** `messages`: nothing but what the conversation goes on with. */
     readonly answer: 'results and messages' | 'messages';
     /** What its provider's models make of names and arguments; null where they are taken as they stand. */
-    readonly habit: ProviderHabit | null;
+    readonly habit: SchemaMode | null;
   };
 
 export type Turn = {
@@ -67,7 +67,7 @@ const readAnyTurn = (body: unknown, members: Members, parameters: Members, diale
 const OWN: ReadonlySet<MessageFormat> = new Set(['native', 'text'] as const);
 const PLAIN: ReadonlySet<MessageFormat> = new Set(['anthropic', 'gemini', 'bedrock'] as const);
 
-const toHabit = (format: MessageFormat): ProviderHabit | null => {
+const toHabit = (format: MessageFormat): SchemaMode | null => {
   if (OWN.has(format)) return null;
   return PLAIN.has(format) ? 'plain' : 'strict';
 };
@@ -187,7 +187,7 @@ const PROVIDERS = MESSAGE_FORMATS.filter((format) => SHAPES[format] !== SHAPES.n
 const ACCEPTED_SHAPES = `Send ${SHAPES.native}, or the message of a model as it is (${PROVIDERS.join(', ')}).`;
 
 const toMismatch = (format: MessageFormat, body: unknown, dialects: Dialects): string => {
-  const found = dialects.spellingsIn(body);
+  const found = dialects.formatsIn(body);
   const readers = findReaders(body, found, dialects).filter((reader) => reader !== format);
   const isNot = `The body is not in the format ${format}`;
   if (readers.length > 0)
@@ -202,7 +202,7 @@ const toMismatch = (format: MessageFormat, body: unknown, dialects: Dialects): s
 
 /** The same for a body whose format was not named; null where it holds no calls of any format. */
 const toUntold = (body: unknown, dialects: Dialects): string | null => {
-  const found = dialects.spellingsIn(body);
+  const found = dialects.formatsIn(body);
   if (found.length === 0) return null;
   const readers = findReaders(body, found, dialects);
   return readers.length === 0

@@ -4,13 +4,13 @@ import { CATALOGUE_FORMATS, type CatalogueFormat } from '../contract/message-for
 import { findNearestNames } from '../contract/nearest-names.ts';
 import { isOffered, type ToolDescription } from '../contract/tool-description.ts';
 import { isToolPattern, toToolFilter } from '../contract/tool-names.ts';
-import type { Dialects, SchemaStyle } from './dialects.ts';
+import type { Dialects, SchemaMode } from './dialects.ts';
 import { refuseFormat } from './misspellings.ts';
 import { ProblemError } from './problems.ts';
 import { sendReading, sendUnlessKnown } from './send-answer.ts';
 
 export type ToolsOptions = {
-  readonly dialects: Pick<Dialects, 'toCatalogue'>;
+  readonly dialects: Pick<Dialects, 'writeCatalogue'>;
   readonly describeTools: () => readonly ToolDescription[];
   /** A strong tag of a body, in its quotes. */
   readonly toEntityTag: (body: string) => string;
@@ -23,7 +23,7 @@ export const addToolsRoutes = (app: FastifyInstance, options: ToolsOptions): voi
     const { mayUse } = options.callerOf(request);
     return options.describeTools().filter(({ name }) => mayUse(name));
   };
-  const { toCatalogue } = options.dialects;
+  const { writeCatalogue } = options.dialects;
   const textOf = createCatalogueTexts(options.describeTools);
   const send = (request: FastifyRequest, reply: FastifyReply, json: string): FastifyReply => {
     void reply.header('cache-control', 'private, no-cache');
@@ -33,7 +33,7 @@ export const addToolsRoutes = (app: FastifyInstance, options: ToolsOptions): voi
     const { format, style } = readWish(request.query);
     const isWanted = readNames(request.query);
     const tools = toolsOf(request).filter(({ name }) => isWanted(name));
-    const toBody = () => (format === 'native' ? { tools } : toCatalogue(tools, format, style));
+    const toBody = () => (format === 'native' ? { tools } : writeCatalogue(tools, format, style));
     return send(
       request,
       reply,
@@ -46,7 +46,7 @@ export const addToolsRoutes = (app: FastifyInstance, options: ToolsOptions): voi
     if (tool === undefined) throw createNoToolProblem();
     if (format === 'native') return send(request, reply, JSON.stringify(tool));
     if (!isOffered(tool)) throw notFound('The tool is not available now. Request it without format to see why.');
-    return send(request, reply, JSON.stringify(toCatalogue([tool], format, style)));
+    return send(request, reply, JSON.stringify(writeCatalogue([tool], format, style)));
   });
 };
 
@@ -56,7 +56,7 @@ export const createNoToolProblem = (): ProblemError =>
 
 const notFound = (detail: string): ProblemError => new ProblemError(404, 'tool_not_found', detail);
 
-type Wish = { readonly format: CatalogueFormat; readonly style: SchemaStyle };
+type Wish = { readonly format: CatalogueFormat; readonly style: SchemaMode };
 
 const PARAMETERS = ['format', 'strict', 'names'];
 
@@ -92,7 +92,7 @@ const toFormat = (value: unknown): CatalogueFormat => {
   throw refuseFormat(value, CATALOGUE_FORMATS);
 };
 
-const toStyle = (value: unknown): SchemaStyle => {
+const toStyle = (value: unknown): SchemaMode => {
   if (value === undefined || value === 'false') return 'plain';
   if (value === 'true') return 'strict';
   throw new ProblemError(400, 'bad_request', 'strict must be true or false.');

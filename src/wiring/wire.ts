@@ -143,7 +143,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     memory,
     mostReadings: toMostReadings(budget.limitBytes),
     beginTrace: tracing.beginTrace,
-    ...toCatalogue(registry, redactor),
+    ...writeCatalogue(registry, redactor),
     readiness: () => toReadiness(store, registry, { upstreams: tools.upstreams(), tools: tools.readiness() }, redactor),
   });
   const stopping = { drain: [pending, http], first: [load.stop, closeAccess], last: [tools, extensions, tracing] };
@@ -277,7 +277,7 @@ const toPendingReading = (answered: AnsweredCalls, keys: ReadStores['keys'], red
 });
 
 /** What the routes need to find tools, as people and as providers know them. */
-const toCatalogue = (registry: ToolRegistry, redactor: WiredRedaction['redactor']) => ({
+const writeCatalogue = (registry: ToolRegistry, redactor: WiredRedaction['redactor']) => ({
   describeTools: redactCatalogue(registry.describe, redactor),
   watchTools: registry.watch,
   readProviderCalls: PACKAGES.dialects.createReadProviderCalls(registry),

@@ -1,6 +1,6 @@
 // Values that look like what the service writes around values, and every way that an answer can take.
 
-import { toObservation } from '@recourse/dialects/observation';
+import { explainResult } from '@recourse/dialects/observation';
 import type { ALL_FORMATS } from '@recourse/test-support/formats/all-formats.ts';
 import { writeTurn } from '@recourse/test-support/formats/conversation.ts';
 import { MODERN_META, postModern } from '@recourse/test-support/mcp-clients.ts';
@@ -249,7 +249,7 @@ export const toMcp = (said = ''): string => {
   });
   const { value } = result;
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return JSON.stringify({ texts: [toObservation(result)], isError: false, structured: isObject ? value : null });
+  return JSON.stringify({ texts: [explainResult(result)], isError: false, structured: isObject ? value : null });
 };
 
 const Messages = z.looseObject({ messages: z.array(z.unknown()) });

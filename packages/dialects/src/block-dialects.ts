@@ -5,10 +5,10 @@ import {
   type FoundCalls,
   foundIn,
   type ProviderCall,
-  toProviderCall,
+  readProviderCall,
   withoutCutOff,
 } from './define-dialect.ts';
-import { type ImageType, type Part, toImageBlocks } from './media.ts';
+import { type ImageType, type Part, writeImageBlocks } from './media.ts';
 
 // Anthropic, Bedrock and Vercel's AI SDK: calls are blocks of a message's content, and one message answers all of them.
 
@@ -53,26 +53,28 @@ type ShownBlock =
  */
 export const anthropic = defineDialect({
   format: 'anthropic',
-  spellings: ['anthropic'],
-  readCalls: (body) => readBlocks(isArray(body) ? body : contentOf(body), body, toAnthropicCalls),
-  writeAnswers: (answers): readonly ToolResultMessage[] => [{ role: 'user', content: answers.map(toResultBlock) }],
+  reads: ['anthropic'],
+  readCalls: (body) => readBlocks(isArray(body) ? body : contentOf(body), body, readAnthropicCalls),
+  writeAnswers: (answers): readonly ToolResultMessage[] => [
+    { role: 'user', content: answers.map(writeAnthropicResult) },
+  ],
 });
 
-const toAnthropicCalls = (block: unknown): readonly ProviderCall[] =>
+const readAnthropicCalls = (block: unknown): readonly ProviderCall[] =>
   memberOf(block, 'type') === 'tool_use'
-    ? [toProviderCall(memberOf(block, 'id'), memberOf(block, 'name'), memberOf(block, 'input'))]
+    ? [readProviderCall(memberOf(block, 'id'), memberOf(block, 'name'), memberOf(block, 'input'))]
     : [];
 
 const IMAGE_TYPES: readonly ImageType[] = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
 
-const toShown = (parts: readonly Part[]): ShownBlock[] | null =>
-  toImageBlocks<ShownBlock>(parts, IMAGE_TYPES, {
+const writeShown = (parts: readonly Part[]): ShownBlock[] | null =>
+  writeImageBlocks<ShownBlock>(parts, IMAGE_TYPES, {
     text: (text) => ({ type: 'text', text }),
     image: ({ mimeType, data }) => ({ type: 'image', source: { type: 'base64', media_type: mimeType, data } }),
   });
 
-const toResultBlock = ({ call, failed, text, parts }: Answer): ToolResultBlock => {
-  const content = (parts === null ? null : toShown(parts)) ?? text;
+const writeAnthropicResult = ({ call, failed, text, parts }: Answer): ToolResultBlock => {
+  const content = (parts === null ? null : writeShown(parts)) ?? text;
   const block = { type: 'tool_result', tool_use_id: String(call.id), content } as const;
   return failed ? { ...block, is_error: true } : block;
 };
@@ -95,9 +97,9 @@ export type BedrockMessage = {
  */
 export const bedrock = defineDialect({
   format: 'bedrock',
-  spellings: ['bedrock'],
-  readCalls: (body) => readBlocks(findBedrockContent(body), body, toBedrockCalls),
-  writeAnswers: (answers): readonly BedrockMessage[] => [{ role: 'user', content: answers.map(toBedrockResult) }],
+  reads: ['bedrock'],
+  readCalls: (body) => readBlocks(findBedrockContent(body), body, readBedrockCalls),
+  writeAnswers: (answers): readonly BedrockMessage[] => [{ role: 'user', content: answers.map(writeBedrockResult) }],
 });
 
 const findBedrockContent = (body: unknown): readonly unknown[] | null => {
@@ -106,13 +108,13 @@ const findBedrockContent = (body: unknown): readonly unknown[] | null => {
   return isArray(memberOf(message, 'content')) ? contentOf(message) : null;
 };
 
-const toBedrockCalls = (block: unknown): readonly ProviderCall[] => {
+const readBedrockCalls = (block: unknown): readonly ProviderCall[] => {
   const call = memberOf(block, 'toolUse');
   if (!isRecord(call) || memberOf(call, 'type') !== undefined) return [];
-  return [toProviderCall(memberOf(call, 'toolUseId'), memberOf(call, 'name'), memberOf(call, 'input'))];
+  return [readProviderCall(memberOf(call, 'toolUseId'), memberOf(call, 'name'), memberOf(call, 'input'))];
 };
 
-const toBedrockResult = ({ call, failed, text }: Answer): BedrockMessage['content'][number] => {
+const writeBedrockResult = ({ call, failed, text }: Answer): BedrockMessage['content'][number] => {
   const head = { toolUseId: String(call.id), content: [{ text }] };
   return { toolResult: failed ? { ...head, status: 'error' } : head };
 };
@@ -135,9 +137,9 @@ export type ToolModelMessage = {
  */
 export const aiSdk = defineDialect({
   format: 'ai-sdk',
-  spellings: ['ai-sdk'],
-  readCalls: (body) => readBlocks(findAiSdkParts(body), body, toAiSdkCalls),
-  writeAnswers: (answers): readonly ToolModelMessage[] => [{ role: 'tool', content: answers.map(toAiSdkResult) }],
+  reads: ['ai-sdk'],
+  readCalls: (body) => readBlocks(findAiSdkParts(body), body, readAiSdkCalls),
+  writeAnswers: (answers): readonly ToolModelMessage[] => [{ role: 'tool', content: answers.map(writeAiSdkResult) }],
 });
 
 const findAiSdkParts = (body: unknown): readonly unknown[] | null => {
@@ -150,17 +152,17 @@ const findAiSdkParts = (body: unknown): readonly unknown[] | null => {
   return isArray(calls) ? calls : contentOf(body);
 };
 
-const toAiSdkCalls = (part: unknown): readonly ProviderCall[] => {
+const readAiSdkCalls = (part: unknown): readonly ProviderCall[] => {
   if (memberOf(part, 'type') !== 'tool-call') return [];
   // Mastra puts the part into a chunk of its own.
   const call = isRecord(memberOf(part, 'payload')) ? memberOf(part, 'payload') : part;
   if (memberOf(call, 'providerExecuted') === true) return [];
   // Up to version 4 they were `args`.
   const args = memberOf(call, 'input') ?? memberOf(call, 'args');
-  return [toProviderCall(memberOf(call, 'toolCallId'), memberOf(call, 'toolName'), args)];
+  return [readProviderCall(memberOf(call, 'toolCallId'), memberOf(call, 'toolName'), args)];
 };
 
-const toAiSdkResult = ({ call, failed, text }: Answer): ToolModelMessage['content'][number] => ({
+const writeAiSdkResult = ({ call, failed, text }: Answer): ToolModelMessage['content'][number] => ({
   type: 'tool-result',
   toolCallId: String(call.id),
   // The SDK refuses a part without a name.

@@ -1,13 +1,13 @@
 import { isArray, isRecord, listAt, memberOf } from 'recourse-server/contract/json-record';
 import {
   type Answer,
+  createBrokenCall,
   defineDialect,
   type FoundCalls,
   foundIn,
   NO_CALLS,
   type ProviderCall,
-  toBrokenCall,
-  toProviderCall,
+  readProviderCall,
   withoutCutOff,
 } from './define-dialect.ts';
 
@@ -24,13 +24,13 @@ export type ChatFunctionMessage = { readonly role: 'function'; readonly name: st
 const UNNAMED = 'unknown';
 
 /** A call `{id, function: {name, arguments}}` or `{id, custom: {name, input}}`; anything else is a call that fails. */
-const toChatCall = (item: unknown): ProviderCall => {
-  if (!isRecord(item)) return toBrokenCall(item);
+const readChatCall = (item: unknown): ProviderCall => {
+  if (!isRecord(item)) return createBrokenCall(item);
   const id = memberOf(item, 'id');
   const custom = memberOf(item, 'custom');
-  if (isRecord(custom)) return toProviderCall(id, memberOf(custom, 'name'), memberOf(custom, 'input'), 'freely');
+  if (isRecord(custom)) return readProviderCall(id, memberOf(custom, 'name'), memberOf(custom, 'input'), 'freely');
   const inner = memberOf(item, 'function');
-  return toProviderCall(id, memberOf(inner, 'name'), memberOf(inner, 'arguments'));
+  return readProviderCall(id, memberOf(inner, 'name'), memberOf(inner, 'arguments'));
 };
 
 /** The calls of the first choice of a completion that has any. */
@@ -51,9 +51,9 @@ type ChatCall = ProviderCall & { readonly kind: 'tool' | 'function' };
  */
 export const openaiChat = defineDialect<ChatCall>({
   format: 'openai-chat',
-  spellings: ['openai-chat'],
+  reads: ['openai-chat'],
   readCalls: (body) => {
-    if (isArray(body)) return { entries: body, calls: body.map(toToolCall) };
+    if (isArray(body)) return { entries: body, calls: body.map(readToolCall) };
     if (!isRecord(body)) return null;
     const choices = memberOf(body, 'choices');
     return isArray(choices) ? readChoices(choices, readChatMessage) : readChatMessage(body);
@@ -70,16 +70,16 @@ const readChatMessage = (message: unknown): FoundCalls<ChatCall> | null => {
   const entries = listAt(message, 'tool_calls');
   const single = memberOf(message, 'function_call');
   // Beside a list it is a copy, and would run twice.
-  const calls = entries.length === 0 && isRecord(single) ? [toFunctionCall(single)] : entries.map(toToolCall);
+  const calls = entries.length === 0 && isRecord(single) ? [readFunctionCall(single)] : entries.map(readToolCall);
   const isTurn =
     isArray(memberOf(message, 'tool_calls')) || memberOf(message, 'role') === 'assistant' || isRecord(single);
   return isTurn ? { entries, calls } : null;
 };
 
-const toToolCall = (item: unknown): ChatCall => ({ ...toChatCall(item), kind: 'tool' });
+const readToolCall = (item: unknown): ChatCall => ({ ...readChatCall(item), kind: 'tool' });
 
-const toFunctionCall = (call: object): ChatCall => ({
-  ...toProviderCall(undefined, memberOf(call, 'name'), memberOf(call, 'arguments')),
+const readFunctionCall = (call: object): ChatCall => ({
+  ...readProviderCall(undefined, memberOf(call, 'name'), memberOf(call, 'arguments')),
   kind: 'function',
 });
 
@@ -102,13 +102,13 @@ const readSpelledCalls = (body: unknown): FoundCalls<SpelledCall> | null => {
 };
 
 const readSpelled = (items: readonly unknown[], spelling: SpelledCall['spelling']): FoundCalls<SpelledCall> =>
-  foundIn(items, (item) => [{ ...toChatCall(item), spelling }]);
+  foundIn(items, (item) => [{ ...readChatCall(item), spelling }]);
 
 /** The id of a call as its answer names it. */
-const toSpelledId = ({ id, spelling }: SpelledCall) =>
+const writeId = ({ id, spelling }: SpelledCall) =>
   spelling === 'camel' ? { toolCallId: String(id) } : { tool_call_id: String(id) };
 
-type SpelledId = ReturnType<typeof toSpelledId>;
+type SpelledId = ReturnType<typeof writeId>;
 
 /** Mistral's ToolMessage, as its TypeScript client has it or as its API. */
 export type MistralToolMessage = {
@@ -123,7 +123,7 @@ export type MistralToolMessage = {
  */
 export const mistral = defineDialect<SpelledCall>({
   format: 'mistral',
-  spellings: ['openai-chat'],
+  reads: ['openai-chat'],
   readCalls: (body) => {
     const choices = memberOf(body, 'choices');
     return isArray(choices) ? readChoices(choices, readSpelledCalls) : readSpelledCalls(body);
@@ -132,7 +132,7 @@ export const mistral = defineDialect<SpelledCall>({
     answers.map(
       ({ call, text }): MistralToolMessage => ({
         role: 'tool',
-        ...toSpelledId(call),
+        ...writeId(call),
         ...(call.name === null ? {} : { name: call.name }),
         content: text,
       }),
@@ -154,10 +154,10 @@ export type CohereToolMessage = { readonly role: 'tool'; readonly content: strin
  */
 export const cohere = defineDialect<SpelledCall>({
   format: 'cohere',
-  spellings: ['openai-chat'],
+  reads: ['openai-chat'],
   readCalls: (body) => withoutCutOff(readSpelledCalls(messageOf(body)), body),
   writeAnswers: (answers) =>
-    answers.map(({ call, text }): CohereToolMessage => ({ role: 'tool', ...toSpelledId(call), content: text })),
+    answers.map(({ call, text }): CohereToolMessage => ({ role: 'tool', ...writeId(call), content: text })),
 });
 
 /** Ollama's message for one answer. Older servers know the name alone; the id stands where the call had one. */
@@ -171,18 +171,18 @@ export type OllamaToolMessage = {
 /** Ollama: the whole answer of `/api/chat`, its message, or the calls alone. */
 export const ollama = defineDialect({
   format: 'ollama',
-  spellings: ['openai-chat'],
+  reads: ['openai-chat'],
   readCalls: (body) => withoutCutOff(readOllamaMessage(messageOf(body)), body),
-  writeAnswers: (answers) => answers.map(toOllamaMessage),
+  writeAnswers: (answers) => answers.map(writeOllamaMessage),
 });
 
 const readOllamaMessage = (body: unknown): FoundCalls | null => {
   const calls = isArray(body) ? body : memberOf(body, 'tool_calls');
-  if (isArray(calls)) return foundIn(calls, (item) => [toChatCall(item)]);
+  if (isArray(calls)) return foundIn(calls, (item) => [readChatCall(item)]);
   return memberOf(body, 'role') === 'assistant' ? NO_CALLS : null;
 };
 
-const toOllamaMessage = ({ call: { id, name }, text }: Answer): OllamaToolMessage => ({
+const writeOllamaMessage = ({ call: { id, name }, text }: Answer): OllamaToolMessage => ({
   role: 'tool',
   content: text,
   tool_name: name ?? UNNAMED,

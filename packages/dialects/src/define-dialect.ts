@@ -1,8 +1,8 @@
 import { isRecord, memberOf } from 'recourse-server/contract/json-record';
 import type { MessageFormat } from 'recourse-server/contract/message-format';
 import { isLongId, toCallName } from 'recourse-server/contract/tool-call';
-import type { Dialect, ObservedResult, ParsedTurn } from 'recourse-server/routes/dialects';
-import { detectFormat, isNative, spellingOf, spellingsIn, spellingsOf } from './detect-format.ts';
+import type { Dialect, ObservedResult, ParsedMessage } from 'recourse-server/routes/dialects';
+import { detectFormat, formatOfCall, formatsIn, formatsOfCalls, isNative } from './detect-format.ts';
 import type { Part } from './media.ts';
 import { observe } from './observation.ts';
 
@@ -16,14 +16,14 @@ export type ProviderCall = {
 };
 
 /** Reads one call. `written: 'freely'`: the arguments are a free text and no JSON. */
-export const toProviderCall = (id: unknown, name: unknown, args: unknown, written?: 'freely'): ProviderCall => ({
+export const readProviderCall = (id: unknown, name: unknown, args: unknown, written?: 'freely'): ProviderCall => ({
   id: (typeof id === 'string' && !isLongId(id)) || typeof id === 'number' ? id : '',
   name: toCallName(name),
   entry: { id, name, arguments: args, ...(written === undefined ? {} : { written }) },
 });
 
 /** What stands in the place of a call and is none: a call that fails. */
-export const toBrokenCall = (entry: unknown): ProviderCall => ({ id: '', name: null, entry });
+export const createBrokenCall = (entry: unknown): ProviderCall => ({ id: '', name: null, entry });
 
 /** What one call came to. */
 export type Answer<Call extends ProviderCall = ProviderCall> = {
@@ -55,7 +55,7 @@ export const foundIn = <Call extends ProviderCall>(
 type DialectParts<Call extends ProviderCall> = {
   readonly format: MessageFormat;
   /** How an entry of a list is spelled that is a call of this dialect, as `spellingOf` says it. */
-  readonly spellings: readonly MessageFormat[];
+  readonly reads: readonly MessageFormat[];
   /** The calls of a body that is no native envelope; null where it is not this dialect's. */
   readonly readCalls: (body: unknown) => FoundCalls<Call> | null;
   /** Never called without answers. */
@@ -68,7 +68,9 @@ type DialectParts<Call extends ProviderCall> = {
 export const defineDialect = <Call extends ProviderCall>(parts: DialectParts<Call>): Dialect => {
   const parse: Dialect['parse'] = (body) => {
     const found = isNative(body) ? null : parts.readCalls(body);
-    return found === null || missesCalls(found, body, parts.spellings) ? null : toTurn(found.calls, parts.writeAnswers);
+    return found === null || missesCalls(found, body, parts.reads)
+      ? null
+      : createMessageOf(found.calls, parts.writeAnswers);
   };
   return {
     format: parts.format,
@@ -83,22 +85,22 @@ export const defineDialect = <Call extends ProviderCall>(parts: DialectParts<Cal
  * none was read that has a name, calls anywhere else.
  */
 const missesCalls = ({ entries, calls }: FoundCalls, body: unknown, spellings: readonly MessageFormat[]): boolean => {
-  const among = spellingsOf(entries);
+  const among = formatsOfCalls(entries);
   if (among.some((format) => !spellings.includes(format))) return true;
-  return among.length === 0 && calls.every(({ name }) => name === null) && spellingsIn(body).length > 0;
+  return among.length === 0 && calls.every(({ name }) => name === null) && formatsIn(body).length > 0;
 };
 
 /** The calls, and how their results are written. */
-export const toTurn = <Call extends ProviderCall>(
+export const createMessageOf = <Call extends ProviderCall>(
   calls: readonly Call[],
   writeAnswers: (answers: readonly Answer<Call>[]) => readonly unknown[],
-): ParsedTurn => ({
+): ParsedMessage => ({
   calls: calls.map(({ entry }) => entry),
   toMessages: (results) =>
-    calls.length === 0 ? [] : writeAnswers(calls.map((call, index) => toAnswer(call, results[index]))),
+    calls.length === 0 ? [] : writeAnswers(calls.map((call, index) => createAnswer(call, results[index]))),
 });
 
-const toAnswer = <Call extends ProviderCall>(call: Call, result: ObservedResult | undefined): Answer<Call> => {
+const createAnswer = <Call extends ProviderCall>(call: Call, result: ObservedResult | undefined): Answer<Call> => {
   if (result === undefined) return { call, failed: true, text: NO_RESULT_TEXT, parts: null, result: null };
   return { call, failed: !result.success && result.outcome !== 'pending', ...observe(result), result };
 };
@@ -129,7 +131,7 @@ export const withoutCutOff = <Call extends ProviderCall>(
   const { entries, calls } = found;
   // What comes after a call shows that the call was whole, as an item of OpenAI says of itself.
   const end = entries.at(-1);
-  if (entries.length > 0 && (spellingOf(end) === null || memberOf(end, 'status') === 'completed')) return found;
+  if (entries.length > 0 && (formatOfCall(end) === null || memberOf(end, 'status') === 'completed')) return found;
   return { entries, calls: [...calls.slice(0, -1), withoutArguments(last)] };
 };
 

@@ -5,7 +5,7 @@ import type { MessageFormat } from 'recourse-server/contract/message-format';
  * The format that one entry of a list is a call of, by the entry alone; null for what is no call, is run by the provider
  * itself, or could be a call of several formats. OpenAI's chat format stands for all that write a call like it.
  */
-export const spellingOf = (item: unknown): MessageFormat | null => {
+export const formatOfCall = (item: unknown): MessageFormat | null => {
   if (!isRecord(item)) return null;
   const type = memberOf(item, 'type');
   const byType = typeof type === 'string' ? BY_TYPE.get(type) : undefined;
@@ -62,10 +62,10 @@ const isGeminiPart = (item: JsonRecord): boolean => {
 };
 
 /** The formats that entries of a list are calls of, each once, in the order in which they come. */
-export const spellingsOf = (items: readonly unknown[]): readonly MessageFormat[] => {
+export const formatsOfCalls = (items: readonly unknown[]): readonly MessageFormat[] => {
   const found = new Set<MessageFormat>();
   for (const item of items) {
-    const format = spellingOf(item);
+    const format = formatOfCall(item);
     if (format !== null) found.add(format);
   }
   return [...found];
@@ -84,7 +84,7 @@ const camelFormatOf = (message: unknown): 'mistral' | 'cohere' | null => {
  * The format of what no dialect reads as it stands, but is a call all the same: the event of a stream, or a call without
  * the marks of its format. What has a type of its own may be run by the provider.
  */
-const looseSpellingOf = (item: unknown): MessageFormat | null => {
+const formatOfLooseCall = (item: unknown): MessageFormat | null => {
   if (isRecord(memberOf(item, 'functionCall'))) return 'gemini';
   const type = memberOf(item, 'type');
   if (type === 'tool-input-available') return memberOf(item, 'providerExecuted') === true ? null : 'ai-sdk';
@@ -107,7 +107,7 @@ const LOOSE_TYPES: ReadonlySet<unknown> = new Set([
 ]);
 
 const readLoosely = (entries: readonly unknown[]): readonly MessageFormat[] =>
-  entries.flatMap((entry) => toList(spellingOf(entry) ?? looseSpellingOf(entry)));
+  entries.flatMap((entry) => toList(formatOfCall(entry) ?? formatOfLooseCall(entry)));
 
 const MAX_DEPTH = 6;
 
@@ -115,7 +115,7 @@ const MAX_DEPTH = 6;
  * The formats whose calls a body holds wherever any of the formats has them, each once. It looks where no dialect would:
  * into the pieces of a stream, and into the messages of a conversation.
  */
-export const spellingsIn = (body: unknown): readonly MessageFormat[] => {
+export const formatsIn = (body: unknown): readonly MessageFormat[] => {
   const found = new Set<MessageFormat>();
   collect(body, found, 0);
   return [...found];
@@ -131,7 +131,7 @@ const collect = (value: unknown, found: Set<MessageFormat>, depth: number): void
 };
 
 const collectFromObject = (value: JsonRecord, found: Set<MessageFormat>, depth: number): void => {
-  addAll(toList(spellingOf(value)), found);
+  addAll(toList(formatOfCall(value)), found);
   for (const [key, inner] of Object.entries(value)) {
     addAll(readMember(key, inner, value), found);
     if (isArray(inner) ? MESSAGES.has(key) : AROUND.has(key)) collect(inner, found, depth + 1);
@@ -158,7 +158,7 @@ const toList = (format: MessageFormat | null): readonly MessageFormat[] => (form
 type ReadList = (entries: readonly unknown[], message: unknown) => readonly MessageFormat[];
 
 const readCamel: ReadList = (entries, message) =>
-  spellingsOf(entries).flatMap((format) => {
+  formatsOfCalls(entries).flatMap((format) => {
     if (format !== 'openai-chat') return [format];
     const camel = camelFormatOf(message);
     return camel === null ? ['mistral', 'cohere'] : [camel];
@@ -166,7 +166,7 @@ const readCamel: ReadList = (entries, message) =>
 
 // LangChain's calls need no type.
 const readCalls: ReadList = (entries) => [
-  ...spellingsOf(entries),
+  ...formatsOfCalls(entries),
   ...(entries.some((entry) => Object.hasOwn(Object(entry), 'args')) ? ['langchain' as const] : []),
 ];
 
@@ -216,7 +216,7 @@ const formatOfList = (items: readonly unknown[]): MessageFormat | null => {
 
 /** The format of all calls of a list: what stands around calls looks alike. */
 const formatOfItems = (items: readonly unknown[]): MessageFormat | null => {
-  const [format, ...more] = spellingsOf(items);
+  const [format, ...more] = formatsOfCalls(items);
   return format === undefined || more.length > 0 ? null : format;
 };
 
@@ -277,14 +277,14 @@ const isChat = (body: JsonRecord): boolean => {
 const isRealtime = (body: JsonRecord): boolean => {
   if (memberOf(body, 'type') === 'response.done') return isArray(memberOf(memberOf(body, 'response'), 'output'));
   if (memberOf(body, 'object') === 'realtime.response') return isArray(memberOf(body, 'output'));
-  return spellingOf(body) === 'openai-realtime';
+  return formatOfCall(body) === 'openai-realtime';
 };
 
 const isResponses = (body: JsonRecord): boolean => {
   const output = memberOf(body, 'output');
   if (isArray(output) && (memberOf(body, 'object') === 'response' || formatOfItems(output) === 'openai-responses'))
     return true;
-  return spellingOf(body) === 'openai-responses';
+  return formatOfCall(body) === 'openai-responses';
 };
 
 const isGemini = (body: JsonRecord): boolean => {
@@ -305,7 +305,7 @@ const isAiSdk = (body: JsonRecord): boolean =>
   isTurnOf(body, 'ai-sdk') || formatOfItems(listAt(body, 'toolCalls')) === 'ai-sdk' || isToolCallPart(body);
 
 const isToolCallPart = (body: JsonRecord): boolean =>
-  memberOf(body, 'type') === 'tool-call' && spellingOf(body) === 'ai-sdk';
+  memberOf(body, 'type') === 'tool-call' && formatOfCall(body) === 'ai-sdk';
 
 const isAnthropic = (body: JsonRecord): boolean => {
   const isMessage = memberOf(body, 'type') === 'message' && memberOf(body, 'role') === 'assistant';

@@ -2,14 +2,14 @@ import { isArray, memberOf } from 'recourse-server/contract/json-record';
 import type { MessageFormat } from 'recourse-server/contract/message-format';
 import type { Dialect, Dialects, ObservedResult } from 'recourse-server/routes/dialects';
 import { aiSdk, anthropic, bedrock } from './block-dialects.ts';
-import { toCatalogue } from './catalogue/to-catalogue.ts';
+import { writeCatalogue } from './catalogue/write-catalogue.ts';
 import { cohere, mistral, ollama, openaiChat } from './chat-dialects.ts';
-import { toProviderCall, toTurn } from './define-dialect.ts';
-import { detectFormat, spellingsIn } from './detect-format.ts';
+import { createMessageOf, readProviderCall } from './define-dialect.ts';
+import { detectFormat, formatsIn } from './detect-format.ts';
 import { gemini } from './gemini.ts';
 import { openaiRealtime, openaiResponses } from './item-dialects.ts';
 import { langchain } from './langchain.ts';
-import { toLateMessages } from './late-messages.ts';
+import { writeLateMessages } from './late-messages.ts';
 import { readObservedResult } from './observation.ts';
 import { createReadProviderCalls } from './provider-calls.ts';
 import { vapi } from './vapi.ts';
@@ -25,16 +25,16 @@ const text: Dialect = {
     const calls = memberOf(body, 'calls');
     if (!isArray(calls)) return null;
     const found = calls.map((entry) => ({
-      ...toProviderCall(memberOf(entry, 'id'), memberOf(entry, 'name'), null),
+      ...readProviderCall(memberOf(entry, 'id'), memberOf(entry, 'name'), null),
       entry,
     }));
-    return toTurn(found, (answers) => answers.map(({ result, text: said }) => toLine(result, said)));
+    return createMessageOf(found, (answers) => answers.map(({ result, text: said }) => writeLine(result, said)));
   },
   toRaw: (messages) => messages,
 };
 
 /** A result as an observation. A failure's text begins with `ERROR: ` as it is. */
-const toLine = (result: ObservedResult | null, said: string): string => {
+const writeLine = (result: ObservedResult | null, said: string): string => {
   if (result === null) return said;
   if (result.outcome === 'pending') return `PENDING: ${said}`;
   return result.success ? `SUCCESS: ${said}` : said;
@@ -59,9 +59,9 @@ export const detectDialect = (body: unknown): Dialect | null => {
 export const dialects: Dialects = {
   byFormat: DIALECTS,
   detect: detectDialect,
-  spellingsIn,
+  formatsIn,
   createReadProviderCalls,
   readObservedResult,
-  toLateMessages,
-  toCatalogue,
+  writeLateMessages,
+  writeCatalogue,
 };

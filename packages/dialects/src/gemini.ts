@@ -3,16 +3,16 @@ import type { Scheduling } from 'recourse-server/contract/message-format';
 import type { ObservedResult } from 'recourse-server/routes/dialects';
 import {
   type Answer,
+  createBrokenCall,
   defineDialect,
   type FoundCalls,
   foundIn,
   NO_CALLS,
   type ProviderCall,
-  toBrokenCall,
-  toProviderCall,
+  readProviderCall,
 } from './define-dialect.ts';
-import { type Image, type ImageType, toImageBlocks } from './media.ts';
-import { isValueAlone, parsedValueOf, toObservation } from './observation.ts';
+import { type Image, type ImageType, writeImageBlocks } from './media.ts';
+import { explainResult, isValueAlone, parsedValueOf } from './observation.ts';
 
 /**
  * Gemini's FunctionResponse: `output` for a success and for a pending call, `error` for a failure. `willContinue` stands on
@@ -50,12 +50,12 @@ type GeminiCall = ProviderCall & {
  */
 export const gemini = defineDialect<GeminiCall>({
   format: 'gemini',
-  spellings: ['gemini'],
+  reads: ['gemini'],
   readCalls: (body) => {
     const found = findCalls(body);
     return found?.entries.some(isPiece) === true ? null : found;
   },
-  writeAnswers: (answers): readonly FunctionResponseContent[] => [{ role: 'user', parts: answers.map(toPart) }],
+  writeAnswers: (answers): readonly FunctionResponseContent[] => [{ role: 'user', parts: answers.map(writePart) }],
 });
 
 const findCalls = (body: unknown): FoundCalls<GeminiCall> | null => {
@@ -66,13 +66,13 @@ const findCalls = (body: unknown): FoundCalls<GeminiCall> | null => {
   const calls = memberOf(body, 'functionCalls');
   if (isArray(calls)) return readCalls(calls);
   const ofLive = memberOf(memberOf(body, 'toolCall'), 'functionCalls');
-  return isArray(ofLive) ? toLive(readCalls(ofLive)) : null;
+  return isArray(ofLive) ? writeLive(readCalls(ofLive)) : null;
 };
 
 const readCalls = (calls: readonly unknown[]): FoundCalls<GeminiCall> =>
   readParts(calls.map((functionCall) => ({ functionCall })));
 
-const toLive = ({ entries, calls }: FoundCalls<GeminiCall>): FoundCalls<GeminiCall> => ({
+const writeLive = ({ entries, calls }: FoundCalls<GeminiCall>): FoundCalls<GeminiCall> => ({
   entries,
   calls: calls.map((call) => ({ ...call, origin: 'live' })),
 });
@@ -96,7 +96,7 @@ const readResponses = (responses: readonly unknown[]): FoundCalls<GeminiCall> =>
       own.push(listAt(memberOf(candidate, 'content'), 'parts'));
       parts.set(index, own);
     }
-  const looksAt = responses.some((response) => toLooksAt(response) === 'images') ? 'images' : 'text';
+  const looksAt = responses.some((response) => decideLooksAt(response) === 'images') ? 'images' : 'text';
   for (const own of parts.values()) {
     const { entries, calls } = readParts(own.flat());
     if (calls.length > 0) return { entries, calls: calls.map((call) => ({ ...call, looksAt })) };
@@ -105,7 +105,7 @@ const readResponses = (responses: readonly unknown[]): FoundCalls<GeminiCall> =>
 };
 
 // Models before Gemini 3 refuse a request with `functionResponse.parts`; only a whole response says whose it is.
-const toLooksAt = (response: unknown): GeminiCall['looksAt'] => {
+const decideLooksAt = (response: unknown): GeminiCall['looksAt'] => {
   const version = memberOf(response, 'modelVersion') ?? memberOf(response, 'model_version');
   return typeof version === 'string' && /^(?:models\/)?gemini-(?:[3-9]|\d\d)/.test(version) ? 'images' : 'text';
 };
@@ -114,14 +114,16 @@ const toLooksAt = (response: unknown): GeminiCall['looksAt'] => {
 const readParts = (parts: readonly unknown[]): FoundCalls<GeminiCall> =>
   foundIn(parts, (part) => {
     const camel = memberOf(part, 'functionCall') ?? null;
-    if (camel !== null) return [toCall(camel, 'camel')];
+    if (camel !== null) return [readCall(camel, 'camel')];
     const snake = memberOf(part, 'function_call') ?? null;
-    return snake === null ? [] : [toCall(snake, 'snake')];
+    return snake === null ? [] : [readCall(snake, 'snake')];
   });
 
-const toCall = (call: unknown, spelling: GeminiCall['spelling']): GeminiCall => {
+const readCall = (call: unknown, spelling: GeminiCall['spelling']): GeminiCall => {
   const id = memberOf(call, 'id');
-  const read = isRecord(call) ? toProviderCall(id, memberOf(call, 'name'), memberOf(call, 'args')) : toBrokenCall(call);
+  const read = isRecord(call)
+    ? readProviderCall(id, memberOf(call, 'name'), memberOf(call, 'args'))
+    : createBrokenCall(call);
   const ownId = read.id === '' && id !== '' ? null : String(read.id);
   return { ...read, id: ownId ?? '', ownId, spelling, looksAt: 'text', origin: 'content' };
 };
@@ -129,9 +131,9 @@ const toCall = (call: unknown, spelling: GeminiCall['spelling']): GeminiCall => 
 // The API refuses a response without a name.
 const UNNAMED = 'unknown';
 
-const toPart = (answer: Answer<GeminiCall>): FunctionResponseContent['parts'][number] => {
+const writePart = (answer: Answer<GeminiCall>): FunctionResponseContent['parts'][number] => {
   const { call, failed, text, result } = answer;
-  const { output, images } = toOutput(answer);
+  const { output, images } = writeOutput(answer);
   const response = failed ? { error: text } : { output };
   const goesOn = call.origin === 'live' && result?.outcome === 'pending';
   const named = { name: call.name ?? UNNAMED, response, ...(goesOn ? { willContinue: true as const } : {}) };
@@ -142,28 +144,28 @@ const toPart = (answer: Answer<GeminiCall>): FunctionResponseContent['parts'][nu
 };
 
 /** The part by which the Live API hears of the end of a call that was answered with `willContinue`. */
-export const toScheduledPart = (
+export const writeScheduledPart = (
   { id, name }: { readonly id: string | number | null; readonly name: string | null },
   result: ObservedResult,
   scheduling: Scheduling,
 ) => {
-  const text = toObservation(result);
-  const response = result.success ? { output: toValue(result, text) } : { error: text };
+  const text = explainResult(result);
+  const response = result.success ? { output: pickValue(result, text) } : { error: text };
   const head = id === null ? {} : { id: String(id) };
   return { functionResponse: { ...head, name: name ?? UNNAMED, response, scheduling } };
 };
 
 // With nothing to add, the value goes as it is: a text would only quote it.
-const toValue = (result: ObservedResult, text: string): unknown =>
+const pickValue = (result: ObservedResult, text: string): unknown =>
   isValueAlone(result) ? parsedValueOf(result) : text;
 
 type Output = { readonly output: unknown; readonly images: readonly Image[] };
 
-const toOutput = ({ call, parts, text, result }: Answer<GeminiCall>): Output => {
-  if (parts === null) return { output: result === null ? text : toValue(result, text), images: [] };
-  const blocks = call.looksAt === 'images' ? toImageBlocks<Block>(parts, IMAGE_TYPES, BLOCKS) : null;
+const writeOutput = ({ call, parts, text, result }: Answer<GeminiCall>): Output => {
+  if (parts === null) return { output: result === null ? text : pickValue(result, text), images: [] };
+  const blocks = call.looksAt === 'images' ? writeImageBlocks<Block>(parts, IMAGE_TYPES, BLOCKS) : null;
   if (blocks === null) return { output: text, images: [] };
-  const output = blocks.map((block) => ('text' in block ? block.text : toNote(block.image))).join('\n');
+  const output = blocks.map((block) => ('text' in block ? block.text : describeImage(block.image))).join('\n');
   return { output, images: blocks.flatMap((block) => ('image' in block ? [block.image] : [])) };
 };
 
@@ -176,7 +178,7 @@ const BLOCKS = {
   image: (image: Image): Block => ({ image }),
 } as const;
 
-const toNote = ({ mimeType, bytes }: Image): string => `${mimeType}, ${bytes} bytes, attached`;
+const describeImage = ({ mimeType, bytes }: Image): string => `${mimeType}, ${bytes} bytes, attached`;
 
 const toInline = ({ mimeType, data }: Image) => ({ inlineData: { mimeType, data } });
 

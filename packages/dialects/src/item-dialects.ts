@@ -4,11 +4,11 @@ import {
   type FoundCalls,
   foundIn,
   type ProviderCall,
-  toProviderCall,
+  readProviderCall,
   withoutArguments,
   withoutCutOff,
 } from './define-dialect.ts';
-import { type ImageType, type Part, toImageBlocks } from './media.ts';
+import { type ImageType, type Part, writeImageBlocks } from './media.ts';
 
 // OpenAI's Responses and Realtime interfaces, whose calls are items of an output. Neither has a flag for failures.
 
@@ -29,34 +29,36 @@ type ItemCall = ProviderCall & { readonly outputType: FunctionCallOutput['type']
 /** The calls of a response, of its items, or of one item. */
 const readItems = (body: unknown): FoundCalls<ItemCall> | null => {
   const items = findItems(body);
-  return items === null ? null : withoutCutOff(foundIn(items, toWhole), body);
+  return items === null ? null : withoutCutOff(foundIn(items, readWholeCalls), body);
 };
 
 const findItems = (body: unknown): readonly unknown[] | null => {
   if (isArray(body)) return body;
   const output = memberOf(body, 'output');
   if (isArray(output)) return output;
-  return isRecord(body) && toItemCalls(body).length > 0 ? [body] : null;
+  return isRecord(body) && readItemCalls(body).length > 0 ? [body] : null;
 };
 
 // An item that was cut off says so itself.
-const toWhole = (item: unknown): readonly ItemCall[] =>
-  memberOf(item, 'status') === 'incomplete' ? toItemCalls(item).map(withoutArguments) : toItemCalls(item);
+const readWholeCalls = (item: unknown): readonly ItemCall[] =>
+  memberOf(item, 'status') === 'incomplete' ? readItemCalls(item).map(withoutArguments) : readItemCalls(item);
 
-const toItemCalls = (item: unknown): readonly ItemCall[] => {
+const readItemCalls = (item: unknown): readonly ItemCall[] => {
   const [type, id, name] = ['type', 'call_id', 'name'].map((key) => memberOf(item, key));
   if (type === 'function_call')
-    return [{ ...toProviderCall(id, name, memberOf(item, 'arguments')), outputType: 'function_call_output' }];
+    return [{ ...readProviderCall(id, name, memberOf(item, 'arguments')), outputType: 'function_call_output' }];
   if (type === 'custom_tool_call')
-    return [{ ...toProviderCall(id, name, memberOf(item, 'input'), 'freely'), outputType: 'custom_tool_call_output' }];
+    return [
+      { ...readProviderCall(id, name, memberOf(item, 'input'), 'freely'), outputType: 'custom_tool_call_output' },
+    ];
   return [];
 };
 
 // A GIF is taken where it does not move, which its first bytes do not tell.
 const IMAGE_TYPES: readonly ImageType[] = ['image/png', 'image/jpeg', 'image/webp'];
 
-const toShown = (parts: readonly Part[]): ShownItem[] | null =>
-  toImageBlocks<ShownItem>(parts, IMAGE_TYPES, {
+const writeShown = (parts: readonly Part[]): ShownItem[] | null =>
+  writeImageBlocks<ShownItem>(parts, IMAGE_TYPES, {
     text: (text) => ({ type: 'input_text', text }),
     image: ({ mimeType, data }) => ({
       type: 'input_image',
@@ -74,14 +76,14 @@ const isEndOfStream = (body: unknown): boolean => memberOf(body, 'type') === 're
  */
 export const openaiResponses = defineDialect<ItemCall>({
   format: 'openai-responses',
-  spellings: ['openai-responses', 'openai-realtime'],
+  reads: ['openai-responses', 'openai-realtime'],
   readCalls: (body) => readItems(isEndOfStream(body) ? memberOf(body, 'response') : body),
   writeAnswers: (answers) =>
     answers.map(
       ({ call, text, parts }): FunctionCallOutput => ({
         type: call.outputType,
         call_id: String(call.id),
-        output: (parts === null ? null : toShown(parts)) ?? text,
+        output: (parts === null ? null : writeShown(parts)) ?? text,
       }),
     ),
 });
@@ -98,7 +100,7 @@ export type ItemCreateEvent = {
  */
 export const openaiRealtime = defineDialect<ItemCall>({
   format: 'openai-realtime',
-  spellings: ['openai-realtime', 'openai-responses'],
+  reads: ['openai-realtime', 'openai-responses'],
   readCalls: (body) => readItems(memberOf(body, 'type') === 'response.done' ? memberOf(body, 'response') : body),
   writeAnswers: (answers) =>
     answers.map(

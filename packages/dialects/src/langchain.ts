@@ -2,13 +2,13 @@ import { isArray, isRecord, listAt, memberOf } from 'recourse-server/contract/js
 import { parseJson } from 'recourse-server/json/parse-json';
 import {
   type Answer,
+  createBrokenCall,
   defineDialect,
   type FoundCalls,
   foundIn,
   LOST_ARGUMENTS,
   type ProviderCall,
-  toBrokenCall,
-  toProviderCall,
+  readProviderCall,
   withoutArguments,
   withoutCutOff,
 } from './define-dialect.ts';
@@ -29,17 +29,17 @@ export type LangchainToolMessage = {
  */
 export const langchain = defineDialect({
   format: 'langchain',
-  spellings: ['langchain'],
+  reads: ['langchain'],
   readCalls: (body) => {
-    if (isArray(body)) return foundIn(body, (item) => [toCall(item)]);
+    if (isArray(body)) return foundIn(body, (item) => [readCall(item)]);
     const fields = findFields(body);
     if (fields === null) return null;
     const parsed = listAt(fields, 'tool_calls');
     const broken = listAt(fields, 'invalid_tool_calls');
     const calls = withoutCutOff(readParsed(parsed, fields), memberOf(fields, 'response_metadata'))?.calls ?? [];
-    return { entries: [...parsed, ...broken], calls: [...calls, ...broken.map(toInvalidCall)] };
+    return { entries: [...parsed, ...broken], calls: [...calls, ...broken.map(readInvalidCall)] };
   },
-  writeAnswers: (answers) => answers.map(toMessage),
+  writeAnswers: (answers) => answers.map(writeMessage),
 });
 
 const findFields = (body: unknown): unknown => {
@@ -57,7 +57,8 @@ const readParsed = (parsed: readonly unknown[], fields: unknown): FoundCalls => 
       .filter(isCutChunk)
       .map((chunk) => memberOf(chunk, 'id')),
   );
-  const toWhole = (item: unknown) => (cut.has(memberOf(item, 'id')) ? withoutArguments(toCall(item)) : toCall(item));
+  const toWhole = (item: unknown) =>
+    cut.has(memberOf(item, 'id')) ? withoutArguments(readCall(item)) : readCall(item);
   return { entries: parsed, calls: parsed.map(toWhole) };
 };
 
@@ -66,21 +67,21 @@ const isCutChunk = (chunk: unknown): boolean => {
   return typeof args === 'string' && args.trim() !== '' && !parseJson(args).ok;
 };
 
-const toCall = (item: unknown): ProviderCall => {
-  if (memberOf(item, 'type') === 'invalid_tool_call') return toInvalidCall(item);
+const readCall = (item: unknown): ProviderCall => {
+  if (memberOf(item, 'type') === 'invalid_tool_call') return readInvalidCall(item);
   return isRecord(item)
-    ? toProviderCall(memberOf(item, 'id'), memberOf(item, 'name'), memberOf(item, 'args'))
-    : toBrokenCall(item);
+    ? readProviderCall(memberOf(item, 'id'), memberOf(item, 'name'), memberOf(item, 'args'))
+    : createBrokenCall(item);
 };
 
-const toInvalidCall = (item: unknown): ProviderCall => {
-  if (!isRecord(item)) return toBrokenCall(item);
+const readInvalidCall = (item: unknown): ProviderCall => {
+  if (!isRecord(item)) return createBrokenCall(item);
   const args = memberOf(item, 'args');
   const sent = typeof args === 'string' && args.trim() !== '' ? args : LOST_ARGUMENTS;
-  return toProviderCall(memberOf(item, 'id'), memberOf(item, 'name'), sent);
+  return readProviderCall(memberOf(item, 'id'), memberOf(item, 'name'), sent);
 };
 
-const toMessage = ({ call, failed, text }: Answer): LangchainToolMessage => ({
+const writeMessage = ({ call, failed, text }: Answer): LangchainToolMessage => ({
   type: 'tool',
   role: 'tool',
   content: text,

@@ -1,8 +1,8 @@
 import type { RenderedResult } from 'recourse-server/contract/tool-result';
 import type { LateFormat, LateTerms, ObservedResult } from 'recourse-server/routes/dialects';
 import * as z from 'zod';
-import { toScheduledPart } from './gemini.ts';
-import { readObservedResult, toObservation } from './observation.ts';
+import { writeScheduledPart } from './gemini.ts';
+import { explainResult, readObservedResult } from './observation.ts';
 
 /** A call whose conversation goes on: its answer said that it was pending. It has ended since. */
 type LateCall = {
@@ -16,13 +16,13 @@ type LateCall = {
  * Gemini's Live API takes a second answer to a call, so it is one user message, for some of them refuse two in a row; with
  * a text a call. Media are told of as text.
  */
-export const toLateMessages = (results: readonly RenderedResult[], terms: LateTerms): readonly unknown[] => {
+export const writeLateMessages = (results: readonly RenderedResult[], terms: LateTerms): readonly unknown[] => {
   if (results.length === 0) return [];
   const calls = results.map(readLateCall);
   const { scheduling, format } = terms;
   return scheduling === null
-    ? WRITERS[format](calls.map(toLateText))
-    : [{ role: 'user', parts: calls.map((call) => toScheduledPart(call, call.result, scheduling)) }];
+    ? WRITERS[format](calls.map(explainLate))
+    : [{ role: 'user', parts: calls.map((call) => writeScheduledPart(call, call.result, scheduling)) }];
 };
 
 const Head = z.object({ id: z.union([z.string(), z.number(), z.null()]), name: z.string().nullable() });
@@ -33,9 +33,9 @@ const readLateCall = (result: RenderedResult): LateCall => ({
 });
 
 /** Says whose words these are: in a user message, a tool's output would else be taken for the user's. */
-const toLateText = ({ id, name, result }: LateCall): string => {
+const explainLate = ({ id, name, result }: LateCall): string => {
   const which = id === null || id === '' ? '' : ` (${id})`;
-  return `Result of the earlier call of tool '${name ?? ''}'${which}. The tool wrote it, not the user:\n${toObservation(result)}`;
+  return `Result of the earlier call of tool '${name ?? ''}'${which}. The tool wrote it, not the user:\n${explainResult(result)}`;
 };
 
 type WriteTexts = (texts: readonly string[]) => readonly unknown[];
@@ -44,7 +44,7 @@ const toText = (texts: readonly string[]): string => texts.join('\n\n');
 
 const writeMessage: WriteTexts = (texts) => [{ role: 'user', content: toText(texts) }];
 
-const toItem = (texts: readonly string[]) => ({
+const writeItem = (texts: readonly string[]) => ({
   type: 'message',
   role: 'user',
   content: texts.map((text) => ({ type: 'input_text', text })),
@@ -57,8 +57,8 @@ const WRITERS = {
   ollama: writeMessage,
   'ai-sdk': writeMessage,
   langchain: (texts) => [{ type: 'human', role: 'user', content: toText(texts) }],
-  'openai-responses': (texts) => [toItem(texts)],
-  'openai-realtime': (texts) => [{ type: 'conversation.item.create', item: toItem(texts) }],
+  'openai-responses': (texts) => [writeItem(texts)],
+  'openai-realtime': (texts) => [{ type: 'conversation.item.create', item: writeItem(texts) }],
   anthropic: (texts) => [{ role: 'user', content: texts.map((text) => ({ type: 'text', text })) }],
   gemini: (texts) => [{ role: 'user', parts: texts.map((text) => ({ text })) }],
   bedrock: (texts) => [{ role: 'user', content: texts.map((text) => ({ text })) }],

@@ -52,7 +52,7 @@ const MARK_END = 'Type":';
  */
 export const readParts = (value: unknown): readonly Part[] | null => {
   if (!mayHoldMedia(value)) return null;
-  const parts = toValueParts(value);
+  const parts = readValueParts(value);
   return parts.some(isShown) ? parts : null;
 };
 
@@ -81,29 +81,29 @@ const hasType = (value: unknown): boolean => {
   return mimeType === null || typeof mimeType === 'string';
 };
 
-const toValueParts = (value: unknown): readonly Part[] => {
-  if (isArray(value)) return value.flatMap(toItemParts);
+const readValueParts = (value: unknown): readonly Part[] => {
+  if (isArray(value)) return value.flatMap(readItemParts);
   if (!isRecord(value)) return [];
-  const whole = toShownPart(value);
-  return whole === null ? toMemberParts(value) : [whole];
+  const whole = readShownPart(value);
+  return whole === null ? readMemberParts(value) : [whole];
 };
 
-const toMemberParts = (value: JsonRecord): readonly Part[] => {
-  const items = listAt(value, 'content').flatMap(toItemParts);
+const readMemberParts = (value: JsonRecord): readonly Part[] => {
+  const items = listAt(value, 'content').flatMap(readItemParts);
   const content = items.some(isShown) ? items : [];
   const rest = Object.entries(value).filter(([key]) => key !== 'content' || content.length === 0);
-  return [...(rest.length === 0 ? [] : toNamedParts(Object.fromEntries(rest))), ...content];
+  return [...(rest.length === 0 ? [] : nameMedia(Object.fromEntries(rest))), ...content];
 };
 
-const toItemParts = (item: unknown): readonly Part[] => {
-  const shown = toShownPart(item) ?? toLinkPart(item);
+const readItemParts = (item: unknown): readonly Part[] => {
+  const shown = readShownPart(item) ?? readLinkPart(item);
   if (shown !== null) return [shown];
   const text = memberOf(item, 'type') === 'text' ? memberOf(item, 'text') : item;
-  return typeof text === 'string' ? [toTextPart(text)] : toNamedParts(item);
+  return typeof text === 'string' ? [toTextPart(text)] : nameMedia(item);
 };
 
 /** A value as JSON that names each medium in it, and the media behind it. */
-const toNamedParts = (value: unknown): readonly Part[] => {
+const nameMedia = (value: unknown): readonly Part[] => {
   const shown: ShownPart[] = [];
   const named = nameShown(value, shown, 0);
   return [toTextPart(JSON.stringify(named) ?? ''), ...shown];
@@ -112,7 +112,7 @@ const toNamedParts = (value: unknown): readonly Part[] => {
 const nameShown = (value: unknown, shown: ShownPart[], level: number): unknown => {
   if (!mayHoldMedia(value, level)) return value;
   if (isArray(value)) return value.map((item) => nameShown(item, shown, level + 1));
-  const part = toShownPart(value);
+  const part = readShownPart(value);
   if (part !== null) {
     shown.push(part);
     return describePart(part);
@@ -123,7 +123,7 @@ const nameShown = (value: unknown, shown: ShownPart[], level: number): unknown =
 
 type ShownPart = Exclude<Part, { readonly kind: 'text' | 'link' }>;
 
-const toLinkPart = (value: unknown): Part | null => {
+const readLinkPart = (value: unknown): Part | null => {
   const [uri, name] = [memberOf(value, 'uri'), memberOf(value, 'name')];
   if (memberOf(value, 'type') !== LINK || typeof uri !== 'string' || typeof name !== 'string') return null;
   const texts = ['title', 'description', 'mimeType'].map((key) => [key, memberOf(value, key)] as const);
@@ -137,14 +137,14 @@ const toLinkPart = (value: unknown): Part | null => {
   return { kind: 'link', link, text: JSON.stringify(value) };
 };
 
-const toShownPart = (value: unknown): ShownPart | null => {
-  const resource = toTextResource(value);
+const readShownPart = (value: unknown): ShownPart | null => {
+  const resource = readTextResource(value);
   if (resource !== null) return { kind: 'resource', resource };
-  const media = toMedia(value);
+  const media = readMedia(value);
   return media === null ? null : { kind: 'media', media };
 };
 
-const toTextResource = (value: unknown): TextResource | null => {
+const readTextResource = (value: unknown): TextResource | null => {
   const text = memberOf(value, 'text');
   const uri = memberOf(value, 'uri');
   if (memberOf(value, 'type') !== 'resource' || typeof text !== 'string' || typeof uri !== 'string') return null;
@@ -152,7 +152,7 @@ const toTextResource = (value: unknown): TextResource | null => {
   return hasType(value) ? { text, mimeType: typeof mimeType === 'string' ? mimeType : '', uri } : null;
 };
 
-const toMedia = (value: unknown): Media | null => {
+const readMedia = (value: unknown): Media | null => {
   const kind = memberOf(value, 'type');
   if (!isKind(kind) || !hasType(value)) return null;
   const data = memberOf(value, 'data');
@@ -184,9 +184,9 @@ const describePart = (part: ShownPart): string =>
 const describeHidden = (media: Media): string => `${describeMedia(media)}, not shown here`;
 
 /** All of it as text, for whom media cannot be shown. */
-export const toPlainText = (parts: readonly Part[]): string => parts.map(toPartText).join('\n');
+export const describeParts = (parts: readonly Part[]): string => parts.map(describePartAsText).join('\n');
 
-const toPartText = (part: Part): string => {
+const describePartAsText = (part: Part): string => {
   if (part.kind === 'text' || part.kind === 'link') return part.text;
   return part.kind === 'resource' ? part.resource.text : describeHidden(part.media);
 };
@@ -203,7 +203,7 @@ type BlockWriter<Block> = {
 };
 
 /** Texts and media as a provider writes them, in their order; null where nothing but texts can be shown. */
-export const toBlocks = <Block>(parts: readonly Part[], write: BlockWriter<Block>): Block[] | null => {
+export const writeBlocks = <Block>(parts: readonly Part[], write: BlockWriter<Block>): Block[] | null => {
   const blocks: Block[] = [];
   let texts: string[] = [];
   let shown = 0;
@@ -213,9 +213,9 @@ export const toBlocks = <Block>(parts: readonly Part[], write: BlockWriter<Block
     texts = [];
   };
   for (const part of parts) {
-    const block = toShownBlock(part, write);
+    const block = writeBlock(part, write);
     if (block === null) {
-      texts.push(toPartText(part));
+      texts.push(describePartAsText(part));
       continue;
     }
     endText();
@@ -226,7 +226,7 @@ export const toBlocks = <Block>(parts: readonly Part[], write: BlockWriter<Block
   return shown === 0 ? null : blocks;
 };
 
-const toShownBlock = <Block>(part: Part, write: BlockWriter<Block>): Block | null => {
+const writeBlock = <Block>(part: Part, write: BlockWriter<Block>): Block | null => {
   if (part.kind === 'media') return write.media(part.media);
   if (part.kind === 'resource') return write.resource?.(part.resource) ?? null;
   return part.kind === 'link' ? (write.link?.(part.link) ?? null) : null;
@@ -259,16 +259,16 @@ const MAX_IMAGES = 20;
  * An answer's texts, and those of its media that are images of these types by their first bytes, in their order; at most
  * 20 images. null where there is no such image.
  */
-export const toImageBlocks = <Block>(
+export const writeImageBlocks = <Block>(
   parts: readonly Part[],
   types: readonly ImageType[],
   write: ImageWriter<Block>,
 ): Block[] | null => {
   let written = 0;
-  return toBlocks(parts, {
+  return writeBlocks(parts, {
     text: write.text,
     media: (media) => {
-      const image = toImage(media);
+      const image = findImage(media);
       if (image === null || !types.includes(image.mimeType) || written >= MAX_IMAGES) return null;
       written += 1;
       return write.image(image);
@@ -276,7 +276,7 @@ export const toImageBlocks = <Block>(
   });
 };
 
-const toImage = ({ kind, data, bytes }: Media): Image | null => {
+const findImage = ({ kind, data, bytes }: Media): Image | null => {
   if (kind === 'audio' || data === null || data.length > MAX_BASE64_LENGTH) return null;
   const found = SIGNATURES.find(([, signature]) => signature.test(data));
   return found === undefined ? null : { mimeType: found[0], data, bytes };

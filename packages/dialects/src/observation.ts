@@ -1,6 +1,6 @@
 import type { RenderedResult, RetryState } from 'recourse-server/contract/tool-result';
 import type { ObservedResult } from 'recourse-server/routes/dialects';
-import { mayTellMedia, type Part, readParts, toPlainText, toTextPart } from './media.ts';
+import { describeParts, mayTellMedia, type Part, readParts, toTextPart } from './media.ts';
 
 /** The value of a result, parsed if need be: a model is mostly told its text. */
 export const parsedValueOf = ({ value, valueJson }: ObservedResult): unknown =>
@@ -40,39 +40,39 @@ const NO_USE = 'Repeating this call will not help.';
  * provider's message can say that it is one; a success's starts with whatever the tool answered. That of a pending call
  * is its message, which says that the call has not ended and must not be repeated.
  */
-export const toObservation = (result: ObservedResult): string =>
-  result.success ? toSuccessText(result, toValueParts(result)) : toUnsuccessfulText(result);
+export const explainResult = (result: ObservedResult): string =>
+  result.success ? explainSuccess(result, findValueParts(result)) : explainUnsuccessful(result);
 
-const toUnsuccessfulText = (result: ObservedResult): string =>
-  result.outcome === 'pending' ? [result.message, ...toWarningLines(result)].join('\n') : toFailureText(result);
+const explainUnsuccessful = (result: ObservedResult): string =>
+  result.outcome === 'pending' ? [result.message, ...listWarnings(result)].join('\n') : explainFailure(result);
 
 /** What a success says and shows, in order, where there are media in its value; else null. */
-export const toParts = (result: ObservedResult): readonly Part[] | null =>
-  result.success ? toShownParts(result, toValueParts(result)) : null;
+export const readResultParts = (result: ObservedResult): readonly Part[] | null =>
+  result.success ? surroundParts(result, findValueParts(result)) : null;
 
 /** Text and parts at once: the value is looked through for media but once. */
 export const observe = (result: ObservedResult): { readonly text: string; readonly parts: readonly Part[] | null } => {
-  if (!result.success) return { text: toUnsuccessfulText(result), parts: null };
-  const inside = toValueParts(result);
-  const parts = toShownParts(result, inside);
-  return { text: parts === null ? toSuccessText(result, inside) : toPlainText(parts), parts };
+  if (!result.success) return { text: explainUnsuccessful(result), parts: null };
+  const inside = findValueParts(result);
+  const parts = surroundParts(result, inside);
+  return { text: parts === null ? explainSuccess(result, inside) : describeParts(parts), parts };
 };
 
-const toShownParts = (result: ObservedResult, inside: readonly Part[] | null): readonly Part[] | null => {
+const surroundParts = (result: ObservedResult, inside: readonly Part[] | null): readonly Part[] | null => {
   if (inside === null) return null;
-  const around = [toMessageText(result)].filter(isNotBlank);
-  return [...around.map(toTextPart), ...inside, ...toWarningLines(result).map(toTextPart)];
+  const around = [pickMessage(result)].filter(isNotBlank);
+  return [...around.map(toTextPart), ...inside, ...listWarnings(result).map(toTextPart)];
 };
 
 // Most values have no media, and are not parsed to find that out.
-const toValueParts = (result: ObservedResult): readonly Part[] | null =>
+const findValueParts = (result: ObservedResult): readonly Part[] | null =>
   result.valueJson !== undefined && !mayTellMedia(result.valueJson) ? null : readParts(parsedValueOf(result));
 
 /** Whether a success's text is its value and nothing else. */
 export const isValueAlone = (result: ObservedResult): boolean =>
   result.success &&
   ((result.message === '' && result.empty !== true) || saysItself(result)) &&
-  toWarningLines(result).length === 0 &&
+  listWarnings(result).length === 0 &&
   !hasNothing(result);
 
 /** Whether the value holds the message: a model need not read it twice. */
@@ -84,22 +84,22 @@ const saysItself = ({ message, value, valueJson }: ObservedResult): boolean =>
   'display' in value &&
   value.display === message;
 
-const toSuccessText = (result: ObservedResult, parts: readonly Part[] | null): string => {
-  const valueText = toValueText(result, parts);
+const explainSuccess = (result: ObservedResult, parts: readonly Part[] | null): string => {
+  const valueText = describeValue(result, parts);
   if (isValueAlone(result)) return valueText;
-  const message = toMessageText(result);
+  const message = pickMessage(result);
   const lines = [message, valueText === message.trim() ? '' : valueText].filter(isNotBlank);
   if (lines.length === 0) lines.push(RETURNED_NOTHING);
-  return [...lines, ...toWarningLines(result)].join('\n');
+  return [...lines, ...listWarnings(result)].join('\n');
 };
 
-const toMessageText = ({ message, empty }: ObservedResult): string =>
+const pickMessage = ({ message, empty }: ObservedResult): string =>
   message.trim() === '' && empty === true ? FOUND_NOTHING : message;
 
 /** A text as it is, anything else as JSON, media by what they are; "" for what says nothing. */
-const toValueText = (result: ObservedResult, parts: readonly Part[] | null): string => {
+const describeValue = (result: ObservedResult, parts: readonly Part[] | null): string => {
   if (hasNothing(result)) return '';
-  if (parts !== null) return toPlainText(parts);
+  if (parts !== null) return describeParts(parts);
   if (result.valueJson !== undefined) return result.valueJson;
   return typeof result.value === 'string' ? result.value : JSON.stringify(result.value);
 };
@@ -114,7 +114,7 @@ const isNothing = (value: unknown): boolean => {
   return typeof value === 'object' && Object.keys(value).length === 0;
 };
 
-const toWarningLines = ({ warnings, truncated }: ObservedResult): readonly string[] => {
+const listWarnings = ({ warnings, truncated }: ObservedResult): readonly string[] => {
   if (warnings === undefined) return truncated === true ? ['Warning: the result is truncated.'] : [];
   return warnings.filter(({ code }) => !FOR_PROGRAMS.test(code)).map(({ message }) => `Warning: ${message}`);
 };
@@ -122,27 +122,27 @@ const toWarningLines = ({ warnings, truncated }: ObservedResult): readonly strin
 // About keys and ids, which a model neither sends nor sees.
 const FOR_PROGRAMS = /^(idempotency_\w+|duplicate_id)$/;
 
-const toFailureText = (result: ObservedResult): string => {
+const explainFailure = (result: ObservedResult): string => {
   const { error, message } = result;
   return [
     `ERROR: ${error?.code ?? 'internal_error'}: ${message}`,
-    toDetails(result),
-    toAdvice(result),
-    hasNoRetry(result) ? '' : toWait(message, error?.retry_after_ms ?? null),
-    toBudgetText(result),
-    ...toWarningLines(result),
+    explainDetails(result),
+    adviseOn(result),
+    hasNoRetry(result) ? '' : explainWait(message, error?.retry_after_ms ?? null),
+    explainBudget(result),
+    ...listWarnings(result),
   ]
     .filter(isNotBlank)
     .join('\n');
 };
 
 // A tool may have put more into its failure than a sentence.
-const toDetails = (result: ObservedResult): string => {
-  const text = toValueText(result, toValueParts(result));
+const explainDetails = (result: ObservedResult): string => {
+  const text = describeValue(result, findValueParts(result));
   return text === '' ? '' : `Details: ${cut(text, MAX_DETAILS_LENGTH)}`;
 };
 
-const toAdvice = (result: ObservedResult): string => {
+const adviseOn = (result: ObservedResult): string => {
   const { message, outcome, executed } = result;
   if (executed === 'maybe' && outcome !== 'retry') {
     if (ADVISED.test(message)) return '';
@@ -155,7 +155,7 @@ const ADVISED = /may or may not|before (?:calling it|posting) again/i;
 
 const hasNoRetry = ({ retry }: ObservedResult): boolean => retry?.remaining === 0;
 
-const toWait = (message: string, retryAfterMs: number | null): string => {
+const explainWait = (message: string, retryAfterMs: number | null): string => {
   if (retryAfterMs === null || retryAfterMs <= 0) return '';
   const seconds = Math.ceil(retryAfterMs / 1000);
   const isSaid = new RegExp(`\\b(?:${seconds}${seconds === 1 ? '|one' : ''}) (?:more )?seconds?\\b`).test(message);
@@ -164,15 +164,15 @@ const toWait = (message: string, retryAfterMs: number | null): string => {
 };
 
 /** What is left of the budget, where calling again is on the table and the message has not said it already. */
-const toBudgetText = ({ message, outcome, retry }: ObservedResult): string => {
+const explainBudget = ({ message, outcome, retry }: ObservedResult): string => {
   if (retry === null || (outcome !== 'retry' && outcome !== 'unknown')) return '';
   // One that is left would ask for what may have taken effect.
   if (outcome === 'unknown' && retry.remaining > 0) return '';
   const isSaid = message.endsWith(' one retry is left.') || message.includes(' No retries are left for ');
-  return isSaid ? '' : toRetriesText(retry);
+  return isSaid ? '' : explainRetries(retry);
 };
 
-const toRetriesText = ({ remaining, limit, limited_by: limitedBy }: RetryState): string => {
+const explainRetries = ({ remaining, limit, limited_by: limitedBy }: RetryState): string => {
   if (remaining === 0) return 'No retries are left.';
   return limitedBy === 'session'
     ? `Retries left in this session: ${remaining}.`

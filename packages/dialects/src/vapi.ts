@@ -1,11 +1,11 @@
 import { isArray, isRecord, memberOf } from 'recourse-server/contract/json-record';
 import {
   type Answer,
+  createBrokenCall,
   defineDialect,
   foundIn,
   type ProviderCall,
-  toBrokenCall,
-  toProviderCall,
+  readProviderCall,
 } from './define-dialect.ts';
 
 /** Vapi's ToolCallResult: `result` or `error`, each on one line, for it reads no more. */
@@ -20,12 +20,12 @@ export type ToolCallResult = { readonly toolCallId: string; readonly name?: stri
  */
 export const vapi = defineDialect({
   format: 'vapi',
-  spellings: ['openai-chat'],
+  reads: ['openai-chat'],
   readCalls: (body) => {
     const list = findToolCallList(body);
-    return list === null ? null : foundIn(list, (item) => [toCall(item)]);
+    return list === null ? null : foundIn(list, (item) => [readCall(item)]);
   },
-  writeAnswers: (answers) => answers.map(toResult),
+  writeAnswers: (answers) => answers.map(writeResult),
   toRaw: (messages) => ({ results: messages }),
 });
 
@@ -39,15 +39,15 @@ const findToolCallList = (body: unknown): readonly unknown[] | null => {
   return isArray(older) ? older : [];
 };
 
-const toCall = (item: unknown): ProviderCall => {
-  if (!isRecord(item)) return toBrokenCall(item);
+const readCall = (item: unknown): ProviderCall => {
+  if (!isRecord(item)) return createBrokenCall(item);
   const inner = memberOf(item, 'function') ?? item;
   // One of the published examples says `parameters` for what the others call `arguments`.
   const args = memberOf(inner, 'arguments') ?? memberOf(inner, 'parameters');
-  return toProviderCall(memberOf(item, 'id'), memberOf(inner, 'name'), args);
+  return readProviderCall(memberOf(item, 'id'), memberOf(inner, 'name'), args);
 };
 
-const toResult = ({ call, failed, text }: Answer): ToolCallResult => {
+const writeResult = ({ call, failed, text }: Answer): ToolCallResult => {
   const head = { toolCallId: String(call.id), ...(call.name === null ? {} : { name: call.name }) };
   const line = toOneLine(text);
   return failed ? { ...head, error: line } : { ...head, result: line };

@@ -2,7 +2,7 @@ import { toBodyArbitrary } from '@recourse/test-support/formats/body-arbitrary.t
 import { PUBLISHED, SCENARIOS, toPublishedTurn } from '@recourse/test-support/formats/scenarios.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { spellingsIn } from '#src/detect-format.ts';
+import { formatsIn } from '#src/detect-format.ts';
 import { DIALECTS, detectDialect } from '#src/dialects.ts';
 
 const FORMATS = [
@@ -168,7 +168,7 @@ const ROWS: readonly (readonly [string, (typeof FORMATS)[number], unknown, reado
 
 test.for(ROWS)('%s is not read as %s', ([, format, body, found]) => {
   expect(DIALECTS.get(format)?.parse(body)).toBe(null);
-  expect(spellingsIn(body)).toEqual(found);
+  expect(formatsIn(body)).toEqual(found);
 });
 
 test('what the provider or the runtime has run itself is nobody’s call', () => {
@@ -178,7 +178,7 @@ test('what the provider or the runtime has run itself is nobody’s call', () =>
     [{ toolUse: { toolUseId: 'a', name: 'nova_grounding', input: {}, type: 'server_tool_use' } }],
     [{ type: 'tool-echo', toolCallId: 'a', state: 'output-available', input: {}, output: 1 }],
   ];
-  expect(bodies.map(spellingsIn)).toEqual([[], [], [], []]);
+  expect(bodies.map(formatsIn)).toEqual([[], [], [], []]);
   expect(DIALECTS.get('ai-sdk')?.parse(bodies[1])?.calls).toEqual([]);
   expect(DIALECTS.get('bedrock')?.parse(bodies[2])?.calls).toEqual([]);
 });
@@ -190,7 +190,7 @@ test('a body of which no call is read holds none, whatever the format that it na
       for (const dialect of DIALECTS.values()) {
         if (dialect.format === 'text' || dialect.parse(body)?.calls.length !== 0) continue;
         silent += 1;
-        expect(spellingsIn(body)).toEqual([]);
+        expect(formatsIn(body)).toEqual([]);
       }
     }),
     { numRuns: 2000 },

@@ -11,7 +11,7 @@ import type { ConversationItemCreateEvent } from 'openai/resources/realtime/real
 import { toEndedResult } from 'recourse-server/internal/executor/render-result.ts';
 import type { LateFormat } from 'recourse-server/internal/routes/dialects.ts';
 import { expect, test } from 'vitest';
-import { toLateMessages } from '#src/late-messages.ts';
+import { writeLateMessages } from '#src/late-messages.ts';
 
 const BUILT = JSON.stringify(succeeded({ url: 'https://x' }, { id: 'call_2', name: 'deploy' }));
 const FAILED = JSON.stringify(failed('No disk.', { code: 'tool_exception' }, { index: 1, id: null, name: 'render' }));
@@ -67,12 +67,12 @@ const MESSAGES = {
 } as const satisfies Record<LateFormat, unknown>;
 
 test.for(ALL_FORMATS)('%s: late results are one user message that names tool, call and result', (format) => {
-  expect(toLateMessages([BUILT, FAILED].map(toEndedResult), { format, scheduling: null })).toEqual(MESSAGES[format]);
-  expect(toLateMessages([], { format, scheduling: null })).toEqual([]);
+  expect(writeLateMessages([BUILT, FAILED].map(toEndedResult), { format, scheduling: null })).toEqual(MESSAGES[format]);
+  expect(writeLateMessages([], { format, scheduling: null })).toEqual([]);
 });
 
 test('LangChain reads the message as a human message', () => {
-  const [message] = toLateMessages([toEndedResult(BUILT)], { format: 'langchain', scheduling: null });
+  const [message] = writeLateMessages([toEndedResult(BUILT)], { format: 'langchain', scheduling: null });
   const read = coerceMessageLikeToMessage(Object(message));
   expect([HumanMessage.isInstance(read), read.content]).toEqual([true, ONE]);
 });
@@ -101,7 +101,7 @@ test("Gemini's Live API gets a function response for each call, with the schedul
       ],
     } satisfies Content,
   ];
-  expect(toLateMessages([BUILT, FAILED].map(toEndedResult), { format: 'gemini', scheduling: 'SILENT' })).toEqual(
+  expect(writeLateMessages([BUILT, FAILED].map(toEndedResult), { format: 'gemini', scheduling: 'SILENT' })).toEqual(
     messages,
   );
 });

@@ -3,7 +3,7 @@ import { failed, succeeded } from '@recourse/test-support/formats/results.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import { DIALECTS } from '#src/dialects.ts';
-import { toObservation } from '#src/observation.ts';
+import { explainResult } from '#src/observation.ts';
 
 // The first bytes of each kind, and nothing behind them.
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAA';
@@ -252,7 +252,7 @@ test('the message stands before what is shown, and warnings behind it', () => {
 });
 
 test('a failure shows nothing, and tells what it holds without the data', () => {
-  expect(toObservation(failed('It broke.', {}, { value: { screenshot: png, content: [png] } }))).toBe(
+  expect(explainResult(failed('It broke.', {}, { value: { screenshot: png, content: [png] } }))).toBe(
     'ERROR: tool_exception: It broke.\nDetails: {"screenshot":"image/png, 18 bytes"}\nimage/png, 18 bytes, not shown here\nimage/png, 18 bytes, not shown here',
   );
 });
@@ -279,14 +279,14 @@ test.each([
 ])('base64 %s is the picture that it is, and is never read as text', (_name, data) => {
   for (const value of [image('image/png', data), { map: image('image/png', data) }, [image('image/png', data)]]) {
     expect(anthropicContent(value)).toContainEqual(shownByAnthropic(LONG_PNG));
-    expect(toObservation(succeeded(value))).toContain('image/png, 70 bytes, not shown here');
+    expect(explainResult(succeeded(value))).toContain('image/png, 70 bytes, not shown here');
   }
 });
 
 test.each(['hello world', 'hello\nworld', 'abcde', 'a b\nc d', 'data:text/plain,abcd', 'http://a/b'])(
   'the text %j is no base64',
   (data) => {
-    expect(toObservation(succeeded({ type: 'resource', mimeType: 'text/plain', data }))).toContain(
+    expect(explainResult(succeeded({ type: 'resource', mimeType: 'text/plain', data }))).toContain(
       JSON.stringify(data),
     );
   },
@@ -299,6 +299,6 @@ test.each([
   ['a data URL', `data:${'base64,'.repeat(20_000)}`],
 ])('what is no base64 for a long run of %s takes time in proportion to its length', (_, data) => {
   const startedAt = performance.now();
-  expect(toObservation(succeeded({ type: 'resource', mimeType: 'text/plain', data })).length).toBeGreaterThan(100_000);
+  expect(explainResult(succeeded({ type: 'resource', mimeType: 'text/plain', data })).length).toBeGreaterThan(100_000);
   expect(performance.now() - startedAt).toBeLessThan(timeLimit(1_000));
 });

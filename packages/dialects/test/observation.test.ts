@@ -1,7 +1,7 @@
 import { failed, retriesLeft, succeeded } from '@recourse/test-support/formats/results.ts';
 import type { ToolResult } from 'recourse-server/internal/contract/tool-result.ts';
 import { expect, test } from 'vitest';
-import { toObservation } from '#src/observation.ts';
+import { explainResult } from '#src/observation.ts';
 
 const NOT_FOUND = "FileNotFoundError: there is no file 'note.md' in the workspace.";
 const warning = (message: string) => ({ code: 'identical_call', message });
@@ -53,7 +53,7 @@ const SUCCESSES: readonly (readonly [string, ToolResult, string])[] = [
 ];
 
 test.for(SUCCESSES)('of a success, %s', ([, result, text]) => {
-  expect(toObservation(result)).toBe(text);
+  expect(explainResult(result)).toBe(text);
 });
 
 const FAILURES: readonly (readonly [string, ToolResult, string])[] = [
@@ -191,17 +191,17 @@ const FAILURES: readonly (readonly [string, ToolResult, string])[] = [
 ];
 
 test.for(FAILURES)('of a failure: %s', ([, result, text]) => {
-  expect(toObservation(result)).toBe(text);
+  expect(explainResult(result)).toBe(text);
 });
 
 test('what a failure brings along is cut to what a model reads, never inside a character', () => {
-  const text = toObservation(failed('It failed.', {}, { value: `${'v'.repeat(1999)}😀`, outcome: 'refused' }));
+  const text = explainResult(failed('It failed.', {}, { value: `${'v'.repeat(1999)}😀`, outcome: 'refused' }));
   expect(text).toBe(`ERROR: tool_exception: It failed.\nDetails: ${'v'.repeat(1999)}…`);
 });
 
 test('a value nested 5 000 deep has a text', () => {
   const value: unknown = JSON.parse(`${'['.repeat(5000)}${']'.repeat(5000)}`);
-  expect(toObservation(succeeded(value))).toHaveLength(10_000);
+  expect(explainResult(succeeded(value))).toHaveLength(10_000);
 });
 
 test('a model hears no warning about keys and ids, which it neither sends nor sees', () => {
@@ -209,7 +209,7 @@ test('a model hears no warning about keys and ids, which it neither sends nor se
     { code: 'idempotency_not_durable', message: 'The key is remembered only while this process lives.' },
     { code: 'duplicate_id', message: 'Two calls have this id.' },
   ];
-  expect(toObservation(succeeded({ a: 1 }, { warnings }))).toBe('{"a":1}');
+  expect(explainResult(succeeded({ a: 1 }, { warnings }))).toBe('{"a":1}');
   const slow = { code: 'identical_call', message: 'The same again.' };
-  expect(toObservation(succeeded('x', { warnings: [...warnings, slow] }))).toBe('x\nWarning: The same again.');
+  expect(explainResult(succeeded('x', { warnings: [...warnings, slow] }))).toBe('x\nWarning: The same again.');
 });

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import type { SuccessOutcome } from 'recourse-server/internal/executor/call-outcome.ts';
 import { renderSuccess, toEndedResult } from 'recourse-server/internal/executor/render-result.ts';
 import { expect, test } from 'vitest';
-import { observe, parsedValueOf, readObservedResult, toObservation } from '#src/observation.ts';
+import { explainResult, observe, parsedValueOf, readObservedResult } from '#src/observation.ts';
 
 const render = (valueJson: string, more: Partial<SuccessOutcome> = {}, id: string | number | null = 'a') => {
   const call = { index: 0, id, name: 'x', isCopy: false };
@@ -26,7 +26,7 @@ test.each([
   ['an empty object', render('{}'), 'The tool succeeded and returned nothing.'],
   ['a marked one', render('[]', { marks: ['empty'] }), 'Nothing was found.'],
 ] as const)('%s is read as it was written', (_, result, text) => {
-  expect(toObservation(readObservedResult(result))).toBe(text);
+  expect(explainResult(readObservedResult(result))).toBe(text);
   expect(parsedValueOf(readObservedResult(result))).toEqual(JSON.parse(result.json).value);
 });
 
@@ -42,7 +42,7 @@ test('whatever the value, id and ending, the model is told what the whole JSON s
   await fc.assert(
     fc.asyncProperty(fc.jsonValue(), Id, Ending, async (value, id, ending) => {
       const result = render(JSON.stringify(value), ending, id);
-      expect(toObservation(readObservedResult(result))).toBe(toObservation(JSON.parse(result.json)));
+      expect(explainResult(readObservedResult(result))).toBe(explainResult(JSON.parse(result.json)));
       expect(parsedValueOf(readObservedResult(result))).toEqual(JSON.parse(result.json).value);
     }),
     { numRuns: 1_000 },
@@ -67,12 +67,12 @@ test('a result that was written is read with its media, and parsed for them alon
   const text = (words: string) => ({ type: 'text', text: words });
   const png = { type: 'image', mimeType: 'image/png', data: 'iVBORw0KGgoAAAANSUhEUgAA' };
   const list = JSON.stringify({ content: [text('Before.'), png, text('After.')] });
-  expect(toObservation(readObservedResult(render(list)))).toBe('Before.\nimage/png, 18 bytes, not shown here\nAfter.');
+  expect(explainResult(readObservedResult(render(list)))).toBe('Before.\nimage/png, 18 bytes, not shown here\nAfter.');
   const plain = readObservedResult(render(JSON.stringify({ content: [text('Before.')] })));
   Object.defineProperty(plain, 'value', {
     get: () => {
       throw new Error('parsed');
     },
   });
-  expect(toObservation(plain)).toBe('{"content":[{"type":"text","text":"Before."}]}');
+  expect(explainResult(plain)).toBe('{"content":[{"type":"text","text":"Before."}]}');
 });

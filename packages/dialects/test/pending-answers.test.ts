@@ -3,7 +3,7 @@ import { pending } from '@recourse/test-support/formats/results.ts';
 import { toPublishedTurn } from '@recourse/test-support/formats/scenarios.ts';
 import { expect, test } from 'vitest';
 import { DIALECTS } from '#src/dialects.ts';
-import { toObservation } from '#src/observation.ts';
+import { explainResult } from '#src/observation.ts';
 
 const MESSAGE = "Tool 'echo' is still running (10 s so far). Do not call it again: continue with other work.";
 
@@ -60,9 +60,9 @@ test.for(ALL_FORMATS)('%s: a pending call is answered under its id, neither as a
 });
 
 test('a pending call is observed as its message, with warnings behind it', () => {
-  expect(toObservation(pending(MESSAGE))).toBe(MESSAGE);
+  expect(explainResult(pending(MESSAGE))).toBe(MESSAGE);
   const warnings = [{ code: 'argument_repaired', message: 'x was read as a number.' }];
-  expect(toObservation(pending(MESSAGE, { warnings }))).toBe(`${MESSAGE}\nWarning: x was read as a number.`);
+  expect(explainResult(pending(MESSAGE, { warnings }))).toBe(`${MESSAGE}\nWarning: x was read as a number.`);
 });
 
 test("the Live API's message is told by its shape, and a pending call of it announces a second response", () => {

@@ -6,7 +6,7 @@ import { FAILURE_CODES } from 'recourse-server/internal/contract/failure.ts';
 import type { ToolResult } from 'recourse-server/internal/contract/tool-result.ts';
 import { expect, test } from 'vitest';
 import { DIALECTS } from '#src/dialects.ts';
-import { toObservation } from '#src/observation.ts';
+import { explainResult } from '#src/observation.ts';
 
 const CALLS = fc.array(
   fc.record({
@@ -34,7 +34,7 @@ const SUCCESS: fc.Arbitrary<ToolResult> = fc
     fc.record({ empty: fc.constant(true), warnings: WARNINGS }, { requiredKeys: [] }),
   )
   .map(([value, message, more]) => succeeded(value, { message, ...more }))
-  .filter((result) => isPlain(toObservation(result)));
+  .filter((result) => isPlain(explainResult(result)));
 
 const FAILURE: fc.Arbitrary<ToolResult> = fc
   .record({
@@ -96,7 +96,7 @@ test.for(ALL_FORMATS)('%s: ids, order, success and text survive the messages', (
         expect(answers.map(({ success, text }) => ({ success, text }))).toEqual(
           pairs.map(([, result]) => ({
             success: result.success,
-            text: format === 'vapi' ? toOneLine(toObservation(result)) : toObservation(result),
+            text: format === 'vapi' ? toOneLine(explainResult(result)) : explainResult(result),
           })),
         );
         expect(answers.map(({ id }) => id)).toEqual(pairs.map(([id]) => (format === 'text' ? null : id)));

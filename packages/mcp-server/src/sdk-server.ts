@@ -8,7 +8,7 @@ import {
   type ServerContext,
   type ServerEventBus,
 } from '@modelcontextprotocol/server';
-import { toMcpTools } from '@recourse/dialects/catalogue/to-catalogue';
+import { writeMcpTools } from '@recourse/dialects/catalogue/write-catalogue';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { hasMoreNodes, isRecord, memberOf } from 'recourse-server/contract/json-record';
 import { isOffered } from 'recourse-server/contract/tool-description';
@@ -152,12 +152,12 @@ type McpServerOptions = CallOptions &
   };
 
 /** The tools that a caller is shown, as the member of `tools/list`. */
-const toCatalogue = (
+const writeCatalogue = (
   { mayUse }: Pick<Exchange, 'mayUse'>,
   { describeTools, catalogueTexts }: Pick<McpServerOptions, 'describeTools' | 'catalogueTexts'>,
 ): string => {
   const tools = describeTools().filter((tool) => isOffered(tool) && mayUse(tool.name));
-  return catalogueTexts(tools, 'mcp', () => `"tools":${JSON.stringify(toMcpTools(tools))}`);
+  return catalogueTexts(tools, 'mcp', () => `"tools":${JSON.stringify(writeMcpTools(tools))}`);
 };
 
 // The SDK would make a JSON Schema compiler for answers of people, which are never asked for here.
@@ -181,7 +181,7 @@ const createMcpServer = (exchange: SdkExchange, era: Era, options: McpServerOpti
   );
   if (hasTasks) addTaskMethods(server, exchange, { ...options, pendingTasks });
   server.setRequestHandler('tools/list', () => {
-    exchange.catalogue = toCatalogue(exchange, options);
+    exchange.catalogue = writeCatalogue(exchange, options);
     return { tools: [] };
   });
   server.setRequestHandler('tools/call', { params: CallParams }, (params, context) =>
@@ -248,7 +248,7 @@ const createListen = (create: McpServerFactory, options: McpServerOptions & List
     if (options.draining.aborted) throw draining('other');
     if (!changes.hasRoom(caller))
       throw new ProblemError(429, 'too_many_subscriptions', TOO_MANY, { 'retry-after': '60' });
-    const tagOf = (): string => hash('sha256', toCatalogue(exchange, options), 'base64url');
+    const tagOf = (): string => hash('sha256', writeCatalogue(exchange, options), 'base64url');
     const bus: ServerEventBus = {
       publish: () => undefined,
       subscribe: (listener) => {

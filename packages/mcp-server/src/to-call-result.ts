@@ -1,14 +1,14 @@
 import {
+  describeParts,
   type Link,
   type Media,
   mayTellMedia,
   type Part,
   type TextResource,
-  toBlocks,
-  toPlainText,
   toTextPart,
+  writeBlocks,
 } from '@recourse/dialects/media';
-import { toObservation, toParts } from '@recourse/dialects/observation';
+import { explainResult, readResultParts } from '@recourse/dialects/observation';
 import { isRecord } from 'recourse-server/contract/json-record';
 import type { RenderedResult, ToolResult } from 'recourse-server/contract/tool-result';
 
@@ -78,10 +78,10 @@ const toPlainObject = ({ plainValueJson: value }: RenderedResult): string | null
 export const toCallResult = (result: ToolResult, about: CallAbout): CallResult => {
   const structuredValue = toStructured(result, about);
   const isBroken = result.success && about.promises === 'object' && structuredValue === null;
-  const parts = toParts(result);
+  const parts = readResultParts(result);
   const structured = isShownWhole(parts, about) ? null : structuredValue;
   const isError = !result.success || isBroken;
-  const said = parts ?? [toTextPart(toObservation(result))];
+  const said = parts ?? [toTextPart(explainResult(result))];
   return {
     content: toContents(isBroken ? [toTextPart(toBrokenText(result.name)), ...said] : said, about),
     ...(structured === null ? {} : { structuredContent: { ...structured } }),
@@ -100,7 +100,7 @@ const isShownWhole = (parts: readonly Part[] | null, about: CallAbout): boolean 
 
 const toContents = (parts: readonly Part[], { links }: CallAbout): Content[] => {
   const link = links === 'shown' ? toLink : undefined;
-  return toBlocks<Content>(parts, { ...WRITERS, link }) ?? [toText(toPlainText(parts))];
+  return writeBlocks<Content>(parts, { ...WRITERS, link }) ?? [toText(describeParts(parts))];
 };
 
 const toText = (text: string): Content => ({ type: 'text', text });

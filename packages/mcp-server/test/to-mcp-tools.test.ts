@@ -1,4 +1,4 @@
-import { toMcpTools } from '@recourse/dialects/catalogue/to-catalogue';
+import { writeMcpTools } from '@recourse/dialects/catalogue/write-catalogue';
 import type { ToolDescription } from 'recourse-server/internal/contract/tool-description.ts';
 import { expect, test } from 'vitest';
 
@@ -16,7 +16,7 @@ const TOOL: ToolDescription = {
 
 test('a tool is listed under its own name, with its schema and what its effects tell', () => {
   expect(
-    toMcpTools([TOOL, { ...TOOL, name: 'b', effects: 'write' }, { ...TOOL, name: 'c', effects: 'idempotent' }]),
+    writeMcpTools([TOOL, { ...TOOL, name: 'b', effects: 'write' }, { ...TOOL, name: 'c', effects: 'idempotent' }]),
   ).toEqual([
     {
       name: 'files.read-1',
@@ -38,18 +38,18 @@ test('a tool is listed under its own name, with its schema and what its effects 
 test('a schema that does not say that it is of an object is said to be', () => {
   const anyOf = [{ properties: { a: {} } }, { properties: { b: {} } }];
 
-  expect(toMcpTools([{ ...TOOL, input_schema: { anyOf } }])).toMatchObject([
+  expect(writeMcpTools([{ ...TOOL, input_schema: { anyOf } }])).toMatchObject([
     { inputSchema: { type: 'object', anyOf } },
   ]);
   const type = ['object', 'null'];
-  expect(toMcpTools([{ ...TOOL, input_schema: { type } }])).toMatchObject([{ inputSchema: { type: 'object' } }]);
-  expect(toMcpTools([{ ...TOOL, input_schema: {} }])).toMatchObject([{ inputSchema: { type: 'object' } }]);
+  expect(writeMcpTools([{ ...TOOL, input_schema: { type } }])).toMatchObject([{ inputSchema: { type: 'object' } }]);
+  expect(writeMcpTools([{ ...TOOL, input_schema: {} }])).toMatchObject([{ inputSchema: { type: 'object' } }]);
 });
 
 test('an output schema is listed where it is one of an object, and only there', () => {
   const output_schema = { type: 'object', properties: { id: { type: 'number' } } };
 
-  expect(toMcpTools([{ ...TOOL, output_schema }])).toMatchObject([{ outputSchema: output_schema }]);
+  expect(writeMcpTools([{ ...TOOL, output_schema }])).toMatchObject([{ outputSchema: output_schema }]);
   for (const other of [{ type: 'array' }, { anyOf: [output_schema] }, { type: ['object', 'null'] }, {}])
-    expect(toMcpTools([{ ...TOOL, output_schema: other }])[0]).not.toHaveProperty('outputSchema');
+    expect(writeMcpTools([{ ...TOOL, output_schema: other }])[0]).not.toHaveProperty('outputSchema');
 });

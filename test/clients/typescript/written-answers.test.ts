@@ -1,5 +1,5 @@
 import { DIALECTS } from '@recourse/dialects/dialects';
-import { readObservedResult, toObservation } from '@recourse/dialects/observation';
+import { readObservedResult, explainResult } from '@recourse/dialects/observation';
 import { failed, succeeded } from '@recourse/test-support/formats/results.ts';
 import { expect, test } from 'vitest';
 import { toEndedResult } from '#src/executor/render-result.ts';
@@ -12,7 +12,7 @@ test.each(MESSAGES)('the client writes answers to %s (%s) as the service does', 
   const calls = readCalls(message);
   for (const result of [failed('It broke.'), succeeded('Done.')]) {
     const observed = readObservedResult(toEndedResult(JSON.stringify(result)));
-    const answers = calls.map((call) => ({ call, text: toObservation(observed), isError: !result.success }));
+    const answers = calls.map((call) => ({ call, text: explainResult(observed), isError: !result.success }));
     expect(writeAnswers(format, answers)).toEqual(turn?.toMessages(calls.map(() => observed)));
   }
   expect(calls.length).toBe(turn?.calls.length);

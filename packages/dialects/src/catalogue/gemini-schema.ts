@@ -1,5 +1,6 @@
 import type { JsonSchema } from 'recourse-server/contract/tool-description';
 import {
+  createOpenObject,
   definitionOf,
   isSchema,
   isTooLarge,
@@ -12,7 +13,6 @@ import {
   requiredOf,
   schemasIn,
   tellRules,
-  toOpenObject,
 } from './schema-parts.ts';
 
 // `responseJsonSchema` of @google/genai lists what is supported; `parametersJsonSchema` is read the same way.
@@ -26,11 +26,11 @@ const MAX_DEPTH = 64;
  * descriptions. One too large to be written anew is said as an object that takes anything.
  */
 export const toGeminiSchema = (root: JsonSchema): JsonSchema => {
-  if (isTooLarge(root)) return toOpenObject(root);
+  if (isTooLarge(root)) return createOpenObject(root);
   const definitions = isSchema(root['$defs']) ? Object.entries(root['$defs']) : [];
   const references = referencesOf(definitions);
-  const schema = toNode(root, { references, inside: null }, 0);
-  const converted = definitions.map(([name, part]) => [name, toNode(part, { references, inside: name }, 0)]);
+  const schema = convertNode(root, { references, inside: null }, 0);
+  const converted = definitions.map(([name, part]) => [name, convertNode(part, { references, inside: name }, 0)]);
   return converted.length === 0 ? schema : { ...schema, $defs: Object.fromEntries(converted) };
 };
 
@@ -40,23 +40,23 @@ type Context = {
   readonly inside: string | null;
 };
 
-const toNode = (schema: unknown, context: Context, depth: number): JsonSchema => {
+const convertNode = (schema: unknown, context: Context, depth: number): JsonSchema => {
   if (!isSchema(schema) || depth > MAX_DEPTH) return {};
   const definition = definitionOf(schema['$ref']);
   // Beside a reference nothing else may stand.
   if (definition !== null) return { $ref: schema['$ref'] };
-  const kept = { ...pick(schema, KEPT), ...toLiterals(schema) };
-  return { ...kept, ...tellRules(schema, kept), ...toStructure(schema, context, depth) };
+  const kept = { ...pick(schema, KEPT), ...convertLiterals(schema) };
+  return { ...kept, ...tellRules(schema, kept), ...convertStructure(schema, context, depth) };
 };
 
-const toStructure = (schema: JsonSchema, context: Context, depth: number): JsonSchema => {
-  const convert = (part: unknown): JsonSchema => toNode(part, context, depth + 1);
+const convertStructure = (schema: JsonSchema, context: Context, depth: number): JsonSchema => {
+  const convert = (part: unknown): JsonSchema => convertNode(part, context, depth + 1);
   const { properties, items, prefixItems, additionalProperties } = schema;
   const ways = [schema['anyOf'], schema['oneOf']].flatMap(schemasIn);
   const single = schemasIn(schema['allOf']);
   return {
     ...(single.length === 1 ? convert(single[0]) : {}),
-    ...(isSchema(properties) ? toObject(schema, context, convert) : {}),
+    ...(isSchema(properties) ? convertObject(schema, context, convert) : {}),
     ...(isSchema(items) ? { items: convert(items) } : {}),
     ...(Array.isArray(prefixItems) ? { prefixItems: prefixItems.map(convert) } : {}),
     ...(ways.length > 0 ? { anyOf: ways.map(convert) } : {}),
@@ -65,7 +65,7 @@ const toStructure = (schema: JsonSchema, context: Context, depth: number): JsonS
   };
 };
 
-const toObject = (schema: JsonSchema, context: Context, convert: (part: unknown) => JsonSchema) => {
+const convertObject = (schema: JsonSchema, context: Context, convert: (part: unknown) => JsonSchema) => {
   const properties = new Map(propertiesOf(schema));
   // A circle may only be closed by what can be left out.
   const required = requiredOf(schema).filter((name) => !closesCircle(properties.get(name), context));
@@ -80,7 +80,7 @@ const closesCircle = (property: unknown, { references, inside }: Context): boole
   inside !== null && leadsTo(referencesIn(property), inside, references);
 
 /** Literals as `enum`, which is for texts and numbers alone. */
-const toLiterals = (schema: JsonSchema): JsonSchema => {
+const convertLiterals = (schema: JsonSchema): JsonSchema => {
   const values = 'const' in schema ? [schema['const']] : [schema['enum'] ?? []].flat();
   const fit = values.every((value) => typeof value === 'string' || typeof value === 'number');
   return fit && values.length > 0 ? { enum: values } : {};

@@ -1,6 +1,7 @@
 import type { JsonSchema } from 'recourse-server/contract/tool-description';
 import {
   COMBINING,
+  createOpenObject,
   isSchema,
   isTooDeep,
   isTooLarge,
@@ -10,7 +11,6 @@ import {
   remembering,
   requiredOf,
   schemasIn,
-  toOpenObject,
 } from './schema-parts.ts';
 
 // What providers refuse at the root: OpenAI and Anthropic want a plain object there.
@@ -26,17 +26,17 @@ const REFUSED: ReadonlySet<string> = new Set([
  */
 export const toObjectRoot = remembering((schema: JsonSchema): ObjectSchema => {
   const isPlain = !JOINED.some((word) => word in schema);
-  if (isPlain ? isTooDeep(schema) : isTooLarge(schema)) return toOpenObject(schema);
+  if (isPlain ? isTooDeep(schema) : isTooLarge(schema)) return createOpenObject(schema);
   const plain = Object.fromEntries(Object.entries(schema).filter(([keyword]) => !REFUSED.has(keyword)));
-  if (isPlain) return toObject(plain, plain['properties'], requiredOf(plain));
+  if (isPlain) return createObject(plain, plain['properties'], requiredOf(plain));
   const parts = partsOf([schema], schema, COMBINING);
   const search: Search = { root: schema, known: new Map(), namesLeft: MOST_NAMES };
-  return toObject(plain, mergeProperties(parts), requiredBy(schema, search, 0));
+  return createObject(plain, mergeProperties(parts), requiredBy(schema, search, 0));
 });
 
 const JOINED = [...COMBINING, '$ref'];
 
-const toObject = (plain: JsonSchema, properties: unknown, required: Iterable<string>): ObjectSchema => {
+const createObject = (plain: JsonSchema, properties: unknown, required: Iterable<string>): ObjectSchema => {
   const { required: _said, ...rest } = plain;
   const names = new Set(required);
   return {
@@ -82,10 +82,12 @@ const requiredByEach = ([first = NONE, ...others]: readonly ReadonlySet<string>[
 
 const mergeProperties = (parts: readonly JsonSchema[]): Readonly<Record<string, unknown>> => {
   const schemas = Map.groupBy(parts.flatMap(propertiesOf), ([name]) => name);
-  return Object.fromEntries([...schemas].map(([name, entries]) => [name, toOne(entries.map(([, schema]) => schema))]));
+  return Object.fromEntries(
+    [...schemas].map(([name, entries]) => [name, mergeSchemas(entries.map(([, schema]) => schema))]),
+  );
 };
 
-const toOne = (schemas: readonly unknown[]): unknown => {
+const mergeSchemas = (schemas: readonly unknown[]): unknown => {
   if (schemas.length === 1) return schemas[0];
   const different = [...new Map(schemas.map((schema) => [JSON.stringify(schema), schema])).values()];
   return different.length === 1 ? different[0] : { anyOf: different };

@@ -152,7 +152,7 @@ export type ObjectSchema = JsonSchema & {
 };
 
 /** An object of which nothing is said but what it is for: it takes whatever the schema takes. */
-export const toOpenObject = (schema: JsonSchema): ObjectSchema => ({
+export const createOpenObject = (schema: JsonSchema): ObjectSchema => ({
   ...pick(schema, new Set(['title', 'description'])),
   type: 'object',
   properties: {},

@@ -36,8 +36,8 @@ type StrictRules = {
 export const toStrictSchema = (root: JsonSchema, rules: StrictRules): JsonSchema | null => {
   if (ROOT_REFUSED.some((keyword) => keyword in root) || isTooLarge(root)) return null;
   const context: Context = { root, rules, referred: new Set() };
-  const body = toObject({ additionalProperties: false, ...root, type: 'object' }, context, 0);
-  const definitions = body === null ? null : toDefinitions(context);
+  const body = convertObject({ additionalProperties: false, ...root, type: 'object' }, context, 0);
+  const definitions = body === null ? null : convertDefinitions(context);
   if (body === null || definitions === null) return null;
   const whole = definitions.size === 0 ? body : { ...body, $defs: Object.fromEntries(definitions) };
   return rules.fits(whole) ? whole : null;
@@ -55,13 +55,13 @@ type Context = {
 };
 
 /** All that is referred to, one after the other: a chain of them may be longer than the stack. */
-const toDefinitions = (context: Context): ReadonlyMap<string, JsonSchema> | null => {
+const convertDefinitions = (context: Context): ReadonlyMap<string, JsonSchema> | null => {
   const all = new Map(isSchema(context.root['$defs']) ? Object.entries(context.root['$defs']) : []);
   const converted = new Map<string, JsonSchema>();
   // A set that grows while it is walked is walked to its end.
   for (const name of context.referred) {
     const target = all.get(name);
-    const definition = isSchema(target) ? toNode(target, context, 0) : null;
+    const definition = isSchema(target) ? convertNode(target, context, 0) : null;
     if (definition === null) return null;
     converted.set(name, definition);
   }
@@ -75,7 +75,7 @@ const holdsCircle = (definitions: ReadonlyMap<string, JsonSchema>): boolean => {
 
 type Convert = (schema: JsonSchema, context: Context, depth: number) => JsonSchema | null;
 
-const toNode: Convert = (schema, context, depth) =>
+const convertNode: Convert = (schema, context, depth) =>
   depth > MAX_DEPTH ? null : CONVERT[kindOf(schema)](schema, context, depth);
 
 type Kind = 'inexpressible' | 'reference' | 'wrapper' | 'union' | 'literal' | 'object' | 'array' | 'plain';
@@ -106,7 +106,7 @@ const COMBINATIONS = [
 const STRUCTURE = ['properties', 'items', 'enum', 'const', 'required', 'additionalProperties'];
 const hasStructure = (schema: JsonSchema): boolean => STRUCTURE.some((keyword) => keyword in schema);
 
-const toReference: Convert = ({ $ref: reference }, { rules, referred }) => {
+const convertReference: Convert = ({ $ref: reference }, { rules, referred }) => {
   if (reference === '#') return rules.recursion === 'allowed' ? { $ref: reference } : null;
   const name = definitionOf(reference);
   if (name === null) return null;
@@ -115,27 +115,27 @@ const toReference: Convert = ({ $ref: reference }, { rules, referred }) => {
 };
 
 // Several parts would have to be made one; a single one, as generators write it around a reference, says the same alone.
-const toSingle: Convert = ({ allOf }, context, depth) => {
+const convertWrapper: Convert = ({ allOf }, context, depth) => {
   const [only, ...more] = schemasIn(allOf);
-  return only === undefined || more.length > 0 ? null : toNode(only, context, depth + 1);
+  return only === undefined || more.length > 0 ? null : convertNode(only, context, depth + 1);
 };
 
-const toUnion: Convert = (schema, context, depth) => {
+const convertUnion: Convert = (schema, context, depth) => {
   const parts = [schema['anyOf'] ?? schema['oneOf']].flat();
-  const ways = parts.map((part) => (isSchema(part) ? toNode(part, context, depth + 1) : null));
+  const ways = parts.map((part) => (isSchema(part) ? convertNode(part, context, depth + 1) : null));
   return ways.length === 0 || ways.includes(null) ? null : { ...tellRules(schema, {}), anyOf: ways };
 };
 
-const toObject: Convert = (schema, context, depth) => {
+const convertObject: Convert = (schema, context, depth) => {
   const properties = propertiesOf(schema);
   const required = new Set(requiredOf(schema));
   const names = properties.map(([name]) => name);
   const known = new Set(names);
   if (!isClosed(schema, names.length) || ![...required].every((name) => known.has(name))) return null;
-  const members = properties.map(([name, property]) => toProperty(property, required.has(name), context, depth));
+  const members = properties.map(([name, property]) => convertProperty(property, required.has(name), context, depth));
   if (members.includes(null)) return null;
   return {
-    ...toKept(schema, context.rules),
+    ...pickKept(schema, context.rules),
     type: schema['type'],
     properties: Object.fromEntries(names.map((name, place) => [name, members[place]])),
     required: context.rules.optional === 'nullable' ? names : [...required],
@@ -147,25 +147,30 @@ const toObject: Convert = (schema, context, depth) => {
 const isClosed = ({ additionalProperties }: JsonSchema, properties: number): boolean =>
   additionalProperties === false || (additionalProperties === undefined && properties > 0);
 
-const toProperty = (property: unknown, isRequired: boolean, context: Context, depth: number): JsonSchema | null => {
-  const node = isSchema(property) ? toNode(property, context, depth + 1) : null;
+const convertProperty = (
+  property: unknown,
+  isRequired: boolean,
+  context: Context,
+  depth: number,
+): JsonSchema | null => {
+  const node = isSchema(property) ? convertNode(property, context, depth + 1) : null;
   const stays = isRequired || context.rules.optional === 'left out' || acceptsNull(property, context.root);
-  return node === null || stays ? node : toNullable(node);
+  return node === null || stays ? node : makeNullable(node);
 };
 
-const toArray: Convert = (schema, context, depth) => {
-  const items = isSchema(schema['items']) ? toNode(schema['items'], context, depth + 1) : null;
-  return items === null ? null : { ...toKept(schema, context.rules), type: schema['type'], items };
+const convertArray: Convert = (schema, context, depth) => {
+  const items = isSchema(schema['items']) ? convertNode(schema['items'], context, depth + 1) : null;
+  return items === null ? null : { ...pickKept(schema, context.rules), type: schema['type'], items };
 };
 
-const toLiteral: Convert = (schema, { rules }) => {
+const convertLiteral: Convert = (schema, { rules }) => {
   const declared = typesOf(schema);
   const given = 'const' in schema ? [schema['const']] : [schema['enum']].flat();
   const values = given.filter((value) => declared.length === 0 || fitsType(value, declared));
   if (values.length === 0 || values.some((value) => typeof value === 'object' && value !== null)) return null;
   const types = [...new Set(values.map(typeOf))];
   const literal = 'const' in schema ? { const: schema['const'] } : { enum: values };
-  return { ...toKept(schema, rules), type: types.length === 1 ? types[0] : types, ...literal };
+  return { ...pickKept(schema, rules), type: types.length === 1 ? types[0] : types, ...literal };
 };
 
 const fitsType = (value: unknown, types: readonly string[]): boolean =>
@@ -176,7 +181,7 @@ const typeOf = (value: unknown): string => {
   return typeof value === 'number' && Number.isInteger(value) ? 'integer' : typeof value;
 };
 
-const toKept = (schema: JsonSchema, rules: StrictRules): JsonSchema => {
+const pickKept = (schema: JsonSchema, rules: StrictRules): JsonSchema => {
   const keywords = new Set(['*', ...typesOf(schema)].flatMap((type) => rules.kept[type] ?? []));
   const kept = Object.fromEntries(
     Object.entries(pick(schema, keywords)).filter(([keyword, value]) => rules.takes(keyword, value)),
@@ -186,17 +191,17 @@ const toKept = (schema: JsonSchema, rules: StrictRules): JsonSchema => {
 
 const CONVERT: Readonly<Record<Kind, Convert>> = {
   inexpressible: () => null,
-  reference: toReference,
-  wrapper: toSingle,
-  union: toUnion,
-  literal: toLiteral,
-  object: toObject,
-  array: toArray,
-  plain: (schema, { rules }) => ({ ...toKept(schema, rules), type: schema['type'] }),
+  reference: convertReference,
+  wrapper: convertWrapper,
+  union: convertUnion,
+  literal: convertLiteral,
+  object: convertObject,
+  array: convertArray,
+  plain: (schema, { rules }) => ({ ...pickKept(schema, rules), type: schema['type'] }),
 };
 
 /** The same schema that also takes null. */
-const toNullable = (schema: JsonSchema): JsonSchema => {
+const makeNullable = (schema: JsonSchema): JsonSchema => {
   if (Array.isArray(schema['anyOf'])) return { ...schema, anyOf: [...schema['anyOf'], NULL] };
   if (typesOf(schema).length === 0 || 'const' in schema) return { anyOf: [schema, NULL] };
   const literals = Array.isArray(schema['enum']) ? { enum: [...schema['enum'], null] } : {};

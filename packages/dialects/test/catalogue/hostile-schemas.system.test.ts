@@ -5,7 +5,7 @@ import { acceptsNull } from '#src/catalogue/accepts-null.ts';
 import { toGeminiSchema } from '#src/catalogue/gemini-schema.ts';
 import { toObjectRoot } from '#src/catalogue/object-root.ts';
 import { ANTHROPIC_RULES, measureSchema, OPENAI_RULES, toStrictSchema } from '#src/catalogue/strict-schema.ts';
-import { findAnthropicRefusal } from '#src/catalogue/to-catalogue.ts';
+import { findAnthropicRefusal } from '#src/catalogue/write-catalogue.ts';
 import { dropOptionalNulls } from '#src/provider-calls.ts';
 import { describe } from './describe.ts';
 

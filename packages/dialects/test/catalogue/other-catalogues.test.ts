@@ -2,7 +2,7 @@ import type { Tool as BedrockTool } from '@aws-sdk/client-bedrock-runtime';
 import type { Tool as MistralTool } from '@mistralai/mistralai/models/components';
 import type { Cohere } from 'cohere-ai';
 import { expect, expectTypeOf, test } from 'vitest';
-import { type toBedrockTools, toCatalogue, type toFunctionTools } from '#src/catalogue/to-catalogue.ts';
+import { type writeBedrockTools, writeCatalogue, type writeFunctionTools } from '#src/catalogue/write-catalogue.ts';
 import { PLAIN, SEARCH } from './catalogue-lab.ts';
 import { describe } from './describe.ts';
 
@@ -10,12 +10,12 @@ const DECLARED = { name: 'search_files', description: 'Does search.files.', para
 
 test.each(['mistral', 'cohere', 'ollama'] as const)('%s: functions without a word about strictness', (format) => {
   const tools = [{ type: 'function', function: DECLARED }] as const;
-  expectTypeOf<ReturnType<typeof toFunctionTools>[number]>().toExtend<MistralTool>();
-  expectTypeOf<ReturnType<typeof toFunctionTools>[number]>().toExtend<Cohere.ToolV2>();
-  expectTypeOf<ReturnType<typeof toBedrockTools>[number]['toolSpec']['name']>().toExtend<
+  expectTypeOf<ReturnType<typeof writeFunctionTools>[number]>().toExtend<MistralTool>();
+  expectTypeOf<ReturnType<typeof writeFunctionTools>[number]>().toExtend<Cohere.ToolV2>();
+  expectTypeOf<ReturnType<typeof writeBedrockTools>[number]['toolSpec']['name']>().toExtend<
     NonNullable<BedrockTool['toolSpec']>['name']
   >();
-  expect(toCatalogue([SEARCH], format, 'strict')).toEqual({ tools });
+  expect(writeCatalogue([SEARCH], format, 'strict')).toEqual({ tools });
 });
 
 test('what a session of the Realtime API, the AI SDK and Bedrock take', () => {
@@ -23,15 +23,15 @@ test('what a session of the Realtime API, the AI SDK and Bedrock take', () => {
   const realtime = [{ type: 'function', ...DECLARED }] as const;
   const bedrock = [{ toolSpec: { ...head, inputSchema: { json: { ...parameters } } } }];
   const aiSdk = [{ type: 'function', ...head, inputSchema: parameters }];
-  expect(toCatalogue([SEARCH], 'openai-realtime', 'plain')).toEqual({ tools: realtime });
-  expect(toCatalogue([SEARCH], 'bedrock', 'plain')).toEqual({ tools: bedrock });
-  expect(toCatalogue([SEARCH], 'ai-sdk', 'plain')).toEqual({ tools: aiSdk });
+  expect(writeCatalogue([SEARCH], 'openai-realtime', 'plain')).toEqual({ tools: realtime });
+  expect(writeCatalogue([SEARCH], 'bedrock', 'plain')).toEqual({ tools: bedrock });
+  expect(writeCatalogue([SEARCH], 'ai-sdk', 'plain')).toEqual({ tools: aiSdk });
 });
 
 test('Bedrock refuses an empty description, and its Claude what Anthropic refuses', () => {
   const silent = { ...SEARCH, description: '' };
   const odd = describe('odd', { type: 'object', properties: { 'a b': {} } });
-  expect(toCatalogue([silent, odd], 'bedrock', 'plain')).toEqual({
+  expect(writeCatalogue([silent, odd], 'bedrock', 'plain')).toEqual({
     tools: [{ toolSpec: { name: 'search_files', inputSchema: { json: PLAIN } } }],
     left_out: [
       {

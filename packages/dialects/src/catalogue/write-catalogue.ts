@@ -2,7 +2,7 @@ import type { Effects } from 'recourse-server/contract/failure';
 import type { CatalogueFormat } from 'recourse-server/contract/message-format';
 import { isOffered, type JsonSchema, type ToolDescription } from 'recourse-server/contract/tool-description';
 import { toPortableName } from 'recourse-server/contract/tool-names';
-import type { SchemaStyle } from 'recourse-server/routes/dialects';
+import type { SchemaMode } from 'recourse-server/routes/dialects';
 import { toGeminiSchema } from './gemini-schema.ts';
 import { toObjectRoot } from './object-root.ts';
 import { isSchema, type ObjectSchema, remembering } from './schema-parts.ts';
@@ -21,7 +21,7 @@ type ProviderCatalogue = {
 };
 
 /** The catalogue as a provider's request wants it. */
-export const toCatalogue = (tools: Tools, format: ProviderFormat, style: SchemaStyle): ProviderCatalogue => {
+export const writeCatalogue = (tools: Tools, format: ProviderFormat, style: SchemaMode): ProviderCatalogue => {
   const offered = tools.filter(isOffered);
   const leftOut = HAS_CLAUDE.has(format) ? offered.flatMap(findAnthropicRefusal) : [];
   if (leftOut.length === 0) return { tools: WRITERS[format](offered, style) };
@@ -33,20 +33,20 @@ export const toCatalogue = (tools: Tools, format: ProviderFormat, style: SchemaS
 // Whose request may go to a model of Anthropic's.
 const HAS_CLAUDE: ReadonlySet<ProviderFormat> = new Set(['anthropic', 'bedrock'] as const);
 
-const toDeclared = ({ name, description, input_schema }: ToolDescription) => ({
+const declareTool = ({ name, description, input_schema }: ToolDescription) => ({
   name: toPortableName(name),
   description,
   parameters: toObjectRoot(input_schema),
 });
 
 /** Tools of Chat Completions: ChatCompletionFunctionTool. */
-export const toOpenaiChatTools = (tools: Tools, style: SchemaStyle) =>
-  toOpenaiResponsesTools(tools, style).map(({ type, ...declared }) => ({ type, function: declared }));
+export const writeOpenaiChatTools = (tools: Tools, style: SchemaMode) =>
+  writeOpenaiResponsesTools(tools, style).map(({ type, ...declared }) => ({ type, function: declared }));
 
 const toOpenaiStrict = remembering((schema) => toStrictSchema(schema, OPENAI_RULES));
 
 /** Tools of the Responses API (FunctionTool), whose own default is strict: what is not says so. */
-export const toOpenaiResponsesTools = (tools: Tools, style: SchemaStyle) =>
+export const writeOpenaiResponsesTools = (tools: Tools, style: SchemaMode) =>
   tools.map(({ name, description, input_schema }) => {
     const strict = style === 'strict' ? toOpenaiStrict(input_schema) : null;
     return {
@@ -67,16 +67,16 @@ const cutDescription = (text: string): string =>
     : `${text.slice(0, MAX_OPENAI_DESCRIPTION - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
 
 /** Tools of the Realtime API (RealtimeFunctionTool), which has no strict schemas. */
-const toRealtimeTools = (tools: Tools) => tools.map((tool) => ({ type: 'function', ...toDeclared(tool) }));
+const writeRealtimeTools = (tools: Tools) => tools.map((tool) => ({ type: 'function', ...declareTool(tool) }));
 
 /** Tools of Mistral, Cohere (version 2) and Ollama. */
-export const toFunctionTools = (tools: Tools) =>
-  tools.map((tool) => ({ type: 'function' as const, function: toDeclared(tool) }));
+export const writeFunctionTools = (tools: Tools) =>
+  tools.map((tool) => ({ type: 'function' as const, function: declareTool(tool) }));
 
 const toGeminiParameters = remembering((schema) => toGeminiSchema(toObjectRoot(schema)));
 
 /** All functions as one tool of Gemini, which has no strict schemas; no tool where there is none. */
-export const toGeminiTools = (tools: Tools) => {
+export const writeGeminiTools = (tools: Tools) => {
   const functionDeclarations = tools.map(({ name, description, input_schema }) => ({
     name: toPortableName(name),
     description,
@@ -86,14 +86,14 @@ export const toGeminiTools = (tools: Tools) => {
 };
 
 /** Tools as `toolConfig` of Bedrock's Converse takes them, which refuses a description that is empty. */
-export const toBedrockTools = (tools: Tools) =>
-  tools.map(toDeclared).map(({ name, description, parameters }) => ({
+export const writeBedrockTools = (tools: Tools) =>
+  tools.map(declareTool).map(({ name, description, parameters }) => ({
     toolSpec: { name, ...(description === '' ? {} : { description }), inputSchema: { json: parameters } },
   }));
 
 /** Tools as the AI SDK hands them to a model: LanguageModelV4FunctionTool. */
-const toAiSdkTools = (tools: Tools) =>
-  tools.map(toDeclared).map(({ parameters, ...declared }) => ({
+const writeAiSdkTools = (tools: Tools) =>
+  tools.map(declareTool).map(({ parameters, ...declared }) => ({
     type: 'function',
     ...declared,
     inputSchema: parameters,
@@ -115,7 +115,7 @@ type AnthropicTool = {
  * Tools of Anthropic's Messages API. Strict in their order as long as the limits of a request allow; what is over them, or
  * cannot be said in the subset, goes with its plain schema.
  */
-export const toAnthropicTools = (tools: Tools, style: SchemaStyle): readonly AnthropicTool[] => {
+export const writeAnthropicTools = (tools: Tools, style: SchemaMode): readonly AnthropicTool[] => {
   const used = { tools: 0, optional: 0, unions: 0 };
   return tools.map(({ name, description, input_schema }) => {
     const strict = style === 'strict' ? toAnthropicStrict(input_schema) : null;
@@ -151,7 +151,7 @@ const PROPERTY_KEY = /^[a-zA-Z0-9_.-]{1,64}$/;
  * The tools as `tools/list` of the Model Context Protocol shows them, in every revision since 2025-03-26: in order and
  * under their own names, which MCP carries as they are.
  */
-export const toMcpTools = (tools: Tools) =>
+export const writeMcpTools = (tools: Tools) =>
   tools.map(({ name, description, effects, input_schema, output_schema }) => ({
     name,
     description,
@@ -172,15 +172,15 @@ const ANNOTATIONS = {
 const isObjectSchema = (schema: JsonSchema | null): schema is JsonSchema => schema?.['type'] === 'object';
 
 const WRITERS = {
-  'openai-chat': toOpenaiChatTools,
-  'openai-responses': toOpenaiResponsesTools,
-  'openai-realtime': toRealtimeTools,
-  anthropic: toAnthropicTools,
-  gemini: toGeminiTools,
-  bedrock: toBedrockTools,
-  mistral: toFunctionTools,
-  cohere: toFunctionTools,
-  ollama: toFunctionTools,
-  'ai-sdk': toAiSdkTools,
-  mcp: toMcpTools,
-} as const satisfies Readonly<Record<ProviderFormat, (tools: Tools, style: SchemaStyle) => readonly unknown[]>>;
+  'openai-chat': writeOpenaiChatTools,
+  'openai-responses': writeOpenaiResponsesTools,
+  'openai-realtime': writeRealtimeTools,
+  anthropic: writeAnthropicTools,
+  gemini: writeGeminiTools,
+  bedrock: writeBedrockTools,
+  mistral: writeFunctionTools,
+  cohere: writeFunctionTools,
+  ollama: writeFunctionTools,
+  'ai-sdk': writeAiSdkTools,
+  mcp: writeMcpTools,
+} as const satisfies Readonly<Record<ProviderFormat, (tools: Tools, style: SchemaMode) => readonly unknown[]>>;

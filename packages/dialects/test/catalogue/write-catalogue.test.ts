@@ -3,19 +3,19 @@ import type { Tool as GeminiClientTool } from '@google/genai';
 import type OpenAI from 'openai';
 import { expect, test } from 'vitest';
 import {
-  toAnthropicTools,
-  toCatalogue,
-  toGeminiTools,
-  toOpenaiChatTools,
-  toOpenaiResponsesTools,
-} from '#src/catalogue/to-catalogue.ts';
+  writeAnthropicTools,
+  writeCatalogue,
+  writeGeminiTools,
+  writeOpenaiChatTools,
+  writeOpenaiResponsesTools,
+} from '#src/catalogue/write-catalogue.ts';
 import { PLAIN, SEARCH } from './catalogue-lab.ts';
 import { describe } from './describe.ts';
 
 const FREE = describe('free', { type: 'object', properties: { any: {} }, additionalProperties: false });
 
 test('OpenAI chat: what ChatCompletionTool is, under a name that OpenAI takes', () => {
-  const tools = [...toOpenaiChatTools([SEARCH], 'plain')] satisfies OpenAI.Chat.ChatCompletionTool[];
+  const tools = [...writeOpenaiChatTools([SEARCH], 'plain')] satisfies OpenAI.Chat.ChatCompletionTool[];
   expect(tools).toEqual([
     {
       type: 'function',
@@ -25,14 +25,14 @@ test('OpenAI chat: what ChatCompletionTool is, under a name that OpenAI takes', 
 });
 
 test('OpenAI responses: not strict is said, for strict is their default', () => {
-  const tools = [...toOpenaiResponsesTools([SEARCH], 'plain')] satisfies OpenAI.Responses.Tool[];
+  const tools = [...writeOpenaiResponsesTools([SEARCH], 'plain')] satisfies OpenAI.Responses.Tool[];
   expect(tools).toEqual([
     { type: 'function', name: 'search_files', description: 'Does search.files.', parameters: PLAIN, strict: false },
   ]);
 });
 
 test('OpenAI strict: all is required, what is optional may be null, and what is not enforced is told', () => {
-  const [search, free] = toOpenaiResponsesTools([SEARCH, FREE], 'strict');
+  const [search, free] = writeOpenaiResponsesTools([SEARCH, FREE], 'strict');
   expect(search).toEqual({
     type: 'function',
     name: 'search_files',
@@ -52,9 +52,9 @@ test('OpenAI strict: all is required, what is optional may be null, and what is 
 });
 
 test('Anthropic: what its Tool is; strict where asked for and possible, and optional stays optional', () => {
-  const plain = [...toAnthropicTools([SEARCH], 'plain')] satisfies Anthropic.Tool[];
+  const plain = [...writeAnthropicTools([SEARCH], 'plain')] satisfies Anthropic.Tool[];
   expect(plain).toEqual([{ name: 'search_files', description: 'Does search.files.', input_schema: PLAIN }]);
-  expect(toAnthropicTools([SEARCH, FREE], 'strict')).toEqual([
+  expect(writeAnthropicTools([SEARCH, FREE], 'strict')).toEqual([
     {
       name: 'search_files',
       description: 'Does search.files.',
@@ -79,10 +79,10 @@ test('Anthropic: what its Tool is; strict where asked for and possible, and opti
 
 test('Anthropic: no request has more strict tools, or more optional parameters in them, than it may', () => {
   const many = Array.from({ length: 25 }, (_, place) => describe(`tool_${place}`));
-  expect(toAnthropicTools(many, 'strict').filter(({ strict }) => strict === true)).toHaveLength(20);
+  expect(writeAnthropicTools(many, 'strict').filter(({ strict }) => strict === true)).toHaveLength(20);
   const optional = Array.from({ length: 9 }, (_, place) => [`p${place}`, { type: 'string' }] as const);
   const wide = describe('wide', { type: 'object', properties: Object.fromEntries(optional) });
-  expect(toAnthropicTools([wide, wide, wide, describe('x')], 'strict').map(({ strict }) => strict)).toEqual([
+  expect(writeAnthropicTools([wide, wide, wide, describe('x')], 'strict').map(({ strict }) => strict)).toEqual([
     true,
     true,
     undefined,
@@ -91,7 +91,7 @@ test('Anthropic: no request has more strict tools, or more optional parameters i
 });
 
 test('Gemini: one tool with all functions, and no keyword that it does not list', () => {
-  const tools = [...toGeminiTools([SEARCH, describe('7zip')])] satisfies GeminiClientTool[];
+  const tools = [...writeGeminiTools([SEARCH, describe('7zip')])] satisfies GeminiClientTool[];
   expect(tools).toEqual([
     {
       functionDeclarations: [
@@ -116,11 +116,11 @@ test('Gemini: one tool with all functions, and no keyword that it does not list'
       ],
     },
   ]);
-  expect(toGeminiTools([])).toEqual([]);
+  expect(writeGeminiTools([])).toEqual([]);
 });
 
 test('MCP carries names as they are', () => {
-  expect(toCatalogue([SEARCH], 'mcp', 'plain').tools).toMatchObject([
+  expect(writeCatalogue([SEARCH], 'mcp', 'plain').tools).toMatchObject([
     { name: 'search.files', inputSchema: { type: 'object' } },
   ]);
 });
@@ -129,8 +129,8 @@ test.each(['openai-chat', 'openai-responses', 'anthropic', 'gemini', 'mcp'] as c
   '%s: what is not available is not offered',
   (format) => {
     const away = describe('away', undefined, { available: false, unavailable_reason: 'gone' });
-    expect(JSON.stringify(toCatalogue([away, SEARCH], format, 'plain'))).not.toContain('away');
-    expect(toCatalogue([away], format, 'strict')).toEqual({ tools: [] });
+    expect(JSON.stringify(writeCatalogue([away, SEARCH], format, 'plain'))).not.toContain('away');
+    expect(writeCatalogue([away], format, 'strict')).toEqual({ tools: [] });
   },
 );
 
@@ -138,8 +138,8 @@ test.each(['openai-chat', 'openai-responses', 'anthropic', 'gemini', 'mcp'] as c
   '%s: what only cannot be reached now is offered as ever',
   (format) => {
     const away = { available: false, unavailable_reason: 'no connection', unreachable: true } as const;
-    expect(toCatalogue([describe('search', undefined, away), SEARCH], format, 'plain')).toEqual(
-      toCatalogue([describe('search'), SEARCH], format, 'plain'),
+    expect(writeCatalogue([describe('search', undefined, away), SEARCH], format, 'plain')).toEqual(
+      writeCatalogue([describe('search'), SEARCH], format, 'plain'),
     );
   },
 );
@@ -160,7 +160,7 @@ test('a schema that combines at its root is offered as one object of all it allo
     ],
   });
   for (const style of ['plain', 'strict'] as const) {
-    const [tool] = toOpenaiResponsesTools([shape], style);
+    const [tool] = writeOpenaiResponsesTools([shape], style);
     expect([tool?.strict, tool?.parameters]).toEqual([
       false,
       {
@@ -178,7 +178,7 @@ test('a schema that combines at its root is offered as one object of all it allo
 
 test('a tool for which Anthropic would refuse the whole request is left out, and that is said', () => {
   const odd = describe('odd', { type: 'object', properties: { 'filter[status]': { type: 'string' } } });
-  expect(toCatalogue([odd, FREE], 'anthropic', 'plain')).toMatchObject({
+  expect(writeCatalogue([odd, FREE], 'anthropic', 'plain')).toMatchObject({
     tools: [{ name: 'free' }],
     left_out: [
       {
@@ -187,12 +187,12 @@ test('a tool for which Anthropic would refuse the whole request is left out, and
       },
     ],
   });
-  expect(toCatalogue([odd], 'openai-chat', 'plain')).not.toHaveProperty('left_out');
+  expect(writeCatalogue([odd], 'openai-chat', 'plain')).not.toHaveProperty('left_out');
 });
 
 test('a description longer than OpenAI takes is cut, for OpenAI alone', () => {
   const wordy = describe('wordy', undefined, { description: 'x'.repeat(1500) });
-  const [tool] = toOpenaiResponsesTools([wordy], 'plain');
+  const [tool] = writeOpenaiResponsesTools([wordy], 'plain');
   expect(tool?.description).toBe(`${'x'.repeat(1023)}…`);
-  expect(toAnthropicTools([wordy], 'plain')[0]?.description).toHaveLength(1500);
+  expect(writeAnthropicTools([wordy], 'plain')[0]?.description).toHaveLength(1500);
 });
