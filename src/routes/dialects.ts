@@ -33,8 +33,8 @@ export type ReadProviderCalls = (mode: SchemaMode) => CallReading;
 /** One way to write tool calls and their results. Pure: the same in, the same out, whatever comes in. */
 export type Dialect = {
   readonly format: MessageFormat;
-  /** Whether the body is unmistakably this dialect's. Never true for a body with `calls`. */
-  readonly detects: (body: unknown) => boolean;
+  /** Whether an object that is no native envelope bears the marks of this dialect; several may say so. */
+  readonly marks: (body: Readonly<Record<string, unknown>>) => boolean;
   /** null where the body is not this dialect's, or holds calls in another format; no calls where it is and holds none. */
   readonly parse: (body: unknown) => ParsedMessage | null;
   /** All that is answered with raw=true: the messages, or what the provider wants around them. */

@@ -14,7 +14,7 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/background': 5515,
   'packages/cli': 1390,
   'packages/console': 3165,
-  'packages/dialects': 3060,
+  'packages/dialects': 2940,
   'packages/mcp-server': 1710,
   'packages/store-redis': 1335,
   'packages/store-sqlite': 810,
@@ -42,7 +42,7 @@ const MOST_FLOORS = 15;
 const MOST_DOORS = 123;
 const MOST_TYPES_PER_1000_LINES = 22;
 /** Of all functions, those whose names begin with `to`, in percent. */
-const MOST_CONVERSIONS_PERCENT = 29;
+const MOST_CONVERSIONS_PERCENT = 26;
 
 const FILES = readSourceFiles();
 const TOTAL = FILES.reduce((sum, { lines }) => sum + lines, 0);

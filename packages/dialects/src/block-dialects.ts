@@ -1,4 +1,4 @@
-import { isArray, isRecord, memberOf } from 'recourse-server/contract/json-record';
+import { isArray, isRecord, type JsonRecord, listAt, memberOf } from 'recourse-server/contract/json-record';
 import {
   type Answer,
   defineDialect,
@@ -8,6 +8,7 @@ import {
   readProviderCall,
   withoutCutOff,
 } from './define-dialect.ts';
+import { formatOfCall, formatOfItems, isMessageOf } from './detect-format.ts';
 import { type ImageType, type Part, writeImageBlocks } from './media.ts';
 
 // Anthropic, Bedrock and Vercel's AI SDK: calls are blocks of a message's content, and one message answers all of them.
@@ -47,12 +48,19 @@ type ShownBlock =
       readonly source: { readonly type: 'base64'; readonly media_type: ImageType; readonly data: string };
     };
 
+const isAnthropic = (body: JsonRecord): boolean => {
+  const isMessage = memberOf(body, 'type') === 'message' && memberOf(body, 'role') === 'assistant';
+  if (isMessage && isArray(memberOf(body, 'content')) && Object.hasOwn(body, 'stop_reason')) return true;
+  return isMessageOf(body, 'anthropic');
+};
+
 /**
  * Anthropic messages: a Message, `{role: 'assistant', content}` or the content alone. All answers stand in one user
  * message. Blocks the provider executes itself (`server_tool_use`, `mcp_tool_use`) are never answered.
  */
 export const anthropic = defineDialect({
   format: 'anthropic',
+  marks: isAnthropic,
   reads: ['anthropic'],
   readCalls: (body) => readBlocks(isArray(body) ? body : contentOf(body), body, readAnthropicCalls),
   writeAnswers: (answers): readonly ToolResultMessage[] => [
@@ -91,12 +99,19 @@ export type BedrockMessage = {
   }[];
 };
 
+const isBedrock = (body: JsonRecord): boolean => {
+  const message = memberOf(memberOf(body, 'output'), 'message');
+  if (isArray(memberOf(message, 'content')) && memberOf(message, 'role') === 'assistant') return true;
+  return isMessageOf(body, 'bedrock');
+};
+
 /**
  * Bedrock's Converse: the response, its message, or the content alone. All answers stand in one user message. What Bedrock
  * runs itself (`type: 'server_tool_use'`) is never answered. Images are not shown: the client takes bytes, which JSON has not.
  */
 export const bedrock = defineDialect({
   format: 'bedrock',
+  marks: isBedrock,
   reads: ['bedrock'],
   readCalls: (body) => readBlocks(findBedrockContent(body), body, readBedrockCalls),
   writeAnswers: (answers): readonly BedrockMessage[] => [{ role: 'user', content: answers.map(writeBedrockResult) }],
@@ -130,6 +145,12 @@ export type ToolModelMessage = {
   }[];
 };
 
+const isAiSdk = (body: JsonRecord): boolean =>
+  isMessageOf(body, 'ai-sdk') || formatOfItems(listAt(body, 'toolCalls')) === 'ai-sdk' || isToolCallPart(body);
+
+const isToolCallPart = (body: JsonRecord): boolean =>
+  memberOf(body, 'type') === 'tool-call' && formatOfCall(body) === 'ai-sdk';
+
 /**
  * Vercel's AI SDK: `tool-call` parts (one, a list, or the `toolCalls` of a result), the message of the assistant that holds
  * them, or the messages of a response, of which the last is read; the chunks of Mastra too. All answers stand in one
@@ -137,6 +158,7 @@ export type ToolModelMessage = {
  */
 export const aiSdk = defineDialect({
   format: 'ai-sdk',
+  marks: isAiSdk,
   reads: ['ai-sdk'],
   readCalls: (body) => readBlocks(findAiSdkParts(body), body, readAiSdkCalls),
   writeAnswers: (answers): readonly ToolModelMessage[] => [{ role: 'tool', content: answers.map(writeAiSdkResult) }],

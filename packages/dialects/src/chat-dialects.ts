@@ -1,4 +1,4 @@
-import { isArray, isRecord, listAt, memberOf } from 'recourse-server/contract/json-record';
+import { isArray, isRecord, type JsonRecord, listAt, memberOf } from 'recourse-server/contract/json-record';
 import {
   type Answer,
   createBrokenCall,
@@ -10,6 +10,7 @@ import {
   readProviderCall,
   withoutCutOff,
 } from './define-dialect.ts';
+import { camelFormatOf, formatOfItems, isOllamaCall } from './detect-format.ts';
 
 // OpenAI's chat completions, and the providers that write calls like them: Mistral, Cohere and Ollama. None of their answers
 // has a flag for failures.
@@ -45,12 +46,25 @@ const readChoices = <Call extends ProviderCall>(
 /** `function`: the one `function_call` that a message could have before there were `tool_calls`. */
 type ChatCall = ProviderCall & { readonly kind: 'tool' | 'function' };
 
+const isChat = (body: JsonRecord): boolean => {
+  const calls = memberOf(body, 'tool_calls');
+  if (isArray(calls)) return true;
+  if (Object.hasOwn(body, 'tool_calls') && memberOf(body, 'role') === 'assistant') return true;
+  if (Object.hasOwn(Object(memberOf(body, 'function_call')), 'arguments')) return true;
+  const choices = memberOf(body, 'choices');
+  if (!isArray(choices)) return false;
+  return (
+    memberOf(body, 'object') === 'chat.completion' || choices.some((choice) => isRecord(memberOf(choice, 'message')))
+  );
+};
+
 /**
  * OpenAI chat completions: a `tool_calls` array, an assistant message, or a whole completion, of whose choices the
  * first with calls is taken. The `function_call` of old is answered as such.
  */
 export const openaiChat = defineDialect<ChatCall>({
   format: 'openai-chat',
+  marks: isChat,
   reads: ['openai-chat'],
   readCalls: (body) => {
     if (isArray(body)) return { entries: body, calls: body.map(readToolCall) };
@@ -117,12 +131,21 @@ export type MistralToolMessage = {
   readonly content: string;
 } & SpelledId;
 
+/** A message of Mistral's client: `toolCalls`, with an index each; or its whole answer. */
+const isMistral = (body: JsonRecord): boolean => {
+  const messages = [body, ...listAt(body, 'choices').map((choice) => memberOf(choice, 'message'))];
+  return messages.some(
+    (message) => formatOfItems(listAt(message, 'toolCalls')) === 'openai-chat' && camelFormatOf(message) === 'mistral',
+  );
+};
+
 /**
  * Mistral: a message, the whole answer, of whose choices the first with calls is taken, or the calls alone. Answered in the
  * spelling of the calls; calls alone are answered as the TypeScript client has it.
  */
 export const mistral = defineDialect<SpelledCall>({
   format: 'mistral',
+  marks: isMistral,
   reads: ['openai-chat'],
   readCalls: (body) => {
     const choices = memberOf(body, 'choices');
@@ -148,12 +171,24 @@ const messageOf = (body: unknown): unknown => {
 /** Cohere's ToolChatMessageV2, as its TypeScript client has it or as its API. */
 export type CohereToolMessage = { readonly role: 'tool'; readonly content: string } & SpelledId;
 
+const isCohere = (body: JsonRecord): boolean => {
+  const message = memberOf(body, 'message');
+  const reason = memberOf(body, 'finishReason') ?? memberOf(body, 'finish_reason');
+  // A choice of OpenAI looks the same, but for the letters of its reason.
+  if (memberOf(message, 'role') === 'assistant' && typeof reason === 'string' && /^[A-Z_]+$/.test(reason)) return true;
+  const calls = [...listAt(body, 'toolCalls'), ...listAt(body, 'tool_calls')];
+  return (
+    formatOfItems(calls) === 'openai-chat' && (Object.hasOwn(body, 'toolPlan') || Object.hasOwn(body, 'tool_plan'))
+  );
+};
+
 /**
  * Cohere, version 2 of its chat: a message, the whole answer, or the calls alone. Answered in the spelling of the calls;
  * calls alone are answered as the TypeScript client has it.
  */
 export const cohere = defineDialect<SpelledCall>({
   format: 'cohere',
+  marks: isCohere,
   reads: ['openai-chat'],
   readCalls: (body) => withoutCutOff(readSpelledCalls(messageOf(body)), body),
   writeAnswers: (answers) =>
@@ -168,9 +203,18 @@ export type OllamaToolMessage = {
   readonly tool_call_id?: string;
 };
 
+const isOllama = (body: JsonRecord): boolean => {
+  const message = memberOf(body, 'message');
+  if (isRecord(message) && memberOf(message, 'role') === 'assistant' && typeof memberOf(body, 'done') === 'boolean')
+    return true;
+  const calls = listAt(body, 'tool_calls');
+  return formatOfItems(calls) === 'openai-chat' && calls.every(isOllamaCall);
+};
+
 /** Ollama: the whole answer of `/api/chat`, its message, or the calls alone. */
 export const ollama = defineDialect({
   format: 'ollama',
+  marks: isOllama,
   reads: ['openai-chat'],
   readCalls: (body) => withoutCutOff(readOllamaMessage(messageOf(body)), body),
   writeAnswers: (answers) => answers.map(writeOllamaMessage),

@@ -1,8 +1,8 @@
-import { isRecord, memberOf } from 'recourse-server/contract/json-record';
+import { isRecord, type JsonRecord, memberOf } from 'recourse-server/contract/json-record';
 import type { MessageFormat } from 'recourse-server/contract/message-format';
 import { isLongId, toCallName } from 'recourse-server/contract/tool-call';
 import type { Dialect, ObservedResult, ParsedMessage } from 'recourse-server/routes/dialects';
-import { detectFormat, formatOfCall, formatsIn, formatsOfCalls, isNative } from './detect-format.ts';
+import { formatOfCall, formatsIn, formatsOfCalls, isNative } from './detect-format.ts';
 import type { Part } from './media.ts';
 import { observe } from './observation.ts';
 
@@ -54,6 +54,8 @@ export const foundIn = <Call extends ProviderCall>(
 
 type DialectParts<Call extends ProviderCall> = {
   readonly format: MessageFormat;
+  /** Whether an object that is no native envelope is this provider's, whatever calls it holds; lists are told by their entries. */
+  readonly marks: (body: JsonRecord) => boolean;
   /** How an entry of a list is spelled that is a call of this dialect, as `spellingOf` says it. */
   readonly reads: readonly MessageFormat[];
   /** The calls of a body that is no native envelope; null where it is not this dialect's. */
@@ -74,7 +76,7 @@ export const defineDialect = <Call extends ProviderCall>(parts: DialectParts<Cal
   };
   return {
     format: parts.format,
-    detects: (body) => detectFormat(body) === parts.format && parse(body) !== null,
+    marks: parts.marks,
     parse,
     toRaw: parts.toRaw ?? ((messages) => messages),
   };

@@ -72,7 +72,7 @@ export const formatsOfCalls = (items: readonly unknown[]): readonly MessageForma
 };
 
 /** Whether a message of `toolCalls` is Mistral's, Cohere's, or could be either's. */
-const camelFormatOf = (message: unknown): 'mistral' | 'cohere' | null => {
+export const camelFormatOf = (message: unknown): 'mistral' | 'cohere' | null => {
   if (Object.hasOwn(Object(message), 'toolPlan')) return 'cohere';
   const isMistral =
     Object.hasOwn(Object(message), 'prefix') ||
@@ -196,17 +196,9 @@ const MESSAGES: ReadonlySet<string> = new Set([
 export const isNative = (body: unknown): boolean => isRecord(body) && Object.hasOwn(body, 'calls');
 
 /**
- * The one provider's dialect that a body is unmistakably written in. One walk decides for all of them, so that no two
- * can claim the same body; null where the keys could be another's, or nobody's, or calls of several formats are mixed.
+ * The format of a bare list of calls, parts or messages; null where it holds none, or calls of several formats.
  */
-export const detectFormat = (body: unknown): MessageFormat | null => {
-  if (isArray(body)) return formatOfList(body);
-  if (!isRecord(body) || isNative(body)) return null;
-  for (const [format, marks] of BODY_MARKS) if (marks(body)) return format;
-  return null;
-};
-
-const formatOfList = (items: readonly unknown[]): MessageFormat | null => {
+export const formatOfList = (items: readonly unknown[]): MessageFormat | null => {
   if (items.some((item) => isArray(memberOf(item, 'candidates')))) return 'gemini';
   const last = items.at(-1);
   if (memberOf(last, 'role') === 'assistant' && formatOfItems(listAt(last, 'content')) === 'ai-sdk') return 'ai-sdk';
@@ -215,123 +207,17 @@ const formatOfList = (items: readonly unknown[]): MessageFormat | null => {
 };
 
 /** The format of all calls of a list: what stands around calls looks alike. */
-const formatOfItems = (items: readonly unknown[]): MessageFormat | null => {
+export const formatOfItems = (items: readonly unknown[]): MessageFormat | null => {
   const [format, ...more] = formatsOfCalls(items);
   return format === undefined || more.length > 0 ? null : format;
 };
 
 // OpenAI writes arguments as text, and gives each call a type.
-const isOllamaCall = (call: unknown): boolean =>
+export const isOllamaCall = (call: unknown): boolean =>
   isRecord(memberOf(memberOf(call, 'function'), 'arguments')) && memberOf(call, 'type') === undefined;
 
-const isVapi = (body: JsonRecord): boolean => memberOf(memberOf(body, 'message'), 'type') === 'tool-calls';
-
-const isLangchain = (body: JsonRecord): boolean => {
-  const type = memberOf(body, 'type');
-  if (type === 'constructor') return memberOf(body, 'lc') === 1 && isRecord(memberOf(body, 'kwargs'));
-  if (type === 'ai' || type === 'AIMessageChunk') return Object.hasOwn(body, 'data') || Object.hasOwn(body, 'content');
-  if (isArray(memberOf(body, 'invalid_tool_calls'))) return true;
-  const calls = memberOf(body, 'tool_calls');
-  return isArray(calls) && calls.some((call) => isRecord(call) && Object.hasOwn(call, 'args'));
-};
-
-/** A message of Mistral's client: `toolCalls`, with an index each; or its whole answer. */
-const isMistral = (body: JsonRecord): boolean => {
-  const messages = [body, ...listAt(body, 'choices').map((choice) => memberOf(choice, 'message'))];
-  return messages.some(
-    (message) => formatOfItems(listAt(message, 'toolCalls')) === 'openai-chat' && camelFormatOf(message) === 'mistral',
-  );
-};
-
-const isCohere = (body: JsonRecord): boolean => {
-  const message = memberOf(body, 'message');
-  const reason = memberOf(body, 'finishReason') ?? memberOf(body, 'finish_reason');
-  // A choice of OpenAI looks the same, but for the letters of its reason.
-  if (memberOf(message, 'role') === 'assistant' && typeof reason === 'string' && /^[A-Z_]+$/.test(reason)) return true;
-  const calls = [...listAt(body, 'toolCalls'), ...listAt(body, 'tool_calls')];
-  return (
-    formatOfItems(calls) === 'openai-chat' && (Object.hasOwn(body, 'toolPlan') || Object.hasOwn(body, 'tool_plan'))
-  );
-};
-
-const isOllama = (body: JsonRecord): boolean => {
-  const message = memberOf(body, 'message');
-  if (isRecord(message) && memberOf(message, 'role') === 'assistant' && typeof memberOf(body, 'done') === 'boolean')
-    return true;
-  const calls = listAt(body, 'tool_calls');
-  return formatOfItems(calls) === 'openai-chat' && calls.every(isOllamaCall);
-};
-
-const isChat = (body: JsonRecord): boolean => {
-  const calls = memberOf(body, 'tool_calls');
-  if (isArray(calls)) return true;
-  if (Object.hasOwn(body, 'tool_calls') && memberOf(body, 'role') === 'assistant') return true;
-  if (Object.hasOwn(Object(memberOf(body, 'function_call')), 'arguments')) return true;
-  const choices = memberOf(body, 'choices');
-  if (!isArray(choices)) return false;
-  return (
-    memberOf(body, 'object') === 'chat.completion' || choices.some((choice) => isRecord(memberOf(choice, 'message')))
-  );
-};
-
-const isRealtime = (body: JsonRecord): boolean => {
-  if (memberOf(body, 'type') === 'response.done') return isArray(memberOf(memberOf(body, 'response'), 'output'));
-  if (memberOf(body, 'object') === 'realtime.response') return isArray(memberOf(body, 'output'));
-  return formatOfCall(body) === 'openai-realtime';
-};
-
-const isResponses = (body: JsonRecord): boolean => {
-  const output = memberOf(body, 'output');
-  if (isArray(output) && (memberOf(body, 'object') === 'response' || formatOfItems(output) === 'openai-responses'))
-    return true;
-  return formatOfCall(body) === 'openai-responses';
-};
-
-const isGemini = (body: JsonRecord): boolean => {
-  const holders = [body, memberOf(body, 'toolCall')];
-  if (isArray(memberOf(body, 'candidates')) || holders.some((holder) => isArray(memberOf(holder, 'functionCalls'))))
-    return true;
-  const parts = memberOf(body, 'parts');
-  return isArray(parts) && (memberOf(body, 'role') === 'model' || formatOfItems(parts) === 'gemini');
-};
-
-const isBedrock = (body: JsonRecord): boolean => {
-  const message = memberOf(memberOf(body, 'output'), 'message');
-  if (isArray(memberOf(message, 'content')) && memberOf(message, 'role') === 'assistant') return true;
-  return isTurnOf(body, 'bedrock');
-};
-
-const isAiSdk = (body: JsonRecord): boolean =>
-  isTurnOf(body, 'ai-sdk') || formatOfItems(listAt(body, 'toolCalls')) === 'ai-sdk' || isToolCallPart(body);
-
-const isToolCallPart = (body: JsonRecord): boolean =>
-  memberOf(body, 'type') === 'tool-call' && formatOfCall(body) === 'ai-sdk';
-
-const isAnthropic = (body: JsonRecord): boolean => {
-  const isMessage = memberOf(body, 'type') === 'message' && memberOf(body, 'role') === 'assistant';
-  if (isMessage && isArray(memberOf(body, 'content')) && Object.hasOwn(body, 'stop_reason')) return true;
-  return isTurnOf(body, 'anthropic');
-};
-
 /** Whether the content of a message of the assistant holds calls of that format. */
-const isTurnOf = (body: JsonRecord, format: MessageFormat): boolean => {
+export const isMessageOf = (body: JsonRecord, format: MessageFormat): boolean => {
   const role = memberOf(body, 'role');
   return (role === undefined || role === 'assistant') && formatOfItems(listAt(body, 'content')) === format;
 };
-
-// Tried in this order. LangChain stands before the others: its messages carry the provider's own blocks inside. Those that
-// write calls as OpenAI does stand before it, for they are told by what they add.
-const BODY_MARKS = [
-  ['vapi', isVapi],
-  ['langchain', isLangchain],
-  ['mistral', isMistral],
-  ['cohere', isCohere],
-  ['ollama', isOllama],
-  ['openai-chat', isChat],
-  ['openai-realtime', isRealtime],
-  ['openai-responses', isResponses],
-  ['gemini', isGemini],
-  ['bedrock', isBedrock],
-  ['ai-sdk', isAiSdk],
-  ['anthropic', isAnthropic],
-] as const;

@@ -1,11 +1,11 @@
-import { isArray, memberOf } from 'recourse-server/contract/json-record';
+import { isArray, isRecord, memberOf } from 'recourse-server/contract/json-record';
 import type { MessageFormat } from 'recourse-server/contract/message-format';
 import type { Dialect, Dialects, ObservedResult } from 'recourse-server/routes/dialects';
 import { aiSdk, anthropic, bedrock } from './block-dialects.ts';
 import { writeCatalogue } from './catalogue/write-catalogue.ts';
 import { cohere, mistral, ollama, openaiChat } from './chat-dialects.ts';
 import { createMessageOf, readProviderCall } from './define-dialect.ts';
-import { detectFormat, formatsIn } from './detect-format.ts';
+import { formatOfList, formatsIn, isNative } from './detect-format.ts';
 import { gemini } from './gemini.ts';
 import { openaiRealtime, openaiResponses } from './item-dialects.ts';
 import { langchain } from './langchain.ts';
@@ -20,7 +20,7 @@ import { vapi } from './vapi.ts';
  */
 const text: Dialect = {
   format: 'text',
-  detects: () => false,
+  marks: () => false,
   parse: (body) => {
     const calls = memberOf(body, 'calls');
     if (!isArray(calls)) return null;
@@ -40,9 +40,11 @@ const writeLine = (result: ObservedResult | null, said: string): string => {
   return result.success ? `SUCCESS: ${said}` : said;
 };
 
+// Asked for their marks in this order. LangChain stands before the others: its messages carry the provider's own blocks inside.
+// Those that write calls as OpenAI does stand before it, for they are told by what they add.
 const ALL: readonly Dialect[] = [
-  ...[openaiChat, openaiResponses, openaiRealtime, anthropic, gemini, bedrock],
-  ...[mistral, cohere, ollama, aiSdk, vapi, langchain, text],
+  ...[vapi, langchain, mistral, cohere, ollama, openaiChat, openaiRealtime, openaiResponses],
+  ...[gemini, bedrock, aiSdk, anthropic, text],
 ];
 
 /** Every dialect but the service's own envelope, by the name that `format` calls it. */
@@ -50,10 +52,12 @@ export const DIALECTS: ReadonlyMap<MessageFormat, Dialect> = new Map(ALL.map((di
 
 /** The dialect a body is unmistakably written in; null for the native envelope and whatever could be another's. */
 export const detectDialect = (body: unknown): Dialect | null => {
-  const format = detectFormat(body);
-  const dialect = format === null ? undefined : DIALECTS.get(format);
-  return dialect?.detects(body) === true ? dialect : null;
+  const dialect = isArray(body) ? DIALECTS.get(formatOfList(body) ?? 'native') : findMarked(body);
+  return dialect?.parse(body) == null ? null : dialect;
 };
+
+const findMarked = (body: unknown): Dialect | undefined =>
+  isRecord(body) && !isNative(body) ? ALL.find(({ marks }) => marks(body)) : undefined;
 
 /** All that the service asks of dialects. */
 export const dialects: Dialects = {

@@ -1,4 +1,4 @@
-import { isArray, isRecord, listAt, memberOf } from 'recourse-server/contract/json-record';
+import { isArray, isRecord, type JsonRecord, listAt, memberOf } from 'recourse-server/contract/json-record';
 import type { Scheduling } from 'recourse-server/contract/message-format';
 import type { ObservedResult } from 'recourse-server/routes/dialects';
 import {
@@ -11,6 +11,7 @@ import {
   type ProviderCall,
   readProviderCall,
 } from './define-dialect.ts';
+import { formatOfItems } from './detect-format.ts';
 import { type Image, type ImageType, writeImageBlocks } from './media.ts';
 import { explainResult, isValueAlone, parsedValueOf } from './observation.ts';
 
@@ -44,12 +45,21 @@ type GeminiCall = ProviderCall & {
   readonly origin: 'content' | 'live';
 };
 
+const isGemini = (body: JsonRecord): boolean => {
+  const holders = [body, memberOf(body, 'toolCall')];
+  if (isArray(memberOf(body, 'candidates')) || holders.some((holder) => isArray(memberOf(holder, 'functionCalls'))))
+    return true;
+  const parts = memberOf(body, 'parts');
+  return isArray(parts) && (memberOf(body, 'role') === 'model' || formatOfItems(parts) === 'gemini');
+};
+
 /**
  * Gemini: a GenerateContentResponse or the list of those that a stream has given, of whose candidates the first with calls
  * is taken, a Content, its parts, the SDK's `functionCalls`, or the `toolCall` message of the Live API. All answers stand in one user content, as many as calls and in their order.
  */
 export const gemini = defineDialect<GeminiCall>({
   format: 'gemini',
+  marks: isGemini,
   reads: ['gemini'],
   readCalls: (body) => {
     const found = findCalls(body);

@@ -1,4 +1,4 @@
-import { isArray, isRecord, memberOf } from 'recourse-server/contract/json-record';
+import { isArray, isRecord, type JsonRecord, memberOf } from 'recourse-server/contract/json-record';
 import {
   defineDialect,
   type FoundCalls,
@@ -8,6 +8,7 @@ import {
   withoutArguments,
   withoutCutOff,
 } from './define-dialect.ts';
+import { formatOfCall, formatOfItems } from './detect-format.ts';
 import { type ImageType, type Part, writeImageBlocks } from './media.ts';
 
 // OpenAI's Responses and Realtime interfaces, whose calls are items of an output. Neither has a flag for failures.
@@ -70,12 +71,20 @@ const writeShown = (parts: readonly Part[]): ShownItem[] | null =>
 // The last event of a stream holds the whole response.
 const isEndOfStream = (body: unknown): boolean => memberOf(body, 'type') === 'response.completed';
 
+const isResponses = (body: JsonRecord): boolean => {
+  const output = memberOf(body, 'output');
+  if (isArray(output) && (memberOf(body, 'object') === 'response' || formatOfItems(output) === 'openai-responses'))
+    return true;
+  return formatOfCall(body) === 'openai-responses';
+};
+
 /**
  * OpenAI responses: a response, its output items, or one item. What is not a function or custom tool call is left out:
  * the provider runs it itself, or it belongs to the runtime (a shell, a computer).
  */
 export const openaiResponses = defineDialect<ItemCall>({
   format: 'openai-responses',
+  marks: isResponses,
   reads: ['openai-responses', 'openai-realtime'],
   readCalls: (body) => readItems(isEndOfStream(body) ? memberOf(body, 'response') : body),
   writeAnswers: (answers) =>
@@ -94,12 +103,19 @@ export type ItemCreateEvent = {
   readonly item: { readonly type: 'function_call_output'; readonly call_id: string; readonly output: string };
 };
 
+const isRealtime = (body: JsonRecord): boolean => {
+  if (memberOf(body, 'type') === 'response.done') return isArray(memberOf(memberOf(body, 'response'), 'output'));
+  if (memberOf(body, 'object') === 'realtime.response') return isArray(memberOf(body, 'output'));
+  return formatOfCall(body) === 'openai-realtime';
+};
+
 /**
  * OpenAI realtime: the event `response.done`, its response, or the items of its output. The answers are events to send;
  * `response.create`, which lets the model go on, is left to the client.
  */
 export const openaiRealtime = defineDialect<ItemCall>({
   format: 'openai-realtime',
+  marks: isRealtime,
   reads: ['openai-realtime', 'openai-responses'],
   readCalls: (body) => readItems(memberOf(body, 'type') === 'response.done' ? memberOf(body, 'response') : body),
   writeAnswers: (answers) =>

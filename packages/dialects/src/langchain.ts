@@ -1,4 +1,4 @@
-import { isArray, isRecord, listAt, memberOf } from 'recourse-server/contract/json-record';
+import { isArray, isRecord, type JsonRecord, listAt, memberOf } from 'recourse-server/contract/json-record';
 import { parseJson } from 'recourse-server/json/parse-json';
 import {
   type Answer,
@@ -23,12 +23,22 @@ export type LangchainToolMessage = {
   readonly status: 'success' | 'error';
 };
 
+const isLangchain = (body: JsonRecord): boolean => {
+  const type = memberOf(body, 'type');
+  if (type === 'constructor') return memberOf(body, 'lc') === 1 && isRecord(memberOf(body, 'kwargs'));
+  if (type === 'ai' || type === 'AIMessageChunk') return Object.hasOwn(body, 'data') || Object.hasOwn(body, 'content');
+  if (isArray(memberOf(body, 'invalid_tool_calls'))) return true;
+  const calls = memberOf(body, 'tool_calls');
+  return isArray(calls) && calls.some((call) => isRecord(call) && Object.hasOwn(call, 'args'));
+};
+
 /**
  * LangChain: an AIMessage as a plain object, stored (`{type: 'ai', data}`) or serialised (`{lc: 1, kwargs}`), or its
  * `tool_calls`. What the runtime could not parse (`invalid_tool_calls`) is answered too, after the others.
  */
 export const langchain = defineDialect({
   format: 'langchain',
+  marks: isLangchain,
   reads: ['langchain'],
   readCalls: (body) => {
     if (isArray(body)) return foundIn(body, (item) => [readCall(item)]);

@@ -1,4 +1,4 @@
-import { isArray, isRecord, memberOf } from 'recourse-server/contract/json-record';
+import { isArray, isRecord, type JsonRecord, memberOf } from 'recourse-server/contract/json-record';
 import {
   type Answer,
   createBrokenCall,
@@ -14,12 +14,15 @@ export type ToolCallResult = { readonly toolCallId: string; readonly name?: stri
   | { readonly error: string }
 );
 
+const isVapi = (body: JsonRecord): boolean => memberOf(memberOf(body, 'message'), 'type') === 'tool-calls';
+
 /**
  * Vapi: the `tool-calls` server message (docs.vapi.ai/tools/custom-tools), with the calls flat or as OpenAI writes them.
  * The raw answer is what the webhook must return.
  */
 export const vapi = defineDialect({
   format: 'vapi',
+  marks: isVapi,
   reads: ['openai-chat'],
   readCalls: (body) => {
     const list = findToolCallList(body);

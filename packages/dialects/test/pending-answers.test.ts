@@ -2,7 +2,7 @@ import { ALL_FORMATS } from '@recourse/test-support/formats/all-formats.ts';
 import { pending } from '@recourse/test-support/formats/results.ts';
 import { toPublishedTurn } from '@recourse/test-support/formats/scenarios.ts';
 import { expect, test } from 'vitest';
-import { DIALECTS } from '#src/dialects.ts';
+import { DIALECTS, detectDialect } from '#src/dialects.ts';
 import { explainResult } from '#src/observation.ts';
 
 const MESSAGE = "Tool 'echo' is still running (10 s so far). Do not call it again: continue with other work.";
@@ -75,7 +75,7 @@ test("the Live API's message is told by its shape, and a pending call of it anno
     },
   };
   const dialect = DIALECTS.get('gemini');
-  expect(dialect?.detects(body)).toBe(true);
+  expect(detectDialect(body)).toBe(dialect);
   const turn = dialect?.parse(body);
   expect(turn?.calls).toEqual([
     { id: 'a', name: 'deploy', arguments: { to: 'prod' } },

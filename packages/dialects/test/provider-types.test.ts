@@ -18,7 +18,7 @@ import type {
   MistralToolMessage,
   OllamaToolMessage,
 } from '#src/chat-dialects.ts';
-import { DIALECTS } from '#src/dialects.ts';
+import { DIALECTS, detectDialect } from '#src/dialects.ts';
 import type { FunctionResponseContent } from '#src/gemini.ts';
 import type { FunctionCallOutput, ItemCreateEvent } from '#src/item-dialects.ts';
 import type { LangchainToolMessage } from '#src/langchain.ts';
@@ -64,7 +64,7 @@ const WRITTEN: readonly (readonly [string, unknown])[] = [
 
 test.for(WRITTEN)('an AIMessage of LangChain %s is answered with messages that LangChain reads', ([, body]) => {
   const dialect = DIALECTS.get('langchain');
-  expect(dialect?.detects(body)).toBe(true);
+  expect(detectDialect(body)).toBe(dialect);
   const turn = dialect?.parse(body);
   expect(turn?.calls).toEqual([
     { id: 'call_1', name: 'add', arguments: { x: 1 } },

@@ -1,5 +1,5 @@
 import { DIALECTS } from '@recourse/dialects/dialects';
-import { readObservedResult, explainResult } from '@recourse/dialects/observation';
+import { explainResult, readObservedResult } from '@recourse/dialects/observation';
 import { failed, succeeded } from '@recourse/test-support/formats/results.ts';
 import { expect, test } from 'vitest';
 import { toEndedResult } from '#src/executor/render-result.ts';

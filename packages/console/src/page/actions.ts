@@ -1,5 +1,5 @@
 import { addShown, NOTHING_SHOWN, type Shown, type StreamEvent } from './answer-stream.ts';
-import { type Answer, mayRunUnasked, type ToolDescription, toCallAnswer, writeCatalogue, toSession } from './answers.ts';
+import { type Answer, mayRunUnasked, type ToolDescription, toCallAnswer, toCatalogue, toSession } from './answers.ts';
 import { callService, isAddressable, type Request } from './call-service.ts';
 import { type JsonPath, parseJson, withValueAt } from './json.ts';
 import { followPending, toPreference, toResultsPath } from './pending-call.ts';
@@ -141,7 +141,7 @@ export const createToolActions = ({ read, update }: Store, ask: Ask) => {
   return {
     loadTools: async (): Promise<void> => {
       const answer = await ask({ path: 'tools' });
-      if (answer.kind === 'done') update({ tools: writeCatalogue(answer.body), toolsTrouble: null });
+      if (answer.kind === 'done') update({ tools: toCatalogue(answer.body), toolsTrouble: null });
       else if (answer.kind !== 'aborted') update({ tools: null, toolsTrouble: answer });
     },
     search: (query: string): void => update({ query }),

@@ -78,7 +78,7 @@ export type ToolDescription = ReturnType<typeof toDescription>;
 export const mayRunUnasked = (effects: string): boolean => effects === 'read' || effects === 'idempotent';
 
 /** The body of GET /tools. */
-export const writeCatalogue = (body: unknown): readonly ToolDescription[] =>
+export const toCatalogue = (body: unknown): readonly ToolDescription[] =>
   recordsOf(memberOf(recordOf(body), 'tools')).map(toDescription);
 
 const toDescription = (tool: unknown) => {
