@@ -143,7 +143,7 @@ const findInvalid = async (call: ReadyCall): Promise<CallOutcome | null> => {
   const terms = { context, timeoutMs: limitMs, cancellation };
   const checked =
     tool.runsIn === 'service'
-      ? await invokeTool(toCheckingTool(tool), parsed.value, terms, parsed.names)
+      ? await invokeTool(toCheckingTool(tool), parsed.value, terms)
       : await services.runHosted({ ...tool, effects: 'read' }, parsed.value, {
           ...terms,
           graceful: 'on',

@@ -1,6 +1,5 @@
 import type { Issue } from '../contract/tool-result.ts';
 import { type AnyAsyncGenerator, isAsyncGenerator } from '../tools/async-generator.ts';
-import type { ManyNames } from '../tools/many-names.ts';
 import type { InlineTool, Prepared, ToolContext } from '../tools/tool.ts';
 import { isToldValue } from '../tools/tool-values.ts';
 import { type RunOutcome, type RunTerms, raceDeadline } from './deadline.ts';
@@ -9,16 +8,14 @@ import { type RunOutcome, type RunTerms, raceDeadline } from './deadline.ts';
  * Checks the arguments, runs the handler and checks its output under one deadline. Never throws or rejects: this is
  * the only place where tool code is caught. A handler that answers at once costs no promise and no timer; one that
  * goes on after its deadline is left running, and `late` tells its real end (null where its process was killed).
- * `names`: those of the input, where they are many and known.
  */
 export const invokeTool = (
   tool: InlineTool,
   input: Readonly<Record<string, unknown>>,
   terms: RunTerms,
-  names: ManyNames = null,
 ): RunOutcome | Promise<RunOutcome> => {
   try {
-    const prepared = tool.prepare(input, names);
+    const prepared = tool.prepare(input);
     if (prepared instanceof Promise) return raceDeadline(continueLater(tool, prepared, terms.context), tool, terms);
     if (!prepared.ok) return { kind: 'invalid_arguments', issues: prepared.issues };
     return start(tool, prepared.invocation.run, terms);
@@ -35,8 +32,8 @@ export const toCheckingTool = (tool: InlineTool): InlineTool => {
     effects: 'read',
     checkOutput: null,
     extractError: null,
-    prepare: (input, names) => {
-      const prepared = tool.prepare(input, names);
+    prepare: (input) => {
+      const prepared = tool.prepare(input);
       return prepared instanceof Promise ? prepared.then(toIdle) : toIdle(prepared);
     },
   };

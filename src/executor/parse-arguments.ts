@@ -3,13 +3,12 @@ import { nestingOf, skipString } from '../json/json-text.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { describeValue } from '../tools/describe-value.ts';
 import { takesText } from '../tools/json-schema.ts';
-import { MANY_NAMES, type ManyNames } from '../tools/many-names.ts';
 import type { Tool } from '../tools/tool.ts';
 import { type Failure, toFailure } from './call-outcome.ts';
 import { encodedTwiceText, notAnObjectText, notJsonText, unusableArgumentsText } from './failure-text.ts';
 
 export type ParsedArguments =
-  | { readonly ok: true; readonly value: Readonly<Record<string, unknown>>; readonly names: ManyNames }
+  | { readonly ok: true; readonly value: Readonly<Record<string, unknown>> }
   | { readonly ok: false; readonly failure: Failure };
 
 /**
@@ -18,7 +17,7 @@ export type ParsedArguments =
  */
 export const parseArguments = (raw: unknown, bodyLiterals: WideLiterals, tool: Tool): ParsedArguments => {
   if (typeof raw !== 'string') return checkShape(raw, bodyLiterals, tool);
-  if (raw.trim() === '') return { ok: true, value: {}, names: null };
+  if (raw.trim() === '') return { ok: true, value: {} };
   const parsed = parseJson(raw);
   if (!parsed.ok) return refuse(tool, notJsonText(tool, parsed.problem));
   if (typeof parsed.value === 'string' && parsed.value.trimStart().startsWith('{'))
@@ -27,11 +26,10 @@ export const parseArguments = (raw: unknown, bodyLiterals: WideLiterals, tool: T
 };
 
 const checkShape = (value: unknown, wideLiterals: WideLiterals, tool: Tool): ParsedArguments => {
-  if (isNothing(value)) return { ok: true, value: {}, names: null };
+  if (isNothing(value)) return { ok: true, value: {} };
   if (!isRecord(value)) return refuse(tool, notAnObjectText(tool, describeValue(value)));
-  const walk = new ShapeWalk(wideLiterals);
-  const problem = walk.findProblem(value);
-  if (problem === null) return { ok: true, value, names: walk.names };
+  const problem = findShapeProblem(value, wideLiterals);
+  if (problem === null) return { ok: true, value };
   const advice = problem.number === undefined ? '' : toAdvice(problem.number, value, tool);
   return refuse(tool, unusableArgumentsText(tool, `${problem.text}${advice}`));
 };
@@ -97,8 +95,6 @@ export const findShapeProblem = (value: object, wideLiterals: WideLiterals): Sha
   new ShapeWalk(wideLiterals).findProblem(value);
 
 class ShapeWalk {
-  /** Those of the whole. */
-  names: ManyNames = null;
   readonly #wideLiterals: WideLiterals;
   #count = 0;
   // Nodes still to be looked at and the depth of each. Two lists, for a pair of each would be most of the work; made for
@@ -121,9 +117,7 @@ class ShapeWalk {
     if (depth > MAX_DEPTH) return DEPTH_PROBLEM;
     // By place: the keys of a list are a text for each of its items.
     if (!isRecord(node)) return Array.isArray(node) ? this.#findAmong(node, depth) : null;
-    const keys = Object.keys(node);
-    if (keys.length > MANY_NAMES && depth === 1) this.names = keys;
-    for (const key of keys) {
+    for (const key of Object.keys(node)) {
       const member = node[key];
       const problem = findKeyProblem(key, member) ?? this.#take(member, depth);
       if (problem !== null) return problem;

@@ -145,7 +145,7 @@ const run = (call: ReadyCall, startedAt: number, waitedMs: number): Promise<void
   const terms = { context, timeoutMs, cancellation: batch.cancellation };
   const ran =
     tool.runsIn === 'service'
-      ? invokeTool(tool, input, terms, parsed.ok ? parsed.names : null)
+      ? invokeTool(tool, input, terms)
       : services.runHosted(tool, input, { ...terms, graceful: gracefulOf(tool, batch) });
   const start: Start = { pass, startedAt, timeoutMs, ended: ran instanceof Promise ? 'by_itself' : 'at_once' };
   if (!(ran instanceof Promise)) return finish(call, ran, start);

@@ -1,11 +1,10 @@
 import type { ErrorObject } from 'ajv';
 import * as z from 'zod';
-import { isRecord } from '../contract/json-record.ts';
+import { isRecord, memberOf } from '../contract/json-record.ts';
 import type { JsonSchema } from '../contract/tool-description.ts';
 import type { Issue } from '../contract/tool-result.ts';
-import { cutText, describeValue, withLookahead } from './describe-value.ts';
-import { isSensitive, namesAt, propertiesOf, referredBy } from './json-schema.ts';
-import { toAjvRule, toTypeText, toZodRule } from './rule-words.ts';
+import { cutText, describeValue, withArticle, withLookahead } from './describe-value.ts';
+import { findReferred, isSensitive, namesAt, propertiesOf } from './json-schema.ts';
 
 const MISSING = 'required parameter missing';
 
@@ -17,215 +16,246 @@ const COUNTED: Issue = { path: '', expected: '', received: '', message: 'further
 const MAX_STEP_LENGTH = 512;
 // Of what a rule of the tool says.
 const MAX_RULE_LENGTH = 300;
-// Names of the schema itself: a schema with more required parameters has words made anew for the others.
-const MAX_MISSING = 200;
+const MAX_ACCEPTED_LENGTH = 300;
+// What is shared between calls.
+const MAX_SHARED_MISSING = 200;
+const MAX_SHARED_LIST = 4;
 
 type Path = readonly PropertyKey[];
 
 /** Whether the issue says that a required parameter is not there. */
 export const isMissing = (issue: Issue): boolean => issue.message === MISSING;
 
-const toValueAt = (input: unknown, path: Path): unknown => {
-  let value = input;
-  for (const step of path) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined;
-    value = Reflect.get(value, step);
+const count = (number: unknown, noun: string): string => `${String(number)} ${noun}${Number(number) === 1 ? '' : 's'}`;
+const writeList = (values: unknown): string => {
+  const texts = [values].flat().map((value) => JSON.stringify(value));
+  return texts.length === 1 ? String(texts[0]) : `one of ${texts.join(', ')}`;
+};
+
+// zod's names for types of JSON.
+const TYPES: ReadonlyMap<unknown, string> = new Map([
+  ['int', 'integer'],
+  ['record', 'object'],
+  ['tuple', 'array'],
+]);
+
+/** What a value is expected to be by a rule of JSON Schema. zod's rules are put into the same words. */
+const EXPECTED = {
+  type: (types) =>
+    [types]
+      .flat()
+      .map((type) => withArticle(TYPES.get(type) ?? String(type)))
+      .join(' or '),
+  enum: writeList,
+  const: (value) => writeList([value]),
+  maximum: (limit) => `a number of at most ${limit}`,
+  exclusiveMaximum: (limit) => `a number below ${limit}`,
+  minimum: (limit) => `a number of at least ${limit}`,
+  exclusiveMinimum: (limit) => `a number above ${limit}`,
+  multipleOf: (step) => `a multiple of ${step}`,
+  maxLength: (limit) => `a string of at most ${count(limit, 'character')}`,
+  minLength: (limit) => `a string of at least ${count(limit, 'character')}`,
+  maxItems: (limit) => `an array of at most ${count(limit, 'item')}`,
+  minItems: (limit) => `an array of at least ${count(limit, 'item')}`,
+  maxProperties: (limit) => `an object of at most ${count(limit, 'member')}`,
+  minProperties: (limit) => `an object of at least ${count(limit, 'member')}`,
+  pattern: (pattern) => `a string that matches ${pattern}`,
+  format: (format) => `a string of the format '${format}'`,
+  uniqueItems: (equal) => `an array of different items (${equal} are equal)`,
+  anyOf: () => 'a value that one of the alternatives allows',
+  oneOf: () => 'a value that only one of the alternatives allows',
+  not: () => 'a value that the schema under `not` does not allow',
+} as const satisfies Readonly<Record<string, (value: unknown) => string>>;
+
+type Rule = keyof typeof EXPECTED;
+const isRule = (keyword: string): keyword is Rule => Object.hasOwn(EXPECTED, keyword);
+
+/** What an error of Ajv expects; null for a rule without words of ours. */
+const explainAjvRule = ({ keyword, params }: ErrorObject): string | null => {
+  if (keyword === 'oneOf' && params['passingSchemas'] === null) return EXPECTED.anyOf();
+  if (!isRule(keyword)) return null;
+  if (keyword === 'pattern') return EXPECTED.pattern(`/${params['pattern']}/`);
+  const { allowedValues = params['allowedValue'], limit = allowedValues } = params;
+  return EXPECTED[keyword](limit ?? params[keyword]);
+};
+
+const NUMBERS = { maximum: 'maximum', minimum: 'minimum' } as const;
+const LIMITS: Readonly<Record<string, { readonly maximum: Rule; readonly minimum: Rule }>> = {
+  number: NUMBERS,
+  int: NUMBERS,
+  string: { maximum: 'maxLength', minimum: 'minLength' },
+  array: { maximum: 'maxItems', minimum: 'minItems' },
+};
+// What zod calls otherwise than JSON Schema.
+const FORMATS: ReadonlyMap<string, string> = new Map([
+  ['datetime', 'date-time'],
+  ['url', 'uri'],
+]);
+// Beginnings, ends and parts of a text: zod's words say which.
+const ZOD_FORMATS: ReadonlySet<string> = new Set(['starts_with', 'ends_with', 'includes', 'lowercase', 'uppercase']);
+
+/** What an issue of zod expects; null for a rule without words of ours. */
+const explainZodRule = (issue: z.core.$ZodRawIssue): string | null => {
+  switch (issue.code) {
+    case 'too_big':
+      if (issue.inclusive === false) return EXPECTED.exclusiveMaximum(issue.maximum);
+      return explainLimit(LIMITS[issue.origin]?.maximum, issue.maximum);
+    case 'too_small':
+      if (issue.inclusive === false) return EXPECTED.exclusiveMinimum(issue.minimum);
+      return explainLimit(LIMITS[issue.origin]?.minimum, issue.minimum);
+    case 'not_multiple_of':
+      return EXPECTED.multipleOf(issue.divisor);
+    case 'invalid_union':
+      return EXPECTED.anyOf();
+    case 'invalid_format':
+      return explainFormat(issue.format, issue['pattern']);
+    default:
+      return null;
   }
-  return value;
 };
 
-const toStepText = (step: PropertyKey): string => cutText(String(step), MAX_STEP_LENGTH);
-const toPathText = (path: Path): string => {
-  const [only] = path;
-  return path.length === 1 && only !== undefined ? toStepText(only) : path.map(toStepText).join('.');
+const explainFormat = (format: string, pattern: unknown): string | null => {
+  if (format === 'regex') return pattern === undefined ? null : EXPECTED.pattern(pattern);
+  return ZOD_FORMATS.has(format) ? null : EXPECTED.format(FORMATS.get(format) ?? format);
 };
 
-const toAccepted = (names: readonly string[]): string => (names.length === 0 ? 'none' : cutText(names.join(', '), 300));
+const explainLimit = (rule: Rule | undefined, limit: unknown): string | null =>
+  rule === undefined ? null : EXPECTED[rule](limit);
 
-/** The names that a closed schema lets in, and patterns of them. */
-const namesOf = (schema: JsonSchema): readonly string[] => {
-  const { patternProperties: patterns } = schema;
-  return [...propertiesOf(schema).keys(), ...Object.keys(isRecord(patterns) ? patterns : {}).map((one) => `/${one}/`)];
-};
+/** The value under a path; undefined where there is none. */
+export const valueAt = (value: unknown, path: Path): unknown =>
+  path.reduce((holder: unknown, step) => memberOf(holder, String(step)), value);
 
-/** The words for what is wrong with values of one schema. Words that tell nothing of a value are made once. */
-class IssueWords {
+/** Words what is wrong with values of one schema. What says nothing of a value is made once, and shared between calls. */
+class IssueWriter {
   readonly #schema: JsonSchema;
-  readonly #missing = new Map<string, { readonly source: unknown; readonly issue: Issue }>();
-  #accepted: string | null = null;
+  readonly #missing = new Map<string, Issue>();
   #last: readonly Issue[] = [];
 
   constructor(schema: JsonSchema) {
     this.#schema = schema;
   }
 
-  /** `expected` is what should be there instead. */
-  mismatch(path: Path, expected: string, input: unknown): Issue {
-    const value = toValueAt(input, path);
+  /** `expected`: what should be there instead. `rule`: what an author says of a rule, where those words stand instead of ours. */
+  write(path: Path, input: unknown, expected: string, rule?: string): Issue {
+    const value = valueAt(input, path);
+    if (path.length > 0 && value === undefined) return this.#writeMissing(path, expected);
     const received = this.#describe(path, value);
-    const isAbsent = path.length > 0 && value === undefined;
-    const message = isAbsent ? MISSING : `expected ${expected}, got ${received}`;
-    return { path: toPathText(path), expected, received, message };
+    const message = rule === undefined ? `expected ${expected}, got ${received}` : withLookahead(rule, MAX_RULE_LENGTH);
+    return { path: writePath(path), expected, received, message };
   }
 
-  /** `rule` is what the schema's library or its author says of a rule that is broken. */
-  broken(path: Path, rule: string, input: unknown): Issue {
-    const value = toValueAt(input, path);
-    const message = path.length > 0 && value === undefined ? MISSING : withLookahead(rule, MAX_RULE_LENGTH);
-    return { path: toPathText(path), expected: rule, received: this.#describe(path, value), message };
+  /** `refusing`: a pointer to the schema that accepts no others, where it is known. */
+  writeUnknown(path: Path, input: unknown, refusing?: string): Issue {
+    const [closed] = refusing === undefined ? [] : findReferred(decodeURIComponent(refusing), this.#schema);
+    const names = closed === undefined ? namesAt(this.#schema, path.slice(0, -1)) : listAccepted(closed);
+    const accepted = names.length === 0 ? 'none' : cutText(names.join(', '), MAX_ACCEPTED_LENGTH);
+    const received = this.#describe(path, valueAt(input, path));
+    const message = `unknown parameter; accepted: ${accepted}`;
+    return { path: writePath(path), expected: 'no such parameter', received, message };
   }
 
-  /** `refusing`: a pointer to the schema that lets no others in, where it is known. */
-  unknownParameter(path: Path, input: unknown, refusing?: string): Issue {
-    const received = this.#describe(path, toValueAt(input, path));
-    const message = `unknown parameter; accepted: ${this.#acceptedAt(path, refusing)}`;
-    return { path: toPathText(path), expected: 'no such parameter', received, message };
-  }
-
-  /** Of a parameter of the whole. `source` is what the words for what is expected are made of. */
-  missing<Source>(name: string, source: Source, toExpected: (source: Source) => string): Issue {
-    const cached = this.#missing.get(name);
-    if (cached?.source === source) return cached.issue;
-    const issue = {
-      path: toStepText(name),
-      expected: toExpected(source),
-      received: describeValue(undefined),
-      message: MISSING,
-    };
-    if (cached !== undefined || this.#missing.size < MAX_MISSING) this.#missing.set(name, { source, issue });
-    return issue;
-  }
-
-  /** The same list again where the same parameters are missing as the last time: what is made of it is made once, too. */
+  /** The last list again where the same issues come again: what the caller makes of it is made once, too. */
   share(issues: readonly Issue[]): readonly Issue[] {
     const last = this.#last;
     if (issues.length === last.length && issues.every((issue, place) => issue === last[place])) return last;
-    if (issues.every((issue) => this.#missing.get(issue.path)?.issue === issue)) this.#last = issues;
+    if (issues.length <= MAX_SHARED_LIST) this.#last = issues;
     return issues;
+  }
+
+  #writeMissing(path: Path, expected: string): Issue {
+    const name = writePath(path);
+    const cached = path.length === 1 ? this.#missing.get(name) : undefined;
+    if (cached?.expected === expected) return cached;
+    const issue = { path: name, expected, received: describeValue(undefined), message: MISSING };
+    if (path.length === 1 && this.#missing.size < MAX_SHARED_MISSING) this.#missing.set(name, issue);
+    return issue;
   }
 
   #describe(path: Path, value: unknown): string {
     return describeValue(value, isSensitive(this.#schema, path) ? 'hide' : 'show');
   }
-
-  #acceptedAt(path: Path, refusing: string | undefined): string {
-    const [closed] = refusing === undefined ? [] : referredBy(decodeURIComponent(refusing), this.#schema);
-    if (closed !== undefined && closed !== this.#schema) return toAccepted(namesOf(closed));
-    if (path.length > 1) return toAccepted(namesAt(this.#schema, path.slice(0, -1)));
-    this.#accepted ??= toAccepted(closed === undefined ? namesAt(this.#schema, []) : namesOf(closed));
-    return this.#accepted;
-  }
 }
 
-const toJsonList = (values: readonly unknown[]): string =>
-  values.length === 1 ? JSON.stringify(values[0]) : `one of ${values.map((value) => JSON.stringify(value)).join(', ')}`;
+const writePath = (path: Path): string => path.map((step) => cutText(String(step), MAX_STEP_LENGTH)).join('.');
 
-/**
- * Puts zod's issues into our words: as many issues as there are problems; only the first hundred have words of their own.
- * `further`: how many unknown parameters zod did not see, which had a hundred others to tell of.
- */
-export const createZodWords = (schema: JsonSchema) => {
-  const words = new IssueWords(schema);
-  return (found: readonly z.core.$ZodRawIssue[], input: unknown, further: number): readonly Issue[] => {
-    const issues: Issue[] = [];
-    for (const issue of found) {
-      if (issue.code === 'unrecognized_keys') addUnknown(issue, input, words, issues);
-      else issues.push(issues.length < MAX_WORDED ? toZodIssue(issue, input, words) : COUNTED);
-    }
-    addCounted(further, issues);
-    return words.share(issues);
-  };
-};
-
-const addCounted = (further: number, issues: Issue[]): void => {
-  for (let count = 0; count < further; count += 1) issues.push(COUNTED);
-};
-
-type ZodUnknown = { readonly keys: readonly string[]; readonly path?: Path | undefined };
-
-const addUnknown = ({ keys, path = NO_PATH }: ZodUnknown, input: unknown, words: IssueWords, issues: Issue[]): void => {
-  for (const key of keys)
-    issues.push(issues.length < MAX_WORDED ? words.unknownParameter([...path, key], input) : COUNTED);
+/** The names that a closed schema accepts, and patterns of them. */
+const listAccepted = (schema: JsonSchema): readonly string[] => {
+  const { patternProperties: patterns } = schema;
+  return [...propertiesOf(schema).keys(), ...Object.keys(isRecord(patterns) ? patterns : {}).map((one) => `/${one}/`)];
 };
 
 const NO_PATH: Path = [];
 
-const toZodIssue = (issue: z.core.$ZodRawIssue, input: unknown, words: IssueWords): Issue => {
-  const { path = NO_PATH } = issue;
-  const name = toMissingName(path, input);
-  if (issue.code === 'invalid_type')
-    return name === null
-      ? words.mismatch(path, toTypeText(issue.expected), input)
-      : words.missing(name, issue.expected, toTypeText);
-  if (issue.code === 'invalid_value')
-    return name === null
-      ? words.mismatch(path, toJsonList(issue.values), input)
-      : words.missing(name, issue.values, toJsonList);
-  // Of the others alone zod's own message is read, which takes longer to make than all words of ours. What the tool's
-  // author says of a rule stands.
-  const rule = toZodRule(issue);
-  const config = z.core.config();
-  const { message } = z.core.util.finalizeIssue(
-    issue,
-    undefined,
-    rule === null ? config : { ...config, localeError: () => rule },
-  );
-  return message === rule ? words.mismatch(path, rule, input) : words.broken(path, message, input);
+/** Words zod's issues: as many issues as there are problems; only the first hundred have words of their own. */
+export const createZodIssues = (schema: JsonSchema) => {
+  const writer = new IssueWriter(schema);
+  return (found: readonly z.core.$ZodRawIssue[], input: unknown): readonly Issue[] =>
+    writer.share(writeZodIssues(found, input, writer));
 };
 
-/** The name of the parameter of the whole that is not there; null where it is, or is further inside. */
-const toMissingName = (path: Path, input: unknown): string | null => {
-  const [name] = path;
-  return path.length === 1 && typeof name === 'string' && toValueAt(input, path) === undefined ? name : null;
+const writeZodIssues = (
+  found: readonly z.core.$ZodRawIssue[],
+  input: unknown,
+  writer: IssueWriter,
+): readonly Issue[] => {
+  const issues: Issue[] = [];
+  for (const issue of found)
+    for (const unknown of issue.code === 'unrecognized_keys' ? issue.keys : [null])
+      issues.push(issues.length < MAX_WORDED ? writeZodIssue(issue, unknown, input, writer) : COUNTED);
+  return issues;
+};
+
+const writeZodIssue = (
+  issue: z.core.$ZodRawIssue,
+  unknown: string | null,
+  input: unknown,
+  writer: IssueWriter,
+): Issue => {
+  const { path = NO_PATH } = issue;
+  if (unknown !== null) return writer.writeUnknown([...path, unknown], input);
+  if (issue.code === 'invalid_type') return writer.write(path, input, EXPECTED.type(issue.expected));
+  if (issue.code === 'invalid_value') return writer.write(path, input, EXPECTED.enum(issue.values));
+  // Of the others alone zod's own message is read, which takes longer to make than all words of ours. What the tool's
+  // author says of a rule stands.
+  const expected = explainZodRule(issue);
+  const own = expected === null ? {} : { localeError: () => expected };
+  const { message } = z.core.util.finalizeIssue(issue, undefined, { ...z.core.config(), ...own });
+  return message === expected ? writer.write(path, input, expected) : writer.write(path, input, message, message);
 };
 
 /** The steps of a JSON Pointer into a value: numbers within lists, names within objects. */
-export const toPointerPath = (pointer: string, input: unknown): Path => {
+export const readPointer = (pointer: string, input: unknown): Path => {
   if (pointer === '') return NO_PATH;
-  const steps = pointer.split('/').slice(1);
-  const path: PropertyKey[] = [];
-  for (const step of steps) {
-    const name = step.replaceAll('~1', '/').replaceAll('~0', '~');
-    path.push(Array.isArray(toValueAt(input, path)) ? Number(name) : name);
-  }
-  return path;
+  let holder = input;
+  return pointer
+    .slice(1)
+    .split('/')
+    .map((step) => {
+      const name = step.replaceAll('~1', '/').replaceAll('~0', '~');
+      const isItem = Array.isArray(holder);
+      holder = memberOf(holder, name);
+      return isItem ? Number(name) : name;
+    });
 };
 
-const A_VALUE = 'a value';
-const same = (text: string): string => text;
-
-const toAjvIssue = (error: ErrorObject, input: unknown, words: IssueWords): Issue => {
-  const path = toPointerPath(error.instancePath, input);
-  switch (error.keyword) {
-    case 'required': {
-      const name = String(error.params['missingProperty']);
-      const isOfWhole = toMissingName([...path, name], input) !== null;
-      return isOfWhole ? words.missing(name, A_VALUE, same) : words.mismatch([...path, name], A_VALUE, input);
-    }
-    case 'additionalProperties': {
-      const refusing = error.schemaPath.slice(0, -'/additionalProperties'.length);
-      return words.unknownParameter([...path, String(error.params['additionalProperty'])], input, refusing);
-    }
-    case 'unevaluatedProperties':
-      return words.unknownParameter([...path, String(error.params['unevaluatedProperty'])], input);
-    case 'type':
-      return words.mismatch(path, [error.params['type']].flat().map(String).map(toTypeText).join(' or '), input);
-    case 'enum':
-      return words.mismatch(path, toJsonList([error.params['allowedValues']].flat()), input);
-    case 'const':
-      return words.mismatch(path, toJsonList([error.params['allowedValue']]), input);
-    default: {
-      const rule = toAjvRule(error);
-      return rule === null
-        ? words.broken(path, error.message ?? error.keyword, input)
-        : words.mismatch(path, rule, input);
-    }
-  }
-};
-
-/** Puts Ajv's errors into our words, likewise. */
-export const createAjvWords = (schema: JsonSchema) => {
-  const words = new IssueWords(schema);
+/** Words Ajv's errors, likewise. */
+export const createAjvIssues = (schema: JsonSchema) => {
+  const writer = new IssueWriter(schema);
   return (errors: readonly ErrorObject[], input: unknown): readonly Issue[] =>
-    words.share(errors.map((error, place) => (place < MAX_WORDED ? toAjvIssue(error, input, words) : COUNTED)));
+    writer.share(errors.map((error, place) => (place < MAX_WORDED ? writeAjvIssue(error, input, writer) : COUNTED)));
+};
+
+const writeAjvIssue = (error: ErrorObject, input: unknown, writer: IssueWriter): Issue => {
+  const { keyword, params, message = keyword } = error;
+  const path = readPointer(error.instancePath, input);
+  if (keyword === 'required') return writer.write([...path, String(params['missingProperty'])], input, 'a value');
+  if (keyword === 'unevaluatedProperties')
+    return writer.writeUnknown([...path, String(params['unevaluatedProperty'])], input);
+  if (keyword === 'additionalProperties') {
+    const refusing = error.schemaPath.slice(0, -'/additionalProperties'.length);
+    return writer.writeUnknown([...path, String(params['additionalProperty'])], input, refusing);
+  }
+  const expected = explainAjvRule(error);
+  return expected === null ? writer.write(path, input, message, message) : writer.write(path, input, expected);
 };

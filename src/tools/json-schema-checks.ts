@@ -2,13 +2,14 @@ import { createRequire } from 'node:module';
 import type * as Ajv from 'ajv/dist/2020.js';
 import type { DataValidateFunction } from 'ajv/dist/types/index.js';
 import type * as AjvFormats from 'ajv-formats';
+import * as z from 'zod';
 import { hasMoreNodes, isRecord } from '../contract/json-record.ts';
 import type { JsonSchema } from '../contract/tool-description.ts';
 import type { Issue } from '../contract/tool-result.ts';
-import { createAjvWords } from './argument-issues.ts';
+import { toCanonicalText } from '../json/canonical-text.ts';
+import { createAjvIssues } from './argument-issues.ts';
 import { createForeignPatterns, type ForeignPatterns } from './foreign-patterns.ts';
 import { loosenSchema, mapParts } from './loosen-schema.ts';
-import { findOnlyNames, type ManyNames, toFewNames } from './many-names.ts';
 import { runInTimeBox } from './time-box.ts';
 import { type ToWideInteger, withWideIntegers } from './wide-integers.ts';
 
@@ -16,8 +17,8 @@ export type Checked =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly issues: readonly Issue[] };
 
-/** The value as it may be used, or what is wrong with it. `names`: those of the value, where they are many and known. */
-export type JsonSchemaCheck = (value: unknown, names?: ManyNames) => Checked;
+/** The value as it may be used, or what is wrong with it. */
+export type JsonSchemaCheck = (value: unknown) => Checked;
 
 /**
  * Who wrote a schema. `own`: a team, for its own tool, where its patterns are JavaScript's. `foreign`: an MCP server or
@@ -28,13 +29,6 @@ export type SchemaOrigin = 'own' | 'foreign';
 /** Whether texts are refused that are not of the `format` that a schema gives; numbers are in any case. */
 export type FormatRule = 'check' | 'advise';
 
-type CheckOptions = {
-  readonly origin: SchemaOrigin;
-  readonly formats?: FormatRule;
-  /** What a text of a whole number beyond ±2^53−1 becomes where the schema asks for a number; left out: it does not fit. */
-  readonly toWideInteger?: ToWideInteger;
-};
-
 // Beyond, the first problem is told and not all of them: a list of a hundred thousand mistakes in a schema of sixty
 // alternatives is six million problems.
 const MOST_NODES_TOLD_IN_FULL = 2_000;
@@ -42,65 +36,70 @@ const MOST_NODES_TOLD_IN_FULL = 2_000;
 /**
  * Makes checks that share one validator. Throws where a schema cannot be compiled. Checking takes time in the order of
  * the value's size: whether there is a problem is decided by the first one, and all of them are only looked for in small values.
+ * `toWideInteger`: what a text of a whole number beyond ±2^53−1 becomes where the schema asks for a number; left out: it
+ * does not fit.
  */
 export const createJsonSchemaChecks = ({
   origin,
   formats = 'check',
   toWideInteger,
-}: CheckOptions): ((schema: JsonSchema) => JsonSchemaCheck) => {
+}: {
+  readonly origin: SchemaOrigin;
+  readonly formats?: FormatRule;
+  readonly toWideInteger?: ToWideInteger;
+}): ((schema: JsonSchema) => JsonSchemaCheck) => {
   const patterns = origin === 'own' ? null : createForeignPatterns(createRequire(import.meta.url)('re2js'));
-  const first = createAjv({ patterns, formats, problems: 'first' });
+  const first = createAjv(patterns, formats, 'first');
   // Only made for the first value that does not fit.
   let all: Ajv.Ajv2020 | undefined;
   return (declared) => {
     const own = withoutAsync(declared);
-    const schema = patterns === null ? own : toJudged(own, formats, patterns);
-    const run = origin === 'foreign' && mayTakeLong(schema) ? runInTime : runAtOnce;
-    const findFirst = first.compile(schema);
+    const schema = patterns === null ? own : loosenUnjudged(own, formats, patterns);
     let findAll: Ajv.ValidateFunction | undefined;
-    const toFindAll = (): Ajv.ValidateFunction => {
-      all ??= createAjv({ patterns, formats, problems: 'all' });
-      findAll ??= all.compile(schema);
-      return findAll;
-    };
-    return createCheck({ schema, findFirst, toFindAll, run, toWide: toWideInteger });
+    return createCheck({
+      findFirst: first.compile(schema),
+      toFindAll: () => {
+        all ??= createAjv(patterns, formats, 'all');
+        findAll ??= all.compile(schema);
+        return findAll;
+      },
+      judge: createJudge(schema, toWideInteger),
+      run: origin === 'foreign' && mayTakeLong(schema) ? runInTime : runAtOnce,
+    });
   };
 };
 
-type Compiled = {
-  readonly schema: JsonSchema;
+const createCheck = ({
+  findFirst,
+  toFindAll,
+  judge,
+  run,
+}: {
   readonly findFirst: Ajv.ValidateFunction;
   readonly toFindAll: () => Ajv.ValidateFunction;
+  readonly judge: ReturnType<typeof createJudge>;
   readonly run: Run;
-  readonly toWide: ToWideInteger | undefined;
-};
-
-/** Of which items of a list problems are told. `isOfMany`: the value stands for one with more names. */
-const toItems = (value: unknown, isOfMany: boolean): 'each' | 'one' =>
-  isOfMany || hasMoreNodes(value, MOST_NODES_TOLD_IN_FULL) ? 'one' : 'each';
-
-const createCheck = ({ schema, findFirst, toFindAll, run, toWide }: Compiled): JsonSchemaCheck => {
-  const toIssues = createAjvWords(schema);
-  const judge = (value: unknown, items: 'each' | 'one', find: Ajv.ValidateFunction): Checked => {
-    const findErrors = (one: unknown) => (find(one) === true ? [] : (find.errors ?? []));
-    if (toWide === undefined) return { ok: false, issues: toIssues(findErrors(value), value) };
-    const judged = withWideIntegers(value, findErrors, { items, toWide });
-    return judged.ok ? judged : { ok: false, issues: toIssues(judged.errors, value) };
-  };
-  const check = (value: unknown, isOfMany: boolean): Checked => {
+}): JsonSchemaCheck => {
+  return (value) => {
     const fits = run(() => findFirst(value) === true);
     if (fits === 'cut_off') return OUT_OF_TIME;
     if (fits) return { ok: true, value };
-    const items = toItems(value, isOfMany);
-    // Made outside of the time box: on a busy machine that takes as long as a check may.
-    const find = items === 'one' ? findFirst : toFindAll();
-    const checked = run(() => judge(value, items, find));
+    const isLarge = hasMoreNodes(value, MOST_NODES_TOLD_IN_FULL);
+    // Compiled outside of the time box: on a busy machine that takes as long as a check may.
+    const find = isLarge ? findFirst : toFindAll();
+    const checked = run(() => judge(value, find, isLarge));
     return checked === 'cut_off' ? OUT_OF_TIME : checked;
   };
-  const only = findOnlyNames(schema);
-  return (given, names = null) => {
-    const few = toFewNames(given, names, only);
-    return few === null ? check(given, false) : check(few.value, true);
+};
+
+/** Says what is wrong with a value that does not fit, or makes one that does of it. `isLarge`: `find` finds one problem only. */
+const createJudge = (schema: JsonSchema, toWide: ToWideInteger | undefined) => {
+  const writeIssues = createAjvIssues(schema);
+  return (value: unknown, find: Ajv.ValidateFunction, isLarge: boolean): Checked => {
+    const findErrors = (one: unknown) => (find(one) === true ? [] : (find.errors ?? []));
+    if (toWide === undefined) return { ok: false, issues: writeIssues(findErrors(value), value) };
+    const judged = withWideIntegers(value, findErrors, isLarge ? 'one' : 'each', toWide);
+    return judged.ok ? judged : { ok: false, issues: writeIssues(judged.errors, value) };
   };
 };
 
@@ -131,12 +130,6 @@ const runInTime: Run = (work) => runInTimeBox(MOST_TIME_MS, work);
 // thousand properties.
 const MOST_INLINED = 20;
 
-type AjvOptions = {
-  readonly patterns: ForeignPatterns | null;
-  readonly formats: FormatRule;
-  readonly problems: 'first' | 'all';
-};
-
 const FORMATS_OF_NUMBERS = ['int32', 'int64', 'float', 'double'] as const;
 const CHECKED_FORMATS: ReadonlySet<unknown> = new Set(FORMATS_OF_NUMBERS);
 
@@ -144,7 +137,7 @@ const CHECKED_FORMATS: ReadonlySet<unknown> = new Set(FORMATS_OF_NUMBERS);
  * Loosens the schema where formats or patterns are not checked here: such a part accepts more than its author meant, and
  * nothing may be refused because a value fits it.
  */
-const toJudged = (schema: JsonSchema, formats: FormatRule, { isJudged }: ForeignPatterns): JsonSchema => {
+const loosenUnjudged = (schema: JsonSchema, formats: FormatRule, { isJudged }: ForeignPatterns): JsonSchema => {
   const isRelaxed = ({ format, pattern, patternProperties }: JsonSchema): boolean =>
     (formats === 'advise' && typeof format === 'string' && !CHECKED_FORMATS.has(format)) ||
     (typeof pattern === 'string' && !isJudged(pattern)) ||
@@ -162,7 +155,7 @@ const toJudged = (schema: JsonSchema, formats: FormatRule, { isJudged }: Foreign
 };
 
 // Loaded with the first JSON Schema: 9 MB and 30 ms that a process with zod schemas alone need not pay.
-const createAjv = ({ patterns, formats: rule, problems }: AjvOptions): Ajv.Ajv2020 => {
+const createAjv = (patterns: ForeignPatterns | null, rule: FormatRule, problems: 'first' | 'all'): Ajv.Ajv2020 => {
   const load = createRequire(import.meta.url);
   const { Ajv2020 }: typeof Ajv = load('ajv/dist/2020.js');
   const formats: typeof AjvFormats = load('ajv-formats');
@@ -176,60 +169,36 @@ const createAjv = ({ patterns, formats: rule, problems }: AjvOptions): Ajv.Ajv20
     ...(patterns === null ? {} : { code: { regExp: patterns.engine }, inlineRefs: MOST_INLINED }),
   });
   formats.default.default(ajv, rule === 'check' ? {} : [...FORMATS_OF_NUMBERS]);
-  // Ajv's own divides binary fractions: 5.06 is no multiple of 0.01 to it.
-  ajv.removeKeyword('multipleOf');
-  ajv.addKeyword({
-    keyword: 'multipleOf',
-    type: 'number',
-    schemaType: 'number',
-    errors: true,
-    compile: toStepCheck,
-  });
+  // Ajv's own divides binary fractions: 5.06 is no multiple of 0.01 to it. zod's allows for how they are rounded.
+  replaceKeyword(ajv, 'multipleOf', 'number', (value, step) =>
+    z.core.util.floatSafeRemainder(Number(value), Number(step)) === 0 ? null : step,
+  );
   // Ajv's own compares every two items.
-  ajv.removeKeyword('uniqueItems');
-  ajv.addKeyword({
-    keyword: 'uniqueItems',
-    type: 'array',
-    schemaType: 'boolean',
-    errors: true,
-    compile: toUniqueCheck,
-  });
+  replaceKeyword(ajv, 'uniqueItems', 'array', (items, wanted) =>
+    wanted === true && Array.isArray(items) ? (findTwins(items)?.join(' and ') ?? null) : null,
+  );
   return ajv;
 };
 
-const toStepCheck = (step: number): DataValidateFunction => {
-  const check: DataValidateFunction = (value: unknown) => {
-    if (typeof value !== 'number' || isMultipleOf(value, step)) return true;
-    check.errors = [{ keyword: 'multipleOf', params: { multipleOf: step } }];
-    return false;
+/** `findProblem` gives what stands in the error under the keyword's name; null where the value fits. */
+const replaceKeyword = (
+  ajv: Ajv.Ajv2020,
+  keyword: string,
+  type: 'number' | 'array',
+  findProblem: (value: unknown, argument: unknown) => unknown,
+): void => {
+  const compile = (argument: unknown): DataValidateFunction => {
+    const check: DataValidateFunction = (value: unknown) => {
+      const problem = findProblem(value, argument);
+      if (problem === null) return true;
+      check.errors = [{ keyword, params: { [keyword]: problem } }];
+      return false;
+    };
+    return check;
   };
-  return check;
-};
-
-/** Whether a number is a multiple of a step, both as decimals, as they were written. */
-const isMultipleOf = (value: number, step: number): boolean => {
-  if (Number.isSafeInteger(value) && Number.isSafeInteger(step)) return value % step === 0;
-  const [dividend, divisor] = [toDecimal(value), toDecimal(step)];
-  const least = Math.min(dividend.exponent, divisor.exponent);
-  const scaled = ({ digits, exponent }: Decimal): bigint => digits * 10n ** BigInt(exponent - least);
-  return scaled(dividend) % scaled(divisor) === 0n;
-};
-
-type Decimal = { readonly digits: bigint; readonly exponent: number };
-
-const toDecimal = (value: number): Decimal => {
-  const [, whole = '0', fraction = '', exponent = '0'] = /^-?(\d+)(?:\.(\d+))?(?:e(.+))?$/.exec(String(value)) ?? [];
-  return { digits: BigInt(whole + fraction), exponent: Number(exponent) - fraction.length };
-};
-
-const toUniqueCheck = (wanted: boolean): DataValidateFunction => {
-  const check: DataValidateFunction = (items: unknown) => {
-    const twins = wanted && Array.isArray(items) ? findTwins(items) : null;
-    if (twins === null) return true;
-    check.errors = [{ keyword: 'uniqueItems', params: { uniqueItems: twins.join(' and ') } }];
-    return false;
-  };
-  return check;
+  const schemaType = type === 'number' ? 'number' : 'boolean';
+  ajv.removeKeyword(keyword);
+  ajv.addKeyword({ keyword, type, schemaType, errors: true, compile });
 };
 
 // Ajv would make a check of it whose answer is a promise.
@@ -239,17 +208,10 @@ const withoutAsync = ({ $async: _never, ...schema }: JsonSchema): JsonSchema => 
 export const findTwins = (items: readonly unknown[]): readonly [number, number] | null => {
   const places = new Map<string, number>();
   for (const [place, item] of items.entries()) {
-    const text = toComparable(item);
+    const text = toCanonicalText(item);
     const earlier = places.get(text);
     if (earlier !== undefined) return [place, earlier];
     places.set(text, place);
   }
   return null;
 };
-
-/** Equal for equal JSON values. -0 is 0, as in JSON Schema. */
-const toComparable = (value: unknown): string =>
-  JSON.stringify(value, (_key, member: unknown) => (isRecord(member) ? toSorted(member) : member)) ?? '';
-
-const toSorted = (record: Readonly<Record<string, unknown>>): unknown =>
-  Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)));

@@ -68,13 +68,13 @@ const toAlternatives = (schemas: readonly JsonSchema[], root: JsonSchema): reado
   // A set that grows while it is walked is walked to its end, and a circle of references ends.
   for (const one of found) {
     const members = ['anyOf', 'oneOf', 'allOf'].flatMap((word) => recordsOf(one[word]));
-    for (const next of [...members, ...referredBy(one['$ref'], root)]) found.add(next);
+    for (const next of [...members, ...findReferred(one['$ref'], root)]) found.add(next);
   }
   return [...found];
 };
 
 /** What a reference within the whole leads to, as a list of one; empty where it leads elsewhere or nowhere. */
-export const referredBy = (reference: unknown, root: JsonSchema): readonly JsonSchema[] => {
+export const findReferred = (reference: unknown, root: JsonSchema): readonly JsonSchema[] => {
   if (typeof reference !== 'string' || !reference.startsWith('#')) return [];
   let target: unknown = root;
   for (const word of reference.split('/').slice(1))

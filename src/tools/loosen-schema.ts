@@ -1,6 +1,6 @@
 import { isRecord } from '../contract/json-record.ts';
 import type { JsonSchema } from '../contract/tool-description.ts';
-import { referredBy } from './json-schema.ts';
+import { findReferred } from './json-schema.ts';
 
 // Whose members are called as the schema's author likes.
 const NAMED: ReadonlySet<string> = new Set([
@@ -79,7 +79,7 @@ const partsOf = (schema: JsonSchema, root: JsonSchema): readonly JsonSchema[] =>
   });
   const { $ref: reference, $dynamicRef: dynamic } = schema;
   if (reference === undefined && dynamic === undefined) return parts;
-  const targets = referredBy(reference, root);
+  const targets = findReferred(reference, root);
   // One by another name may be any part of the whole.
   return [...parts, ...(targets.length === 0 ? [root] : targets)];
 };

@@ -1,16 +1,12 @@
 import * as z from 'zod';
 import type { JsonSchema } from '../contract/tool-description.ts';
-import { createZodWords } from './argument-issues.ts';
+import { createZodIssues } from './argument-issues.ts';
 import { type Checked, createJsonSchemaChecks, type SchemaOrigin } from './json-schema-checks.ts';
-import { type ManyNames, toFewNames } from './many-names.ts';
 
-/**
- * A schema made ready to check values: its JSON Schema form, and the check. The check may throw what a refinement throws.
- * `names`: those of the value, where they are many and known.
- */
+/** A schema made ready to check values: its JSON Schema form, and the check. The check may throw what a refinement throws. */
 export type SchemaCheck = {
   readonly jsonSchema: JsonSchema;
-  readonly check: (value: unknown, names?: ManyNames) => Checked | Promise<Checked>;
+  readonly check: (value: unknown) => Checked | Promise<Checked>;
 };
 
 /** Whether `schema` is a zod 4 schema and not a plain JSON Schema. */
@@ -28,8 +24,8 @@ export const createSchemaCheck = (
   side: Side,
   origin: SchemaOrigin = 'own',
 ): SchemaCheck => {
-  if (!isZodSchema(schema)) return toJsonSchemaCheck(schema, side, origin);
-  const check = toZodCheck(schema, side);
+  if (!isZodSchema(schema)) return createJsonSchemaCheck(schema, side, origin);
+  const check = createZodCheck(schema, side);
   checkNesting(check.jsonSchema);
   return check;
 };
@@ -45,15 +41,9 @@ const checkNesting = (schema: JsonSchema): void => {
     throw new RangeError(`It is nested more than ${MOST_SCHEMA_LEVELS} levels deep.`);
 };
 
-const toStrict = (schema: z.ZodType): z.ZodType =>
-  schema instanceof z.ZodObject && schema.def.catchall === undefined ? schema.strict() : schema;
-
-/** The names that a strict object lets in; null for any other schema. */
-const findStrictNames = (schema: z.ZodType): readonly string[] | null =>
-  schema instanceof z.ZodObject && schema.def.catchall instanceof z.ZodNever ? Object.keys(schema.def.shape) : null;
-
-const toZodCheck = (declared: z.ZodType, side: Side): SchemaCheck => {
-  const schema = side === 'input' ? toStrict(declared) : declared;
+const createZodCheck = (declared: z.ZodType, side: Side): SchemaCheck => {
+  const isOpen = !(declared instanceof z.ZodObject) || declared.def.catchall !== undefined;
+  const schema = side === 'output' || isOpen ? declared : declared.strict();
   let mayWait = false;
   let mayFit = false;
   const unsayable: string[] = [];
@@ -61,48 +51,37 @@ const toZodCheck = (declared: z.ZodType, side: Side): SchemaCheck => {
     io: side,
     unrepresentable: 'any',
     override: ({ zodSchema, jsonSchema }) => {
+      const { def } = zodSchema._zod;
       mayWait ||= runsForeignCode(zodSchema);
-      mayFit ||= CONVERTING.has(zodSchema._zod.def.type);
-      if (UNSAYABLE.has(zodSchema._zod.def.type) && !('coerce' in zodSchema._zod.def))
-        unsayable.push(zodSchema._zod.def.type);
+      mayFit ||= CONVERTING.has(def.type);
+      if (UNSAYABLE.has(def.type) && !('coerce' in def)) unsayable.push(def.type);
       // zod writes the calendar out, leap years included: two hundred signs that say no more than the format.
       if (FORMATS_ENOUGH.has(jsonSchema.format ?? '')) delete jsonSchema.pattern;
     },
   });
   // No call could ever fit; unless something makes such a value of what is sent.
-  if (side === 'input' && unsayable.length > 0 && !mayFit) throw new TypeError(toUnsayableText(unsayable[0] ?? ''));
-  const toIssues = createZodWords(jsonSchema);
-  const toChecked = ({ issues, value: checked }: z.core.ParsePayload, input: unknown, further: number): Checked =>
-    issues.length === 0 ? { ok: true, value: checked } : { ok: false, issues: toIssues(issues, input, further) };
-  const only = findStrictNames(schema);
+  const [type] = unsayable;
+  if (side === 'input' && type !== undefined && !mayFit)
+    throw new TypeError(`arguments are JSON, which has no ${type}: describe the JSON value, and convert it in run`);
+  const writeIssues = createZodIssues(jsonSchema);
+  const conclude = ({ issues, value: checked }: z.core.ParsePayload, input: unknown): Checked =>
+    issues.length === 0 ? { ok: true, value: checked } : { ok: false, issues: writeIssues(issues, input) };
   // Not by zod's own safeParse: it makes an exception and a message of its own for each problem, which took half the time
   // of a call that fails. Code of the tool's own may be asynchronous. Trying it synchronously first would run it twice and
   // leave a promise behind that nobody handles.
   const check: SchemaCheck['check'] = mayWait
-    ? async (value) => toChecked(await schema._zod.run({ value, issues: [] }, { async: true }), value, 0)
-    : (given, names = null) => {
-        const few = toFewNames(given, names, only);
-        return few === null
-          ? toChecked(runAtOnce(schema, given), given, 0)
-          : toChecked(runAtOnce(schema, few.value), few.value, few.further);
+    ? async (value) => conclude(await schema._zod.run({ value, issues: [] }, { async: true }), value)
+    : (value) => {
+        const ran = schema._zod.run({ value, issues: [] }, { async: false });
+        if (ran instanceof Promise) throw new z.core.$ZodAsyncError();
+        return conclude(ran, value);
       };
   return { jsonSchema, check };
-};
-
-const runAtOnce = (schema: z.ZodType, value: unknown): z.core.ParsePayload => {
-  const ran = schema._zod.run({ value, issues: [] }, { async: false });
-  if (ran instanceof Promise) throw new z.core.$ZodAsyncError();
-  return ran;
 };
 
 // With one of these something else than such a value may be sent.
 const CONVERTING: ReadonlySet<string> = new Set(['pipe', 'union', 'catch']);
 const UNSAYABLE: ReadonlySet<string> = new Set(['date', 'bigint', 'map', 'set', 'symbol', 'nan']);
-
-const toUnsayableText = (type: string): string =>
-  type === 'date'
-    ? 'arguments are JSON, which has no dates: write z.iso.date() or z.iso.datetime()'
-    : `arguments are JSON, which has no ${type}: describe the JSON value, and convert it in run`;
 
 const FORMATS_ENOUGH: ReadonlySet<string> = new Set(['date', 'date-time', 'time']);
 
@@ -123,7 +102,7 @@ const SPEAKS_OF_FURTHER_MEMBERS = [
   '$ref',
 ];
 
-const toJsonSchemaCheck = (declared: JsonSchema, side: Side, origin: SchemaOrigin): SchemaCheck => {
+const createJsonSchemaCheck = (declared: JsonSchema, side: Side, origin: SchemaOrigin): SchemaCheck => {
   // Before it is compiled, which is recursive, too.
   checkNesting(declared);
   const open = SPEAKS_OF_FURTHER_MEMBERS.some((keyword) => keyword in declared);

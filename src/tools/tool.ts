@@ -1,7 +1,6 @@
 import type { Effects } from '../contract/failure.ts';
 import type { JsonSchema } from '../contract/tool-description.ts';
 import type { Issue } from '../contract/tool-result.ts';
-import type { ManyNames } from './many-names.ts';
 
 /** Writes to the service's log with the call's ids on every line. `message` is constant, data goes into `fields`. */
 export type ToolLog = {
@@ -137,7 +136,7 @@ export type ToolFacts = {
 export type InlineTool = ToolFacts & {
   readonly runsIn: 'service';
   /** Checks the arguments against the schema. A promise only where the schema itself is asynchronous. */
-  readonly prepare: (input: Readonly<Record<string, unknown>>, names?: ManyNames) => Prepared | Promise<Prepared>;
+  readonly prepare: (input: Readonly<Record<string, unknown>>) => Prepared | Promise<Prepared>;
   /** What is wrong with the output, empty where nothing is; null where the tool declared no output schema. */
   readonly checkOutput: ((value: unknown) => readonly Issue[] | Promise<readonly Issue[]>) | null;
   /** A failure hidden in a returned value, as the tool declares it; undefined where the value is a success. */

@@ -1,6 +1,6 @@
 import type { ErrorObject } from 'ajv';
 import { isRecord } from '../contract/json-record.ts';
-import { toPointerPath } from './argument-issues.ts';
+import { readPointer, valueAt } from './argument-issues.ts';
 
 declare global {
   interface JSON {
@@ -17,20 +17,13 @@ const DIGITS = /^-?[1-9]\d{15,307}$/;
 export const isWideInteger = (value: unknown): value is string =>
   typeof value === 'string' && DIGITS.test(value) && !Number.isSafeInteger(Number(value));
 
-/** Where texts of digits stand for numbers; `*` is any item of a list. */
-type Places = readonly (readonly string[])[];
-
-/** What a whole number beyond ±2^53−1 is for whoever sends it, by its digits. */
+/** What a whole number beyond ±2^53−1 is for the one that sends it, by its digits. */
 export type ToWideInteger = (digits: string) => unknown;
 
 const NUMBERS: ReadonlySet<unknown> = new Set(['integer', 'number']);
 
 // Places of a kind: more rounds are needed only for what is wrong in ever new ways.
 const MOST_ROUNDS = 16;
-
-type Judged =
-  | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly errors: readonly ErrorObject[] };
 
 /**
  * Replaces each text of a wide whole number, where the schema asks for a number, by what `toWide` makes of it. Answers the new
@@ -40,49 +33,50 @@ type Judged =
 export const withWideIntegers = (
   value: unknown,
   judge: (value: unknown) => readonly ErrorObject[],
-  { items, toWide }: { readonly items: 'each' | 'one'; readonly toWide: ToWideInteger },
-): Judged => {
+  items: 'each' | 'one',
+  toWide: ToWideInteger,
+): { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly errors: readonly ErrorObject[] } => {
   const asGiven = judge(value);
-  const places: (readonly string[])[] = [];
   let errors = asGiven;
+  // As numbers of JavaScript, for the check; and as they are sent.
   let narrow = value;
+  let wide = value;
   for (let round = 0; round < MOST_ROUNDS && errors.length > 0; round += 1) {
-    const found = findPlaces(errors, narrow, items);
-    if (found.length === 0) break;
-    places.push(...found);
-    narrow = replace(narrow, found, Number);
+    const paths = findPlaces(errors, narrow, items);
+    if (paths.length === 0) break;
+    for (const path of paths) {
+      narrow = replaceAt(narrow, path, Number);
+      wide = replaceAt(wide, path, toWide);
+    }
     errors = judge(narrow);
   }
-  if (errors.length === 0) return { ok: true, value: replace(value, places, toWide) };
+  if (errors.length === 0) return { ok: true, value: wide };
   // Of alternatives another one wanted the text: what is wrong with the value as it was given says more.
-  const isMistaken = errors.some((error) => isOfType(error) && Number.isInteger(valueAt(narrow, error)));
+  const isMistaken = errors.some(
+    ({ keyword, instancePath }) =>
+      keyword === 'type' && Number.isInteger(valueAt(narrow, readPointer(instancePath, narrow))),
+  );
   return { ok: false, errors: isMistaken ? asGiven : errors };
 };
 
-const isOfType = ({ keyword }: ErrorObject): boolean => keyword === 'type';
-
-const valueAt = (value: unknown, { instancePath }: ErrorObject): unknown =>
-  toPointerPath(instancePath, value).reduce(memberAt, value);
-
-const findPlaces = (errors: readonly ErrorObject[], value: unknown, items: 'each' | 'one'): Places => {
+/** Where texts of digits stand for numbers; `*` is any item of a list. */
+const findPlaces = (
+  errors: readonly ErrorObject[],
+  value: unknown,
+  items: 'each' | 'one',
+): readonly (readonly string[])[] => {
   const found = new Map<string, readonly string[]>();
-  for (const error of errors) {
-    if (!isOfType(error) || ![error.params['type']].flat().some((type) => NUMBERS.has(type))) continue;
-    if (!isWideInteger(valueAt(value, error))) continue;
-    const path = toPointerPath(error.instancePath, value);
+  for (const { keyword, params, instancePath } of errors) {
+    if (keyword !== 'type' || ![params['type']].flat().some((type) => NUMBERS.has(type))) continue;
+    const path = readPointer(instancePath, value);
+    if (!isWideInteger(valueAt(value, path))) continue;
     found.set(
-      error.instancePath,
+      instancePath,
       path.map((step) => (typeof step === 'number' && items === 'one' ? '*' : String(step))),
     );
   }
   return [...found.values()];
 };
-
-const memberAt = (value: unknown, step: PropertyKey): unknown =>
-  typeof value === 'object' && value !== null ? Reflect.get(value, step) : undefined;
-
-const replace = (value: unknown, places: Places, to: ToWideInteger): unknown =>
-  places.reduce((current, path) => replaceAt(current, path, to), value);
 
 const replaceAt = (value: unknown, [step, ...rest]: readonly string[], to: ToWideInteger): unknown => {
   if (step === undefined) return isWideInteger(value) ? to(value) : value;

@@ -33,7 +33,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   store: ['memory'],
   '@console': ['routes', 'src'],
   '@dialects': ['contract', 'executor', 'json', 'routes'],
-  tools: ['contract'],
+  tools: ['contract', 'json'],
   '@toolkit-kit/egress': ['contract', 'tools'],
   '@toolkit-kit/workspace': ['tools', 'files'],
   '@toolkit-kit': ['contract', 'tools', '@toolkit-kit/egress', '@toolkit-kit/workspace', 'files'],

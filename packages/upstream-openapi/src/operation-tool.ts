@@ -65,8 +65,8 @@ export const createOperationTool = (
     ...defineTool({ name, description, effects, input: ANY_OBJECT, run, timeoutMs, upstream, source }),
     inputSchema,
     exampleArguments: createExampleArguments(inputSchema),
-    prepare: (input, names) => {
-      const checked = check(input, names);
+    prepare: (input) => {
+      const checked = check(input);
       if (!checked.ok) return checked;
       // An object that was checked stays one.
       const given = isRecord(checked.value) ? checked.value : input;
@@ -154,9 +154,9 @@ export const createArgumentChecks = (formats: FormatRule): ((schema: JsonSchema)
   };
   return (schema) => {
     let check: JsonSchemaCheck | undefined;
-    return (value, names) => {
+    return (value) => {
       check ??= compile(schema);
-      return check(value, names);
+      return check(value);
     };
   };
 };

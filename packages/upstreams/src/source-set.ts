@@ -202,8 +202,8 @@ const createRunningCalls = (name: string) => {
     if (tool.runsIn === 'host') return tool;
     return {
       ...tool,
-      prepare: (input, names) => {
-        const prepared = tool.prepare(input, names);
+      prepare: (input) => {
+        const prepared = tool.prepare(input);
         return prepared instanceof Promise ? prepared.then(countPrepared) : countPrepared(prepared);
       },
     };
