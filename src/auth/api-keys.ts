@@ -1,5 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import { closeSync, constants, fstatSync, openSync, promises, readFileSync, type Stats, statSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, promises, readFileSync, type Stats } from 'node:fs';
 import { isToolPattern } from '../contract/tool-names.ts';
 import { type FileReading, watchFile } from '../files/watch-file.ts';
 import {
@@ -11,30 +11,6 @@ import {
   parseRate,
   toAllowedTools,
 } from './callers.ts';
-
-/** The keys that are known now. */
-export type ApiKeys = {
-  /** Answers at once. */
-  readonly authenticate: (credential: string | undefined) => Authentication;
-  /**
-   * Whether the key of this hash (64 hex digits) is one of this tenant's, has not expired, and may call this tool. `unknown`: not by
-   * these keys, which are older than the call, and another process may have newer ones.
-   */
-  readonly mayCall: (call: AcceptedByKey) => 'yes' | 'no' | 'unknown';
-  /** Keys that are known, expired ones included. */
-  readonly count: () => number;
-  /** Follows the file no longer. */
-  readonly close: () => void;
-};
-
-/** A call that this or another process has let in by the key of this hash. */
-type AcceptedByKey = {
-  readonly keyHash: string;
-  readonly tenant: string;
-  readonly tool: string;
-  /** How long ago, in milliseconds: the clocks of two processes differ. */
-  readonly agoMs: number;
-};
 
 export type ApiKeysOptions = {
   /** Entries of API_KEYS. */
@@ -59,9 +35,19 @@ export type Reload =
 export type ApiKey = {
   /** SHA-256 of what callers send, 32 bytes. */
   readonly hash: Buffer;
-  /** Unix milliseconds from which it is refused; null: never. */
-  readonly expiresAt: number | null;
-  readonly caller: Caller;
+  readonly caller: Caller & { readonly keyHash: string };
+};
+
+/** The keys that are known now. */
+export type ApiKeys = ReturnType<typeof createApiKeys>;
+
+/** A call that this or another process has let in by the key of this hash. */
+type AcceptedByKey = {
+  readonly keyHash: string;
+  readonly tenant: string;
+  readonly tool: string;
+  /** How long ago, in milliseconds: the clocks of two processes differ. */
+  readonly agoMs: number;
 };
 
 // Until every process of a roll-out has the keys that one of them has let a call in by.
@@ -71,31 +57,49 @@ const MOST_BEHIND_MS = 600_000;
 const POLL_MS = 500;
 
 /** Loads the keys, and follows their file. Throws one sentence with every mistake where the keys are not right. */
-export const createApiKeys = (options: ApiKeysOptions): ApiKeys => {
+export const createApiKeys = (options: ApiKeysOptions) => {
   const { entries, file, onReload, time, read = readKeyFile, pollMs = POLL_MS } = options;
-  let keys = toKeysByHash(loadFirstKeys({ entries, file }));
+  let keys = indexKeys(loadFirstKeys({ entries, file }));
   let loadedAt = time();
   const onChange = (reading: FileReading): void => {
-    const loaded = reading.ok
+    const { keys: loaded, mistakes } = reading.ok
       ? loadApiKeys({ entries, fileText: reading.text })
       : { keys: [], mistakes: [reading.problem] };
-    const isRight = loaded.mistakes.length === 0;
-    if (isRight) {
-      keys = toKeysByHash(loaded.keys);
-      loadedAt = time();
+    if (mistakes.length > 0) {
+      onReload({ result: 'refused', mistakes });
+      return;
     }
-    onReload(isRight ? { result: 'taken', keys: keys.size } : { result: 'refused', mistakes: loaded.mistakes });
+    keys = indexKeys(loaded);
+    loadedAt = time();
+    onReload({ result: 'taken', keys: keys.size });
   };
+  const isExpired = ({ validUntil = Number.POSITIVE_INFINITY }: Caller): boolean => validUntil <= time();
   return {
-    authenticate: (credential) => findCaller(credential, keys, time),
-    mayCall: ({ keyHash, tenant, tool, agoMs }) => {
-      const key = keys.get(Buffer.from(keyHash, 'hex').toString('latin1'));
-      if (key !== undefined && isExpired(key, time)) return 'no';
-      if (key?.caller.tenant === tenant && key.caller.may('call') && key.caller.mayUse(tool)) return 'yes';
+    /**
+     * Answers at once, by one lookup, however many keys there are. Its time tells nothing of use: it depends on the hash of
+     * what was sent, which the sender cannot bring nearer to a hash that is stored without knowing the key. What was found
+     * is compared in constant time.
+     */
+    authenticate: (credential: string): Authentication => {
+      const sent = hash('sha256', credential, 'buffer');
+      const found = keys.get(sent.toString('hex'));
+      if (found === undefined || !timingSafeEqual(found.hash, sent)) return { kind: 'refused', reason: 'unknown' };
+      return isExpired(found.caller) ? { kind: 'refused', reason: 'expired' } : { kind: 'known', caller: found.caller };
+    },
+    /**
+     * Whether the key of this hash is one of this tenant's, has not expired, and may call this tool. `unknown`: not by these
+     * keys, which are older than the call, and another process may have newer ones.
+     */
+    mayCall: ({ keyHash, tenant, tool, agoMs }: AcceptedByKey): 'yes' | 'no' | 'unknown' => {
+      const caller = keys.get(keyHash)?.caller;
+      if (caller !== undefined && isExpired(caller)) return 'no';
+      if (caller?.tenant === tenant && caller.may('call') && caller.mayUse(tool)) return 'yes';
       // Keys from before the call say nothing of one that was added since.
       return agoMs < Math.min(time() - loadedAt, MOST_BEHIND_MS) ? 'unknown' : 'no';
     },
-    count: () => keys.size,
+    /** Keys that are known, expired ones included. */
+    count: (): number => keys.size,
+    /** Follows the file no longer. */
     close: file === null ? () => undefined : watchFile({ file, pollMs, onChange, read }),
   };
 };
@@ -108,27 +112,8 @@ export const loadFirstKeys = ({ entries, file }: Pick<ApiKeysOptions, 'entries' 
   return keys;
 };
 
-/** By the SHA-256 of what callers send: its 32 bytes as text. */
-type KeysByHash = ReadonlyMap<string, ApiKey>;
-
-const toKeysByHash = (keys: readonly ApiKey[]): KeysByHash =>
-  new Map(keys.map((key) => [key.hash.toString('latin1'), key]));
-
-/**
- * One lookup, however many keys there are. Its time tells nothing of use: it depends on the hash of what was sent, which the
- * sender cannot bring nearer to a hash that is stored without knowing the key. What was found is compared in constant
- * time. The hash is made also without a credential.
- */
-const findCaller = (credential: string | undefined, keys: KeysByHash, time: () => number): Authentication => {
-  const sent = hash('sha256', credential ?? '', 'buffer');
-  const found = keys.get(sent.toString('latin1'));
-  if (credential === undefined || credential === '') return { kind: 'refused', reason: 'missing' };
-  if (found === undefined || !timingSafeEqual(found.hash, sent)) return { kind: 'refused', reason: 'unknown' };
-  if (isExpired(found, time)) return { kind: 'refused', reason: 'expired' };
-  return { kind: 'known', caller: found.caller };
-};
-
-const isExpired = ({ expiresAt }: ApiKey, time: () => number): boolean => expiresAt !== null && expiresAt <= time();
+const indexKeys = (keys: readonly ApiKey[]): ReadonlyMap<string, ApiKey> =>
+  new Map(keys.map((key) => [key.caller.keyHash, key]));
 
 // Whoever reads them mends the first few, or sees that the file is the wrong one.
 const MAX_MISTAKES = 20;
@@ -145,43 +130,41 @@ export const loadApiKeys = ({
   readonly entries: readonly string[];
   readonly fileText: string | null;
 }): { readonly keys: readonly ApiKey[]; readonly mistakes: readonly string[] } => {
-  const places: readonly Place[] = [
-    ...entries.map((entry, position) => ({ where: `entry ${position + 1} of API_KEYS`, entry })),
-    ...toLines(fileText ?? ''),
+  const places = [
+    ...entries.map((entry, position) => ({ place: `entry ${position + 1} of API_KEYS`, entry })),
+    ...readLines(fileText ?? ''),
   ];
   const keys: ApiKey[] = [];
   const mistakes: string[] = [];
   const seen = new Map<string, string>();
-  for (const { where, entry } of places) {
+  for (const { place, entry } of places) {
     const parsed = parseApiKey(entry);
     if (!parsed.ok) {
-      mistakes.push(`${where} ${parsed.mistake}`);
+      mistakes.push(`${place} ${parsed.mistake}`);
       continue;
     }
-    const digest = parsed.key.hash.toString('hex');
-    const before = seen.get(digest);
-    seen.set(digest, before ?? where);
+    const { keyHash } = parsed.key.caller;
+    const before = seen.get(keyHash);
+    seen.set(keyHash, before ?? place);
     if (before === undefined) keys.push(parsed.key);
-    else mistakes.push(`${where} repeats the key of ${before}; remove one`);
+    else mistakes.push(`${place} repeats the key of ${before}; remove one`);
   }
   const surplus = mistakes.length - MAX_MISTAKES;
   return { keys, mistakes: surplus > 0 ? [...mistakes.slice(0, MAX_MISTAKES), `… and ${surplus} more`] : mistakes };
 };
 
-type Place = { readonly where: string; readonly entry: string };
-
 /**
  * The lines of a file that are not blank and no comment, counted from 1 as editors do, whatever they end in: with CR
  * alone a file that begins with a comment would be one comment. A byte order mark is no harm.
  */
-const toLines = (text: string): readonly Place[] =>
+const readLines = (text: string) =>
   text.split(/\r\n?|\n/).flatMap((line, position) => {
     const entry = line.trim();
-    return entry === '' || entry.startsWith('#') ? [] : [{ where: `line ${position + 1}`, entry }];
+    return entry === '' || entry.startsWith('#') ? [] : [{ place: `line ${position + 1}`, entry }];
   });
 
 /** What the attributes of a key say. */
-type Rights = Pick<Caller, 'rate' | 'tools' | 'mayUse' | 'may'> & Pick<ApiKey, 'expiresAt'> & { readonly key?: string };
+type Rights = Partial<Pick<Caller, 'key' | 'rate' | 'tools' | 'mayUse' | 'may' | 'validUntil'>>;
 
 // Nothing of an entry is repeated in a mistake: somebody may have put the key itself there.
 const NO_PAIR =
@@ -189,8 +172,6 @@ const NO_PAIR =
 const NO_TENANT =
   'must be for a tenant of 1 to 64 letters, digits, _ . and -, and not for `anonymous`, which is reserved';
 const NO_ATTRIBUTE = 'has an unknown attribute; allowed after the hash: name=, tools=, may=, rate= and expires=';
-
-const EVERYTHING: Rights = { ...ALL_TOOLS, rate: null, may: () => true, expiresAt: null };
 
 /** What is wrong with an entry of API_KEYS or a line of API_KEYS_FILE, as the end of a sentence; null where nothing is. */
 export const findKeyMistake = (entry: string): string | null => {
@@ -202,61 +183,57 @@ export const findKeyMistake = (entry: string): string | null => {
 export const parseApiKey = (
   entry: string,
 ): { readonly ok: true; readonly key: ApiKey } | { readonly ok: false; readonly mistake: string } => {
-  const [pair = '', ...words] = entry.trim().split(/\s+/);
+  const [pair = '', ...attributes] = entry.trim().split(/\s+/);
   const [, tenant = '', digits = ''] = /^([^=]+)=([0-9a-f]{64})$/i.exec(pair) ?? [];
   if (digits === '') return { ok: false, mistake: NO_PAIR };
   if (!isTenant(tenant)) return { ok: false, mistake: NO_TENANT };
-  const rights = toRights(words);
+  const rights = parseRights(attributes);
   if (typeof rights === 'string') return { ok: false, mistake: rights };
-  const hex = digits.toLowerCase();
-  const { expiresAt, ...granted } = rights;
+  const keyHash = digits.toLowerCase();
   // A key that is made anew under its old name is the same caller; one without a name is its hash.
-  const id = hash('sha256', JSON.stringify(['key', tenant, granted.key ?? hex])).slice(0, 32);
-  const caller: Caller = {
-    ...{ key: hex.slice(0, 8), ...granted, keyHash: hex, tenant, id, rateKey: `key:${hex.slice(0, 32)}` },
-    ...(expiresAt === null ? {} : { validUntil: expiresAt }),
+  const id = hash('sha256', JSON.stringify(['key', tenant, rights.key ?? keyHash])).slice(0, 32);
+  const caller = {
+    ...{ key: keyHash.slice(0, 8), ...ALL_TOOLS, rate: null, may: () => true, ...rights },
+    ...{ keyHash, tenant, id, rateKey: `key:${keyHash.slice(0, 32)}` },
   };
-  return { ok: true, key: { hash: Buffer.from(hex, 'hex'), expiresAt, caller } };
+  return { ok: true, key: { hash: Buffer.from(keyHash, 'hex'), caller } };
 };
 
-/** What the words after the hash grant, or what is wrong with the first wrong one. */
-const toRights = (words: readonly string[]): Rights | string => {
+/** What the attributes after the hash grant, or what is wrong with the first wrong one. */
+const parseRights = (attributes: readonly string[]): Rights | string => {
   const seen = new Set<string>();
-  let rights = EVERYTHING;
-  for (const word of words) {
-    const name = word.slice(0, word.indexOf('=') + 1);
-    const attribute = ATTRIBUTES.get(name);
-    if (attribute === undefined) return NO_ATTRIBUTE;
+  let rights: Rights = {};
+  for (const attribute of attributes) {
+    const name = attribute.slice(0, attribute.indexOf('=') + 1);
+    const { rule, parse } = ATTRIBUTES.get(name) ?? { rule: NO_ATTRIBUTE, parse: () => null };
     if (seen.has(name)) return `has ${name} twice; remove one`;
     seen.add(name);
-    const granted = attribute.parse(word.slice(name.length));
-    if (granted === null) return attribute.rule;
+    const granted = parse(attribute.slice(name.length));
+    if (granted === null) return rule;
     rights = { ...rights, ...granted };
   }
   return rights;
 };
 
-const parseOperations = (text: string): Partial<Rights> | null => {
-  const words = text.split('|');
-  const named = OPERATIONS.filter((operation) => words.includes(operation));
-  return named.length === words.length ? { may: (operation) => named.includes(operation) } : null;
+const parseOperations = (text: string): Rights | null => {
+  const given = text.split('|');
+  const named = OPERATIONS.filter((operation) => given.includes(operation));
+  return named.length === given.length ? { may: (operation) => named.includes(operation) } : null;
 };
 
 // Only UTC: a line must mean the same wherever it is read.
 const INSTANT = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?Z)?$/;
 
 /** From that instant on the key is refused; a date alone means its beginning. */
-const parseExpiry = (text: string): Partial<Rights> | null => {
-  const expiresAt = INSTANT.test(text) ? Date.parse(text) : Number.NaN;
+const parseExpiry = (text: string): Rights | null => {
+  const validUntil = INSTANT.test(text) ? Date.parse(text) : Number.NaN;
   // 30 February would be taken for a day in March.
-  const isReal = !Number.isNaN(expiresAt) && new Date(expiresAt).toISOString().startsWith(text.slice(0, 10));
-  return isReal ? { expiresAt } : null;
+  const isReal = !Number.isNaN(validUntil) && new Date(validUntil).toISOString().startsWith(text.slice(0, 10));
+  return isReal ? { validUntil } : null;
 };
 
 /** `parse` gives null where the rule is broken. */
-type Attribute = { readonly rule: string; readonly parse: (text: string) => Partial<Rights> | null };
-
-const ATTRIBUTES: ReadonlyMap<string, Attribute> = new Map<string, Attribute>([
+const ATTRIBUTES = new Map<string, { readonly rule: string; readonly parse: (text: string) => Rights | null }>([
   [
     'name=',
     {
@@ -293,51 +270,34 @@ export type KeyFile = { readonly path: string; readonly text: string };
 
 // Some seven thousand keys. What is larger is another file.
 const MAX_BYTES = 1024 * 1024;
-// A pipe that took the place of the file after it was looked at must not hold the reader up.
+// A pipe must not hold the reader up: it says what it says once, and a reading of it may never end.
 const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK;
 
 /** The file of keys as it is now. Throws as the system does, or one sentence where this is no file of keys. */
 export const loadKeyFile = (path: string): KeyFile => {
-  refuse(path, statSync(path, { throwIfNoEntry: false }));
   const descriptor = openSync(path, FLAGS);
   try {
-    refuse(path, fstatSync(descriptor));
-    return { path, text: toText(path, readFileSync(descriptor)) };
+    checkKeyFile(path, fstatSync(descriptor));
+    return { path, text: readFileSync(descriptor, 'utf8') };
   } finally {
     closeSync(descriptor);
   }
 };
 
 /** The same without waiting for the file, and without throwing. */
-export const readKeyFile = (path: string): Promise<FileReading> =>
-  readText(path).then(
-    (text) => ({ ok: true, text }),
-    (error: unknown) => ({ ok: false, problem: error instanceof Error ? error.message : String(error) }),
-  );
-
-const readText = async (path: string): Promise<string> => {
-  // What cannot be looked at cannot be opened either, and then that says why.
-  const nothing = (): undefined => undefined;
-  refuse(path, await promises.stat(path).then((stats) => stats, nothing));
-  const handle = await promises.open(path, FLAGS);
-  try {
-    refuse(path, await handle.stat());
-    return toText(path, await handle.readFile());
-  } finally {
-    await handle.close();
-  }
+export const readKeyFile = async (path: string): Promise<FileReading> => {
+  const read = async (): Promise<FileReading> => {
+    await using handle = await promises.open(path, FLAGS);
+    checkKeyFile(path, await handle.stat());
+    return { ok: true, text: await handle.readFile('utf8') };
+  };
+  return read().then(undefined, (error: unknown) => ({
+    ok: false,
+    problem: error instanceof Error ? error.message : String(error),
+  }));
 };
 
-const refuse = (path: string, stats: Stats | undefined): void => {
-  if (stats === undefined) return;
-  // A pipe says what it says once, and a reading of it may never end.
+const checkKeyFile = (path: string, stats: Stats): void => {
   if (!stats.isFile()) throw new Error(`${path} is not a regular file; the key file is reread on changes.`);
-  if (stats.size > MAX_BYTES) throw tooLarge(path);
+  if (stats.size > MAX_BYTES) throw new Error(`${path} is larger than 1 MiB; a key file has one key per line.`);
 };
-
-const toText = (path: string, bytes: Buffer): string => {
-  if (bytes.length > MAX_BYTES) throw tooLarge(path);
-  return bytes.toString('utf8');
-};
-
-const tooLarge = (path: string): Error => new Error(`${path} is larger than 1 MiB; a key file has one key per line.`);

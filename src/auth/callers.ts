@@ -79,13 +79,10 @@ export const isTokenShaped = (credential: string): boolean => /^ey[\w-]*\.[\w-]*
  * Finds callers by API keys first, then by tokens; null: not this way. Anonymous is everybody where no way in is set up,
  * and nobody where one is, also while there is no key in it.
  */
-export const createAuthenticate = ({
-  apiKeys,
-  tokens,
-}: {
-  readonly apiKeys: { readonly authenticate: (credential: string | undefined) => Authentication } | null;
-  readonly tokens: ((token: string) => Promise<Authentication>) | null;
-}): Authenticate => {
+export const createAuthenticate = (
+  apiKeys: { readonly authenticate: (credential: string) => Authentication } | null,
+  tokens: ((token: string) => Promise<Authentication>) | null,
+): Authenticate => {
   if (apiKeys === null && tokens === null) return () => ({ kind: 'known', caller: ANONYMOUS });
   return (credential) => {
     if (credential === undefined || credential === '') return { kind: 'refused', reason: 'missing' };

@@ -2,16 +2,19 @@ import { hash } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import type { StoreMemory } from '../memory/store-memory.ts';
-import type { Rate } from './callers.ts';
+import type { Caller, Rate } from './callers.ts';
 
 /** A request that is one too many of its rate, and how long until its caller is let in again: 1 to the window, in milliseconds. */
 type Limited = { readonly retryAfterMs: number; readonly rate: Rate };
 
-/** Whose request it is: counted under `rateKey`, or by `address` where that is null. */
-type RatedCaller = { readonly tenant: string; readonly rateKey: string | null; readonly rate: Rate | null };
-
-/** Counts a request and says whether it is one too many. Answers at once where it need not be counted; never rejects. */
-export type LimitRate = (caller: RatedCaller, address: string) => Limited | null | Promise<Limited | null>;
+/**
+ * Counts a request and says whether it is one too many: under the caller's `rateKey`, or by `address` where that is null. Answers
+ * at once where it need not be counted; never rejects.
+ */
+export type LimitRate = (
+  caller: Pick<Caller, 'tenant' | 'rateKey' | 'rate'>,
+  address: string,
+) => Limited | null | Promise<Limited | null>;
 
 export type RateLimitsOptions = {
   /** Of callers that have no rate of their own; null: as many as come. */
@@ -20,7 +23,7 @@ export type RateLimitsOptions = {
   readonly store: {
     /** What its keys begin with. */
     readonly keyPrefix: string;
-    /** Sends one command. Rejects with Redis's own `ReplyError`, and where it gives no answer or is known to give none. */
+    /** Sends one command. Rejects where Redis refuses it, gives no answer, or is known to give none. */
     readonly call: (command: string, ...parameters: string[]) => Promise<unknown>;
   } | null;
   /** Called for each request that was counted in this process alone although there is a Redis, or not at all. */
@@ -34,26 +37,34 @@ export type RateLimitsOptions = {
 const CALLER_BYTES = 300;
 // A number that is no small integer.
 const BLOCKED_BYTES = 16;
-// Where Redis refuses to count it is asked in vain once a second, not once per request.
-const PAUSE_MS = 1000;
-
-const PAUSED = new Error('The session store refused to count the request.');
-
-/** Counts one request of `tenant:caller`; null where it is within the rate. Rejects where it could not be counted. */
-type CountRequest = (key: string) => Promise<Limited | null>;
 
 /**
  * Holds callers to their rates, in fixed windows that open with a caller's first request. A Redis that cannot be asked
  * refuses nobody: until it can, this process counts alone. A counter that fails lets the request in.
  */
-export const createRateLimits = (options: RateLimitsOptions): LimitRate => {
-  const { standard, onError, now, memory } = options;
-  const counterOf = createCounters(options);
+export const createRateLimits = ({ standard, store, onError, now, memory }: RateLimitsOptions): LimitRate => {
+  const limitersOf = createLimiters(store);
+  const callers = memory.open<RateLimiterMemory>('rates', {
+    now,
+    onGone: (key, limiter) => void limiter.delete(key),
+  });
   // One caller that is known to be over its rate costs no command until its window ends.
   const blockedUntil = memory.open<number>('blocked', { now });
   const count = async (rate: Rate, key: string): Promise<Limited | null> => {
+    const { local, shared } = limitersOf(rate);
     try {
-      const limited = await counterOf(rate)(key);
+      // Without its tenant, which this process alone goes by.
+      if (shared !== null) return await consume(shared, rate, `{${key.slice(key.indexOf(':') + 1)}}`);
+    } catch (error) {
+      onError(error);
+    }
+    // The library forgets a caller when its window ends, and has no bound until then.
+    if (callers.get(key) === undefined) callers.set(key, local, CALLER_BYTES, rate.windowMs);
+    return consume(local, rate, key);
+  };
+  const countOrLetIn = async (rate: Rate, key: string): Promise<Limited | null> => {
+    try {
+      const limited = await count(rate, key);
       if (limited !== null) blockedUntil.set(key, now() + limited.retryAfterMs, BLOCKED_BYTES, limited.retryAfterMs);
       return limited;
     } catch (error) {
@@ -66,104 +77,35 @@ export const createRateLimits = (options: RateLimitsOptions): LimitRate => {
     if (rate === null) return null;
     const key = `${tenant}:${toRateKey(rate, rateKey, address)}`;
     const retryAfterMs = Math.ceil((blockedUntil.get(key) ?? 0) - now());
-    return retryAfterMs > 0 ? { retryAfterMs, rate } : count(rate, key);
+    return retryAfterMs > 0 ? { retryAfterMs, rate } : countOrLetIn(rate, key);
   };
 };
 
-/** One counter for each rate that a caller has. */
-const createCounters = (options: RateLimitsOptions): ((rate: Rate) => CountRequest) => {
-  const { store, memory, now } = options;
-  const counters = new Map<string, CountRequest>();
-  const pause = createPause(now);
-  const callers = memory.open<RateLimiterMemory>('rates', {
-    now,
-    onGone: (key, limiter) => void limiter.delete(key),
-  });
-  const createCounter = (rate: Rate): CountRequest => {
-    // The library forgets a caller when its window ends, and has no bound until then.
-    const limiter = new RateLimiterMemory({ ...toLimiterOptions(rate), keyPrefix: '' });
-    const countHere: CountRequest = (key) => {
-      if (callers.get(key) === undefined) callers.set(key, limiter, CALLER_BYTES, rate.windowMs);
-      return consume(limiter, rate, key);
-    };
-    return store === null
-      ? countHere
-      : createSharedCounter(rate, { store, countHere, pause, onError: options.onError });
-  };
-  return (rate) => {
-    const name = `${rate.requests}/${rate.windowMs}`;
-    const counter = counters.get(name) ?? createCounter(rate);
-    counters.set(name, counter);
-    return counter;
-  };
-};
-
-/** Counts in Redis, for all replicas together: one command that touches one key. Where Redis does not count, `countHere` does. */
-const createSharedCounter = (
-  rate: Rate,
-  {
-    store,
-    countHere,
-    pause,
-    onError,
-  }: Pick<RateLimitsOptions, 'onError'> & {
-    readonly store: NonNullable<RateLimitsOptions['store']>;
-    readonly countHere: CountRequest;
-    readonly pause: ReturnType<typeof createPause>;
-  },
-): CountRequest => {
+/** The limiters of each rate that a caller has: that of this process, and that of all replicas, which is null without a Redis. */
+const createLimiters = (store: RateLimitsOptions['store']) => {
   // In the form of the package redis: its script then goes through the client that knows how long to wait.
   const storeClient = {
-    eval: (script: string, words: { readonly keys: readonly string[]; readonly arguments: readonly string[] }) =>
-      store.call('EVAL', script, String(words.keys.length), ...words.keys, ...words.arguments),
+    eval: (script: string, args: { readonly keys: readonly string[]; readonly arguments: readonly string[] }) =>
+      store?.call('EVAL', script, String(args.keys.length), ...args.keys, ...args.arguments),
   };
-  const limiter = new RateLimiterRedis({
-    ...toLimiterOptions(rate),
-    keyPrefix: store.keyPrefix,
-    storeClient,
-    useRedisPackage: true,
-  });
-  return async (key) => {
-    if (!pause.mayAsk()) {
-      onError(PAUSED);
-      return countHere(key);
-    }
-    try {
-      // Without its tenant, which this process alone goes by.
-      const limited = await consume(limiter, rate, `{${key.slice(key.indexOf(':') + 1)}}`);
-      pause.end();
-      return limited;
-    } catch (error) {
-      // The library hands on what its client throws.
-      if (error instanceof Error && error.name === 'ReplyError') pause.begin();
-      onError(error);
-      return countHere(key);
-    }
+  const create = ({ requests, windowMs }: Rate) => {
+    const options = { points: requests, duration: windowMs / 1000 };
+    return {
+      local: new RateLimiterMemory({ ...options, keyPrefix: '' }),
+      shared:
+        store === null
+          ? null
+          : new RateLimiterRedis({ ...options, keyPrefix: store.keyPrefix, storeClient, useRedisPackage: true }),
+    };
+  };
+  const limiters = new Map<string, ReturnType<typeof create>>();
+  return (rate: Rate) => {
+    const name = `${rate.requests}/${rate.windowMs}`;
+    const existing = limiters.get(name) ?? create(rate);
+    limiters.set(name, existing);
+    return existing;
   };
 };
-
-/** Whether Redis is asked: once a second after it has refused to count, until it counts. */
-const createPause = (now: () => number) => {
-  let pausedUntil: number | null = null;
-  const begin = (): void => {
-    pausedUntil = now() + PAUSE_MS;
-  };
-  return {
-    begin,
-    end: (): void => {
-      pausedUntil = null;
-    },
-    mayAsk: (): boolean => {
-      if (pausedUntil === null) return true;
-      if (now() < pausedUntil) return false;
-      // This one asks; those beside it need not.
-      begin();
-      return true;
-    },
-  };
-};
-
-const toLimiterOptions = ({ requests, windowMs }: Rate) => ({ points: requests, duration: windowMs / 1000 });
 
 // The library throws its answer where it is a no.
 const consume = async (limiter: RateLimiterAbstract, rate: Rate, key: string): Promise<Limited | null> => {

@@ -46,20 +46,17 @@ export const createTokenAuthentication = ({ keysOf, issuer, audience, tenantClai
     ...(issuer === null ? {} : { issuer }),
     ...(audience === null ? {} : { audience }),
   };
-  const toKnown = ({ payload }: { readonly payload: JWTPayload }): Authentication => {
-    const caller = toTokenCaller(payload, tenantClaim);
+  const findCaller = ({ payload }: { readonly payload: JWTPayload }): Authentication => {
+    const caller = readTokenCaller(payload, tenantClaim);
     return caller === null ? { kind: 'refused', reason: 'invalid_token' } : { kind: 'known', caller };
   };
-  return (token) => jwtVerify(token, keysOf, rules).then(toKnown, toRefusal);
+  return (token) => jwtVerify(token, keysOf, rules).then(findCaller, explainRefusal);
 };
 
-const toRefusal = (error: unknown): Authentication => {
+const explainRefusal = (error: unknown): Authentication => {
   if (error instanceof JwksAwayError) return { kind: 'unavailable' };
   return { kind: 'refused', reason: error instanceof errors.JWTExpired ? 'expired' : 'invalid_token' };
 };
-
-/** The claims of a token whose signature, issuer, audience and times have been checked. */
-type Claims = Readonly<Record<string, unknown>>;
 
 const SCOPES: Readonly<Record<Operation, string>> = {
   call: 'tools:call',
@@ -73,10 +70,10 @@ const MAX_NAME_LENGTH = 64;
  * The caller that a token speaks for: its tenant from one claim, its name from `sub` (RFC 7519), what it may do from
  * `scope` (RFC 8693) or `scp`. Null where the tenant or the subject is none.
  */
-const toTokenCaller = (claims: Claims, tenantClaim: string): Caller | null => {
+const readTokenCaller = (claims: JWTPayload, tenantClaim: string): Caller | null => {
   const { [tenantClaim]: tenant, sub: subject, iss: issuer, exp } = claims;
   if (typeof tenant !== 'string' || !isTenant(tenant) || typeof subject !== 'string' || subject === '') return null;
-  const scopes = [...toScopes(claims['scope']), ...toScopes(claims['scp'])];
+  const scopes = [claims['scope'], claims['scp']].flatMap(readScopes);
   // Hashed: a subject may be an address of mail, and need not be where requests are counted, nor in a tool's table.
   const who = hash('sha256', JSON.stringify([issuer ?? null, tenant, subject]));
   return {
@@ -85,13 +82,13 @@ const toTokenCaller = (claims: Claims, tenantClaim: string): Caller | null => {
     id: who.slice(32),
     rateKey: `token:${who.slice(0, 32)}`,
     rate: null,
-    ...toTools(scopes),
+    ...findTools(scopes),
     may: (operation) => scopes.includes(SCOPES[operation]),
     ...(typeof exp === 'number' ? { validUntil: (exp + CLOCK_TOLERANCE_S) * 1000 } : {}),
   };
 };
 
-const toScopes = (claim: unknown): readonly string[] => {
+const readScopes = (claim: unknown): readonly string[] => {
   if (typeof claim === 'string') return claim.split(' ').filter((scope) => scope !== '');
   return Array.isArray(claim) ? claim.filter((scope) => typeof scope === 'string') : [];
 };
@@ -99,24 +96,29 @@ const toScopes = (claim: unknown): readonly string[] => {
 const TOOL = 'tool:';
 
 // A scope that names a tool wrongly still narrows: it must not turn into a leave for all of them.
-const toTools = (scopes: readonly string[]): AllowedTools => {
+const findTools = (scopes: readonly string[]): AllowedTools => {
   const named = scopes.filter((scope) => scope.startsWith(TOOL)).map((scope) => scope.slice(TOOL.length));
   return named.length === 0 ? ALL_TOOLS : toAllowedTools(named);
 };
 
-export type IssuerKeysOptions = {
+export type IssuerKeysOptions = Partial<typeof TIMES> & {
   readonly url: URL;
   /** Milliseconds of a clock that never goes back. */
   readonly now: () => number;
-  readonly timeoutMs?: number;
-  /** After this time the keys are asked for again, beside the requests. */
-  readonly refreshMs?: number;
-  /** How long the keys that were had last are believed while the issuer cannot be asked. */
-  readonly maxAgeMs?: number;
-  /** For how long a token of a key that is not in the set does not make it be asked for again. */
-  readonly unknownKeyMs?: number;
-  /** Between two questions, however the first ended. */
-  readonly pauseMs?: number;
+};
+
+// All in milliseconds.
+const TIMES = {
+  /** A caller waits that long at most; an issuer that takes longer is as good as away. */
+  timeoutMs: 3000,
+  /** After this time the keys are requested again, beside the requests. */
+  refreshMs: 5 * 60_000,
+  /** How long the keys that were fetched last are believed while the issuer is away. */
+  maxAgeMs: 60 * 60_000,
+  /** A key that was rotated in is known after that time at the latest, and invented key ids cost a request each. */
+  unknownKeyMs: 10_000,
+  /** Between two requests, however the first ended. */
+  pauseMs: 1000,
 };
 
 /** The public key a token was signed with. Rejects with a `JwksAwayError` where the set cannot be had. */
@@ -125,29 +127,21 @@ type IssuerKeys = (...given: Parameters<JWTVerifyGetKey>) => Promise<CryptoKey>;
 /** The keys of the issuer cannot be had: it does not answer, or what it answers is no key set. */
 class JwksAwayError extends Error {}
 
-// A caller waits that long at most; an issuer that takes longer is as good as away.
-const TIMEOUT_MS = 3000;
-const REFRESH_MS = 5 * 60_000;
-const MAX_AGE_MS = 60 * 60_000;
-// A key that was rotated in is known after that time at the latest, and invented key ids cost a question each.
-const UNKNOWN_KEY_MS = 10_000;
-const PAUSE_MS = 1000;
-
 /**
  * The key set (JWKS, RFC 7517) of an issuer, kept and refreshed. However many requests wait there is one question at a
  * time, and after one that failed the next ones are told so at once, for a second.
  */
 export const createIssuerKeys = (options: IssuerKeysOptions): IssuerKeys => {
-  const { url, now, refreshMs = REFRESH_MS, pauseMs = PAUSE_MS } = options;
+  const { url, now, timeoutMs, refreshMs, maxAgeMs, unknownKeyMs, pauseMs } = { ...TIMES, ...options };
   let restsUntil = Number.NEGATIVE_INFINITY;
   let refreshAt = Number.NEGATIVE_INFINITY;
   const rest = (): void => {
     restsUntil = now() + pauseMs;
   };
   const keys = createRemoteJWKSet(url, {
-    timeoutDuration: options.timeoutMs ?? TIMEOUT_MS,
-    cooldownDuration: options.unknownKeyMs ?? UNKNOWN_KEY_MS,
-    cacheMaxAge: options.maxAgeMs ?? MAX_AGE_MS,
+    timeoutDuration: timeoutMs,
+    cooldownDuration: unknownKeyMs,
+    cacheMaxAge: maxAgeMs,
     [customFetch]: async (address, request) => {
       if (now() < restsUntil)
         throw new JwksAwayError('The keys of the issuer were requested moments ago; not requesting them again yet.');

@@ -38,7 +38,7 @@ export const createAccess = async (config: Config, parts: AccessParts) => {
   const tokens = await loadTokens(config, parts);
   const noteRefusal = createRefusalLog(parts);
   return {
-    authenticate: createAuthenticate({ apiKeys, tokens }),
+    authenticate: createAuthenticate(apiKeys, tokens),
     mayComeFrom: createOriginRule({
       allowedOrigins: config.ALLOWED_ORIGINS,
       callers: apiKeys === null && tokens === null ? 'anonymous' : 'known',

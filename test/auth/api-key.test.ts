@@ -17,7 +17,7 @@ const operationsOf = ({ caller }: ApiKey): readonly string[] =>
 test('a tenant and a hash alone are a key that may do everything, for ever', () => {
   const key = keyOf(`acme=${HASH}`);
   expect(key.hash.toString('hex')).toBe(HASH);
-  expect(key.expiresAt).toBe(null);
+  expect(key.caller.validUntil).toBeUndefined();
   expect(key.caller).toMatchObject({ tenant: 'acme', key: 'a6cfea1a', rate: null, tools: 'all' });
   expect(key.caller.mayUse('anything')).toBe(true);
   expect(operationsOf(key)).toEqual(['call', 'read', 'reset']);
@@ -28,7 +28,7 @@ test('attributes stand after the hash, in any order, between any blanks', () => 
     `  Team-1.x=${HASH.toUpperCase()}\texpires=2027-06-30  rate=600/m may=read|call name=ci tools=echo|github_*\r`,
   );
   expect(key.hash.toString('hex')).toBe(HASH);
-  expect(key.expiresAt).toBe(1_814_313_600_000);
+  expect(key.caller.validUntil).toBe(1_814_313_600_000);
   expect(key.caller).toMatchObject({
     tenant: 'Team-1.x',
     key: 'ci',
@@ -58,7 +58,7 @@ test('tools are names, or beginnings that end with a star', () => {
 });
 
 test('an expiry is an instant in UTC; a day means its beginning', () => {
-  const at = (text: string) => keyOf(`acme=${HASH} expires=${text}`).expiresAt;
+  const at = (text: string) => keyOf(`acme=${HASH} expires=${text}`).caller.validUntil;
   expect(at('2027-06-30T12:30:00Z')).toBe(1_814_358_600_000);
   expect(at('2027-06-30T12:30Z')).toBe(1_814_358_600_000);
   expect(at('2027-06-30T12:30:00.250Z')).toBe(1_814_358_600_250);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { type ApiKeysOptions, createApiKeys, loadKeyFile, type Reload } from '#src/auth/api-keys.ts';
+import { createAuthenticate } from '#src/auth/callers.ts';
 import { createNewsCheck } from '#src/files/watch-file.ts';
 
 const lineOf = (tenant: string, key: string, attributes = ''): string =>
@@ -29,8 +30,10 @@ const start = ({ file, ...options }: Started) => {
     ...options,
   });
   onTestFinished(keys.close);
+  const authenticate = createAuthenticate(keys, null);
   const answer = (key?: string): string => {
-    const found = keys.authenticate(key);
+    const found = authenticate(key);
+    if (found instanceof Promise) return 'later';
     if (found.kind === 'known') return found.caller.tenant;
     return found.kind === 'refused' ? found.reason : found.kind;
   };

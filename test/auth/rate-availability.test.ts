@@ -1,7 +1,7 @@
 import { createManualClock } from '@recourse/test-support/session-stores-under-test.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
-import { becomeShared, countLetIn, freshCaller, type Lab, startLab } from './rate-lab.ts';
+import { becomeShared, countLetIn, freshCaller, startLab } from './rate-lab.ts';
 
 // Rates and sessions ask one Redis: what one of them finds out, the other knows.
 
@@ -61,23 +61,4 @@ test('a full Redis counts nothing, and is not asked', async () => {
   expect([asked() - before, errors.length]).toEqual([0, 6]);
   await direct.config('SET', 'maxmemory', '0');
   await expect.poll(availability.isUp, RECOVERY).toBe(true);
-});
-
-const REFUSALS: readonly (readonly [name: string, begin: (lab: Lab) => Promise<unknown>])[] = [
-  ['without the right to scripts', ({ direct }) => direct.acl('SETUSER', 'default', '-eval')],
-  ['without the right to count', ({ direct }) => direct.acl('SETUSER', 'default', '-incrby')],
-  ['without the right to the keys', ({ direct }) => direct.acl('SETUSER', 'default', 'resetkeys', '~other:*')],
-];
-
-test.each(REFUSALS)('Redis %s refuses to count and is not away: it is asked once a second', async (_name, begin) => {
-  const lab = await startStanding();
-  await begin(lab);
-  const before = lab.asked();
-  for (const second of [1, 2, 3]) {
-    for (let request = 0; request < 5; request += 1) await lab.count();
-    expect(lab.asked() - before).toBe(second);
-    lab.clock.advance(1000);
-  }
-  expect(lab.errors).toHaveLength(15);
-  expect([lab.availability.isUp(), lab.states]).toEqual([true, []]);
 });
