@@ -4,7 +4,7 @@ import type { CallObserver, FailureLog } from './call-observer.ts';
 import type { CallSlots } from './call-slots.ts';
 import type { CircuitBreakers } from './circuit-breakers.ts';
 import type { Clock, RunHosted } from './deadline.ts';
-import type { KeyedStore } from './keyed-store.ts';
+import type { IdempotencyStore } from './keyed-store.ts';
 import type { PendingCalls } from './pending-calls.ts';
 import type { Redactor } from './redactor.ts';
 import type { SessionStore } from './session-store.ts';
@@ -15,7 +15,7 @@ export type ExecutorSettings = Clock & {
   readonly sessions: SessionStore;
   /** Where batches without a session keep their budgets. */
   readonly requests: SessionStore;
-  readonly keys: KeyedStore;
+  readonly keys: IdempotencyStore;
   /** Calls that go on after their request. */
   readonly pending: PendingCalls;
   readonly slots: CallSlots;

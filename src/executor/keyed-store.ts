@@ -79,7 +79,7 @@ export type Opening =
  * Records of keyed batches, for 24 hours. `open` is atomic: of any number of replicas that open one key at once, one
  * holds it. A result beyond the cap is kept without its value, and says so.
  */
-export type KeyedStore = {
+export type IdempotencyStore = {
   /** `process`: forgotten when this process ends. */
   readonly durability: 'durable' | 'process';
   readonly open: (batch: KeyedBatch) => Promise<Opening>;

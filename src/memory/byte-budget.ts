@@ -1,5 +1,5 @@
 /** Bytes that one holder has taken for one purpose, until it gives them back. */
-export type ByteHold = {
+export type MemoryLease = {
   /** Takes more; false, and nothing is taken, where there is no room. */
   readonly take: (bytes: number) => boolean;
   /** Takes more, beyond the limit as well: for what is in memory already. */
@@ -10,7 +10,7 @@ export type ByteHold = {
   /** Holds exactly so many from now on; false, and nothing changes, where that is more than before and there is no room. */
   readonly fit: (bytes: number) => boolean;
   /** A hold of the same holder with so many bytes, beyond the limit as well: for what outlives this one. */
-  readonly beside: (bytes: number) => ByteHold;
+  readonly beside: (bytes: number) => MemoryLease;
   /** One more has to release it. */
   readonly retain: () => void;
   /** Gives everything back when as many have released it as retain it; after that it takes nothing, and refuses nothing. */
@@ -19,9 +19,9 @@ export type ByteHold = {
 
 export type ByteBudget = {
   /** Takes bytes for a holder where there is room for `room` bytes; null, and counted as refused, where there is not. */
-  readonly open: (holder: string, bytes: number, room?: number) => ByteHold | null;
+  readonly open: (holder: string, bytes: number, room?: number) => MemoryLease | null;
   /** Takes bytes for a holder beyond the limit as well, now and later: for what must be in memory. */
-  readonly openBeyond: (holder: string, bytes: number) => ByteHold;
+  readonly openBeyond: (holder: string, bytes: number) => MemoryLease;
   /** Whether there is room for so many; counted as refused where there is not. */
   readonly hasRoom: (holder: string, bytes: number) => boolean;
   /** How many bytes a holder may have now, where it has at least as many as all others together; null: it has fewer. */
@@ -90,7 +90,7 @@ type Ledger = {
   readonly hasRoom: (holder: Holder, room: number) => boolean;
 };
 
-class Hold implements ByteHold {
+class Hold implements MemoryLease {
   readonly #holder: Holder;
   readonly #ledger: Ledger;
   #own = 0;
@@ -124,7 +124,7 @@ class Hold implements ByteHold {
     this.set(this.#own - bytes);
   }
 
-  beside(bytes: number): ByteHold {
+  beside(bytes: number): MemoryLease {
     return new Hold(this.#holder, this.#ledger, bytes);
   }
 

@@ -3,12 +3,12 @@ import type { RenderedResult } from '../contract/tool-result.ts';
 import type { BatchMemory, BatchRequest } from '../executor/batch-request.ts';
 import { toWellFormedJson } from '../json/json-text.ts';
 import { weighJson } from '../json/weigh-json.ts';
-import type { ByteHold } from '../memory/byte-budget.ts';
-import { type BatchText, HeldMemory } from '../memory/held-memory.ts';
+import type { MemoryLease } from '../memory/byte-budget.ts';
+import { type BatchText, LeasedMemory } from '../memory/leased-memory.ts';
 import { overloaded } from './problems.ts';
 
 /** What a request takes of the memory for requests: its body, and its answer until the connection has taken it. */
-export type RequestHold = ByteHold;
+export type RequestHold = MemoryLease;
 
 // A value is in memory as itself and as the answer, and for a conversation as text inside texts as well. What is streamed is
 // on its way while its result is kept for the end of its batch.
@@ -65,7 +65,7 @@ export const toBatchMemory = (
   { hold }: Pick<FastifyRequest, 'hold'>,
   form: MemoryForm,
   body: BatchText,
-): BatchMemory | null => (hold === null ? null : new HeldMemory(hold, COPIES[form], body));
+): BatchMemory | null => (hold === null ? null : new LeasedMemory(hold, COPIES[form], body));
 
 /** Keeps what a batch has taken until it is done, also where its client goes before. */
 export const holdUntil = <Value>(

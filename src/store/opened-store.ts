@@ -24,5 +24,5 @@ export type OpenedStore = {
 
 type HastyClient = SharedClient & {
   /** Sends one command. Rejects with the store, or after 50 ms: such a command may have been applied. */
-  readonly call: SharedClient['callPatiently'];
+  readonly call: SharedClient['callWithTimeout'];
 };

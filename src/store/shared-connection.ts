@@ -1,7 +1,7 @@
 /** What processes that share a store may send to it beside records. In a cluster each command goes to who serves its keys. */
 export type SharedClient = {
   /** Sends one command. Rejects with the store, or after a second: such a command may have been applied. */
-  readonly callPatiently: (command: string, ...parameters: string[]) => Promise<unknown>;
+  readonly callWithTimeout: (command: string, ...parameters: string[]) => Promise<unknown>;
   /** Makes a script known to the servers before it is first run. Best effort. */
   readonly preload: (lua: string) => void;
   /** Sends a message to all processes; as patient. Those of a channel stay in their order. */

@@ -1,7 +1,7 @@
 import { type HostLimits, readMachine, toHostLimits } from '../config/host-limits.ts';
 import type { Config } from '../config/settings/config.ts';
 import type { CallObserver } from '../executor/call-observer.ts';
-import type { ByteBudget, ByteHold } from '../memory/byte-budget.ts';
+import type { ByteBudget, MemoryLease } from '../memory/byte-budget.ts';
 import { createLoadGate, type LoadGate } from '../queue/load-gate.ts';
 import { createRefusalPace, type RefusalPace } from '../queue/refusal-pace.ts';
 import { type ConcurrencyLimit, createConcurrencyLimit } from '../queue/slot-counts.ts';
@@ -19,7 +19,7 @@ export type WiredLoad = {
   /** When a batch that is shed is told. */
   readonly refusals: RefusalPace;
   /** Takes memory for a request of this caller and its answer; null where there is none. */
-  readonly holdRequest: (caller: string, size: RequestSize) => ByteHold | null;
+  readonly holdRequest: (caller: string, size: RequestSize) => MemoryLease | null;
   /** Measures no longer. */
   readonly stop: () => void;
 };

@@ -6,7 +6,7 @@ import type { Config } from '../config/settings/config.ts';
 import { type StoreChoice, toStoreChoice } from '../config/settings/store-choice.ts';
 import { parseStoreKeys } from '../config/settings/store-keys.ts';
 import type { BudgetMode } from '../contract/tool-result.ts';
-import type { KeyedStore } from '../executor/keyed-store.ts';
+import type { IdempotencyStore } from '../executor/keyed-store.ts';
 import type { Redactor } from '../executor/redactor.ts';
 import { createUnpackRound } from '../executor/round-journal.ts';
 import type { EndedSessions, SessionSettings, SessionStore } from '../executor/session-store.ts';
@@ -14,7 +14,7 @@ import { type ByteBudget, createByteBudget } from '../memory/byte-budget.ts';
 import { createStoreMemory, type StoreMemory, toRequestBytes, toStoreBytes } from '../memory/store-memory.ts';
 import { PACKAGES } from '../packages.ts';
 import { createRecordEndedSessions } from '../sessions/ended-sessions.ts';
-import { createRecordKeyedStore } from '../sessions/keyed/record-keyed-store.ts';
+import { createIdempotencyStore } from '../sessions/idempotency/idempotency-store.ts';
 import { createRecordPageTokens } from '../sessions/record-page-tokens.ts';
 import { createRecordSessionStore, type RecordSessionStore } from '../sessions/record-session-store.ts';
 import { createRequestSessionStore } from '../sessions/request-session-store.ts';
@@ -32,7 +32,7 @@ import { createSpaceObserver, createStoreObserver, createUnopenedObserver } from
 import type { PageTokenStore, PageTokens } from '../tools/page-tokens.ts';
 
 /** What is kept between batches. */
-export type Stores = { readonly sessions: SessionStore; readonly keys: KeyedStore };
+export type Stores = { readonly sessions: SessionStore; readonly keys: IdempotencyStore };
 
 export type WiredStore = Stores & {
   readonly kind: StoreChoice['kind'];
@@ -165,7 +165,7 @@ const openStores = async (
           ),
       pageTokens,
     ),
-    keys: createRecordKeyedStore({
+    keys: createIdempotencyStore({
       ...{ store: records, space, toNames: sealing.seals.toNames },
       ...(outage === null ? inMemory : { durability: 'durable' }),
     }),
@@ -248,7 +248,7 @@ const guardShared = (
   shared: {
     client: {
       ...client,
-      callPatiently: async (...words) => ask('pending', 'long', () => client.callPatiently(...words)),
+      callWithTimeout: async (...words) => ask('pending', 'long', () => client.callWithTimeout(...words)),
     },
     subscription,
   },

@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ToolResult } from '#src/contract/tool-result.ts';
 import type { Client } from '#src/executor/batch-request.ts';
-import type { KeyedStore } from '#src/executor/keyed-store.ts';
+import type { IdempotencyStore } from '#src/executor/keyed-store.ts';
 import type { Executor } from '#src/executor/run-batch.ts';
 import type { SessionStore } from '#src/executor/session-store.ts';
 import { createFallbackSessionStore, type StoreDownPolicy } from '#src/sessions/fallback-session-store.ts';
@@ -55,7 +55,7 @@ const createStore = (state: StoreState, policy: StoreDownPolicy): SessionStore =
 };
 
 /** Records of keyed batches, kept or away. */
-const createKeys = (state: StoreState): KeyedStore => {
+const createKeys = (state: StoreState): IdempotencyStore => {
   const keys = createMemoryKeyedStore({ now });
   return state === 'down' ? { ...keys, open: async () => ({ kind: 'unavailable' }) } : keys;
 };

@@ -5,7 +5,7 @@ import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import { expect, test } from 'vitest';
 import type { RenderedResult } from '#src/contract/tool-result.ts';
 import type { AcceptedCall, BatchAnswer, BatchRequest } from '#src/executor/batch-request.ts';
-import type { KeyedStore } from '#src/executor/keyed-store.ts';
+import type { IdempotencyStore } from '#src/executor/keyed-store.ts';
 import type { Executor } from '#src/executor/run-batch.ts';
 import type { Budget, SessionStore } from '#src/executor/session-store.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
@@ -79,7 +79,11 @@ const limits = defineTool({
   run: async (_input, { timeoutMs }) => ({ timeoutMs }),
 });
 
-const start = (sessions: Partial<SessionStore> = {}, away: Partial<KeyedStore> = {}, more: readonly Tool[] = []) => {
+const start = (
+  sessions: Partial<SessionStore> = {},
+  away: Partial<IdempotencyStore> = {},
+  more: readonly Tool[] = [],
+) => {
   const memory = createMemorySessionStore({ mode: 'memory', settings, memory: roomyMemory(), now });
   const keys = createMemoryKeyedStore({ now });
   return {

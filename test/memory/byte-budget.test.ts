@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type ByteHold, createByteBudget } from '#src/memory/byte-budget.ts';
+import { createByteBudget, type MemoryLease } from '#src/memory/byte-budget.ts';
 
 describe('a budget of bytes', () => {
   test('one holder gets half, and leaves the other half to others', () => {
@@ -106,7 +106,7 @@ type Step = { readonly holder: string; readonly bytes: number; readonly act: str
 
 const checkSteps = (steps: readonly Step[]): void => {
   const budget = createByteBudget({ limitBytes: 1000 });
-  const open: { readonly hold: ByteHold; bytes: number }[] = [];
+  const open: { readonly hold: MemoryLease; bytes: number }[] = [];
   const acts: Readonly<Record<string, (step: Step) => void>> = {
     open: ({ holder, bytes }) => {
       const hold = budget.open(holder, bytes);

@@ -5,7 +5,7 @@ import fastify from 'fastify';
 import { expect, onTestFinished, test } from 'vitest';
 import type { BatchAnswer, ExecuteBatch } from '#src/executor/batch-request.ts';
 import { toEndedResult } from '#src/executor/render-result.ts';
-import type { ByteHold } from '#src/memory/byte-budget.ts';
+import type { MemoryLease } from '#src/memory/byte-budget.ts';
 import { addJsonBodyParser } from '#src/routes/body-parsers.ts';
 import { addProblemHandler } from '#src/routes/problem-handler.ts';
 import { addRequestGate, callerOf } from '#src/routes/request-gate.ts';
@@ -41,7 +41,7 @@ const start = async (executeBatch: ExecuteBatch) => {
     createId: () => 'id',
     holdRequest: () => {
       held.users += 1;
-      const hold: ByteHold = {
+      const hold: MemoryLease = {
         take: () => true,
         fit: () => true,
         beside: () => hold,

@@ -1,7 +1,7 @@
 import { callKind } from '@recourse/background/calls/call-kind';
 import { createMessageKind, endpointKind, queueKind } from '@recourse/background/deliveries/delivery-kinds';
 import { expect, test } from 'vitest';
-import { answerKind, keyedKind } from '#src/sessions/keyed/keyed-kinds.ts';
+import { answerKind, keyedKind } from '#src/sessions/idempotency/idempotency-kinds.ts';
 import { createSessionKind } from '#src/sessions/session-kind.ts';
 import { type Kind, toFields, toTtlMs } from '#src/store/record-store.ts';
 

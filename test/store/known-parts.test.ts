@@ -4,7 +4,7 @@ import { createRecordDeliveries } from '@recourse/background/deliveries/record-d
 import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import { expect, test } from 'vitest';
 import { createRecordEndedSessions } from '#src/sessions/ended-sessions.ts';
-import { createRecordKeyedStore } from '#src/sessions/keyed/record-keyed-store.ts';
+import { createIdempotencyStore } from '#src/sessions/idempotency/idempotency-store.ts';
 import { createRecordPageTokens } from '#src/sessions/record-page-tokens.ts';
 import { createSessionKind } from '#src/sessions/session-kind.ts';
 import { OpenedStoreSpace } from '#src/sessions/store-space.ts';
@@ -26,7 +26,7 @@ test('what a process remembers of the records of all kinds has one bound: their 
   store.open(createSessionKind(1000));
   store.open(callKind);
   createSessionCalls({ store, most: 1, peek: async () => 'gone', makingPauseMs: 1 });
-  createRecordKeyedStore({ store, durability: 'durable' });
+  createIdempotencyStore({ store, durability: 'durable' });
   createRecordPageTokens({ store, local: null, ttlMs: 1000 });
   createRecordEndedSessions({ store, ttlMs: 1000 });
   createRecordDeliveries({ store, queue: 'queue', survives: 'nothing' });

@@ -1,7 +1,7 @@
 import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import { pino } from 'pino';
 import { createCircuitBreakers } from '#src/executor/circuit-breakers.ts';
-import type { KeyedStore } from '#src/executor/keyed-store.ts';
+import type { IdempotencyStore } from '#src/executor/keyed-store.ts';
 import { NO_PENDING_CALLS } from '#src/executor/pending-calls.ts';
 import type { Redactor } from '#src/executor/redactor.ts';
 import { createExecutor } from '#src/executor/run-batch.ts';
@@ -36,7 +36,7 @@ const tellSoon = (tell: () => void): (() => void) => {
 export const createSubject = (
   tools: readonly Tool[],
   sessions: SessionStore,
-  keys: KeyedStore,
+  keys: IdempotencyStore,
   redactor: Redactor = createRedactor({ secrets: [] }),
 ) => {
   const log = pino({ level: 'silent' });

@@ -3,9 +3,9 @@ import { createRedisRecordStore } from '@recourse/store-redis/redis-record-store
 import type { SwapClient } from '@recourse/store-redis/swap-sender';
 import { createSqliteRecordStore } from '@recourse/store-sqlite/sqlite-record-store';
 import { expect } from 'vitest';
-import { type HeldRecord, type KeyedBatch, type KeyedStore, toWhole } from '#src/executor/keyed-store.ts';
+import { type HeldRecord, type IdempotencyStore, type KeyedBatch, toWhole } from '#src/executor/keyed-store.ts';
 import type { StoreMemory } from '#src/memory/store-memory.ts';
-import { createRecordKeyedStore } from '#src/sessions/keyed/record-keyed-store.ts';
+import { createIdempotencyStore } from '#src/sessions/idempotency/idempotency-store.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 import type { RecordStore } from '#src/store/record-store.ts';
 import { roomyMemory } from './roomy-memory.ts';
@@ -13,7 +13,7 @@ import { createManualClock } from './session-stores-under-test.ts';
 
 /** A store and what a test may do to its records without waiting. */
 export type KeyedStoreUnderTest = {
-  readonly store: KeyedStore;
+  readonly store: IdempotencyStore;
   /** Lets the lease of a record run out. */
   readonly lapse: (recordKey: string) => Promise<void>;
   /** Ends this life of a record: expired, or evicted. */
@@ -24,7 +24,7 @@ export type KeyedStoreTerms = { readonly maxResultBytes?: number };
 export type CreateKeyedStoreUnderTest = (terms: KeyedStoreTerms) => KeyedStoreUnderTest;
 
 /** All results that are found under a request key; null where there are none, or one of them is missing. */
-export const findWhole = async ({ find }: Pick<KeyedStore, 'find'>, requestKey: string) => {
+export const findWhole = async ({ find }: Pick<IdempotencyStore, 'find'>, requestKey: string) => {
   const found = await find(requestKey);
   return found === null || found === 'unavailable' ? found : toWhole(found);
 };
@@ -39,8 +39,8 @@ export const createMemoryKeyedStore = ({
   memory = roomyMemory(),
   now,
   ...terms
-}: KeyedStoreTerms & { readonly memory?: StoreMemory; readonly now: () => number }): KeyedStore =>
-  createRecordKeyedStore({ store: createMemoryRecordStore({ memory, now }), durability: 'process', memory, ...terms });
+}: KeyedStoreTerms & { readonly memory?: StoreMemory; readonly now: () => number }): IdempotencyStore =>
+  createIdempotencyStore({ store: createMemoryRecordStore({ memory, now }), durability: 'process', memory, ...terms });
 
 export const createMemoryKeyedUnderTest: CreateKeyedStoreUnderTest = (terms) => {
   const clock = createManualClock();
@@ -59,7 +59,7 @@ export const createSqliteKeyedUnderTest = (terms: KeyedStoreTerms, cacheBytes = 
   };
   const store = createSqliteRecordStore({ path: ':memory:', durable: 'process', cacheBytes, now: clock.now, onFailed });
   return {
-    store: createRecordKeyedStore({ store, durability: 'durable', ...terms }),
+    store: createIdempotencyStore({ store, durability: 'durable', ...terms }),
     lapse: async () => clock.advance(5001),
     forget: async () => clock.advance(DAY_MS + 1),
   };
@@ -78,7 +78,7 @@ export const createRedisKeyedUnderTest = (
     createRedisRecordStore({ client, cacheBytes: 10_000_000, timeouts: TIMEOUTS, skewMs: clock.now }),
   );
   return {
-    store: createRecordKeyedStore({ store, durability: 'durable', ...terms }),
+    store: createIdempotencyStore({ store, durability: 'durable', ...terms }),
     lapse: async () => clock.advance(5001),
     forget: async (recordKey) => void (await client.call('DEL', toKeyedKey(recordKey))),
   };
@@ -98,14 +98,14 @@ export const repeat = (batch: KeyedBatch): KeyedBatch =>
   createKeyedBatch({ recordKey: batch.recordKey, body: batch.body, calls: batch.calls });
 
 /** Opens a batch that is expected to hold its record. */
-export const hold = async (store: KeyedStore, batch: KeyedBatch): Promise<HeldRecord> => {
+export const hold = async (store: IdempotencyStore, batch: KeyedBatch): Promise<HeldRecord> => {
   const opening = await store.open(batch);
   if (opening.kind !== 'held') throw new Error(`The record is not held: ${opening.kind}`);
   return opening.record;
 };
 
 /** The record's results, once all are committed. */
-export const replay = async (store: KeyedStore, batch: KeyedBatch): Promise<readonly string[]> => {
+export const replay = async (store: IdempotencyStore, batch: KeyedBatch): Promise<readonly string[]> => {
   const opening = await store.open(repeat(batch));
   if (opening.kind !== 'complete') throw new Error(`The record is not complete: ${opening.kind}`);
   return opening.results;
@@ -135,7 +135,7 @@ export const toRepeatable = (index: number) =>
   ({ index, result: toResult(index, null, { outcome: 'refused', executed: 'no' }), kind: 'repeatable' }) as const;
 
 /** Runs a batch of two calls to its end. */
-export const runWhole = async (store: KeyedStore, batch: KeyedBatch): Promise<HeldRecord> => {
+export const runWhole = async (store: IdempotencyStore, batch: KeyedBatch): Promise<HeldRecord> => {
   const record = await hold(store, batch);
   expect(await record.commit([toFinal(0), toFinal(1)])).toBe('held');
   return record;

@@ -64,7 +64,7 @@ export const connectToRedis = async (url: string): Promise<Redis> => {
 /** What the Redis store needs of a client, on a connection for tests. */
 export const toRedisClient = (redis: Redis | Cluster): RedisClient => ({
   call: (command, ...parameters) => redis.call(command, ...parameters),
-  callPatiently: (command, ...parameters) => redis.call(command, ...parameters),
+  callWithTimeout: (command, ...parameters) => redis.call(command, ...parameters),
   send: (command, ...parameters) => redis.call(command, ...parameters),
   publish: (channel, message) =>
     (redis instanceof Redis ? redis : (redis.nodes('master')[0] ?? redis)).publish(channel, message),

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { firstCharacters } from 'recourse-server/contract/tool-call';
 import { readHandle, readKept } from 'recourse-server/executor/kept-result';
-import { type KeyedStore, toWhole } from 'recourse-server/executor/keyed-store';
+import { type IdempotencyStore, toWhole } from 'recourse-server/executor/keyed-store';
 import type { CallSpec } from 'recourse-server/executor/pending-calls';
 import { handleOfSpec } from './pending-service.ts';
 import type { WebhookEvent, Webhooks } from './webhooks/webhooks.ts';
@@ -9,7 +9,7 @@ import type { WebhookEvent, Webhooks } from './webhooks/webhooks.ts';
 type NotificationParts = {
   readonly webhooks: Pick<Webhooks, 'emit'>;
   /** The results of a batch as they were answered. */
-  readonly keys: Pick<KeyedStore, 'find'>;
+  readonly keys: Pick<IdempotencyStore, 'find'>;
   readonly isEnded: (tenant: string, handle: string) => Promise<boolean>;
   readonly onFailed: (error: unknown) => void;
   /** Default: a second. */

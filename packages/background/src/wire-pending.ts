@@ -4,7 +4,7 @@ import type { ApiKeys } from 'recourse-server/auth/api-keys';
 import type { Config } from 'recourse-server/config/settings/config';
 import { createLaneLookup, DEFAULT_LANE, type Lane, toServedLanes } from 'recourse-server/config/settings/lanes';
 import type { ExecuteBatch } from 'recourse-server/executor/batch-request';
-import type { KeyedStore } from 'recourse-server/executor/keyed-store';
+import type { IdempotencyStore } from 'recourse-server/executor/keyed-store';
 import type { CallSpec } from 'recourse-server/executor/pending-calls';
 import type { SessionStore } from 'recourse-server/executor/session-store';
 import type { ByteBudget } from 'recourse-server/memory/byte-budget';
@@ -44,7 +44,7 @@ export type PendingParts = {
   readonly metrics: Metrics;
   readonly budget: ByteBudget;
   readonly sessions: SessionStore;
-  readonly keys: Pick<KeyedStore, 'find'>;
+  readonly keys: Pick<IdempotencyStore, 'find'>;
   readonly webhooks: Pick<Webhooks, 'emit'>;
   /** Of the configuration file; left out: the default alone. */
   readonly lanes?: readonly Lane[] | undefined;

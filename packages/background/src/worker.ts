@@ -5,7 +5,7 @@ import type { RecordLease, ResultToKeep } from 'recourse-server/executor/keyed-s
 import type { CallSpec } from 'recourse-server/executor/pending-calls';
 import type { SessionStore } from 'recourse-server/executor/session-store';
 import type { ByteBudget } from 'recourse-server/memory/byte-budget';
-import { HeldMemory } from 'recourse-server/memory/held-memory';
+import { LeasedMemory } from 'recourse-server/memory/leased-memory';
 import type { ToolProgress } from 'recourse-server/tools/tool';
 import {
   type CallLease,
@@ -155,7 +155,7 @@ class HeldCall {
       if (key === this.#lease.key) void this.#readCancel();
     });
     const hold = budget.openBeyond(spec.caller, argumentBytes);
-    await this.#execute(outcome, new HeldMemory(hold, COPIES, { source: '', bytes: argumentBytes }));
+    await this.#execute(outcome, new LeasedMemory(hold, COPIES, { source: '', bytes: argumentBytes }));
     hold.release();
     unwatch();
     if (this.#isGivenBack) {

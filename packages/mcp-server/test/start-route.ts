@@ -3,7 +3,7 @@ import { ANY_READINGS } from '@recourse/test-support/any-readings.ts';
 import fastify from 'fastify';
 import type { ToolDescription } from 'recourse-server/internal/contract/tool-description.ts';
 import type { BatchAnswer, BatchRequest } from 'recourse-server/internal/executor/batch-request.ts';
-import type { ByteHold } from 'recourse-server/internal/memory/byte-budget.ts';
+import type { MemoryLease } from 'recourse-server/internal/memory/byte-budget.ts';
 import { addJsonBodyParser } from 'recourse-server/internal/routes/body-parsers.ts';
 import { addProblemHandler } from 'recourse-server/internal/routes/problem-handler.ts';
 import { addRequestGate, callerOf } from 'recourse-server/internal/routes/request-gate.ts';
@@ -25,7 +25,7 @@ export const ANYONE: RequestCaller = {
 };
 
 /** The memory for requests when nothing more fits. */
-const FULL: ByteHold = {
+const FULL: MemoryLease = {
   take: () => false,
   fit: () => true,
   beside: () => FULL,

@@ -16,7 +16,7 @@ const Time = z.tuple([z.coerce.number(), z.coerce.number()]);
  * marks. Resolves where Redis does not answer, or does not let this user read the key.
  */
 export const refuseFormerReplicas = async (
-  client: Pick<RedisClient, 'callPatiently' | 'onReady' | 'onLost' | 'disconnect'>,
+  client: Pick<RedisClient, 'callWithTimeout' | 'onReady' | 'onLost' | 'disconnect'>,
 ): Promise<void> => {
   const ageMs = (await whenConnected(client)) ? await readAge(client).then(undefined, () => null) : null;
   if (ageMs === null || ageMs >= GONE_AFTER_MS) return;
@@ -34,9 +34,9 @@ const whenConnected = ({ onReady, onLost }: Pick<RedisClient, 'onReady' | 'onLos
   });
 
 /** How long ago the lease was put off, by the server's clock; null where there is none. */
-const readAge = async ({ callPatiently }: Pick<RedisClient, 'callPatiently'>): Promise<number | null> => {
-  const until = await callPatiently('HGET', LEASE, 'until');
+const readAge = async ({ callWithTimeout }: Pick<RedisClient, 'callWithTimeout'>): Promise<number | null> => {
+  const until = await callWithTimeout('HGET', LEASE, 'until');
   if (until === null) return null;
-  const [seconds, microseconds] = Time.parse(await callPatiently('TIME'));
+  const [seconds, microseconds] = Time.parse(await callWithTimeout('TIME'));
   return seconds * 1000 + microseconds / 1000 - (z.coerce.number().parse(until) - LEASE_MS);
 };

@@ -16,7 +16,7 @@ export type RedisClient = {
    */
   readonly call: (command: string, ...parameters: string[]) => Promise<unknown>;
   /** The same for what must be durable, and for what no batch waits for: rejects after a second. */
-  readonly callPatiently: RedisClient['call'];
+  readonly callWithTimeout: RedisClient['call'];
   /** Sends one command at once. Rejects with Redis's error, or where the connection is lost: whoever asks knows how long to wait. */
   readonly send: RedisClient['call'];
   /** Sends a message; as patient. Those of a channel stay in their order: in a cluster one node takes them all. */
@@ -87,7 +87,7 @@ export const createRedisClient = (address: RedisAddress, answerWithinMs = SHORT_
     // Its listener is the first: what others ask at a new connection comes after the scripts.
     preload: createPreload(client, onReady),
     call: (command, ...parameters) => ask(hurried, () => client.call(command, ...parameters)),
-    callPatiently: (command, ...parameters) => ask(patient, () => client.call(command, ...parameters)),
+    callWithTimeout: (command, ...parameters) => ask(patient, () => client.call(command, ...parameters)),
     send: (command, ...parameters) => client.call(command, ...parameters),
     publish: (channel, message) => ask(patient, () => toPublisher(client, channel).publish(channel, message)),
     memory: () => Promise.all(mastersOf(client).map((server) => ask(patient, () => server.info('memory')))),
@@ -360,7 +360,7 @@ export type RunRedisScript = (keys: readonly string[], parameters: readonly stri
  * the one error that says "certainly not applied".
  */
 export const createRedisScript = (
-  client: Pick<RedisClient, 'callPatiently' | 'preload'>,
+  client: Pick<RedisClient, 'callWithTimeout' | 'preload'>,
   file: URL,
 ): RunRedisScript => {
   const lua = readFileSync(file, 'utf8');
@@ -369,10 +369,10 @@ export const createRedisScript = (
   return async (keys, parameters) => {
     const words = [String(keys.length), ...keys, ...parameters];
     try {
-      return await client.callPatiently('EVALSHA', sha, ...words);
+      return await client.callWithTimeout('EVALSHA', sha, ...words);
     } catch (error) {
       if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
-      return client.callPatiently('EVAL', lua, ...words);
+      return client.callWithTimeout('EVAL', lua, ...words);
     }
   };
 };

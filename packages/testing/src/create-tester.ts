@@ -16,7 +16,7 @@ import { SlotQueue } from 'recourse-server/queue/slot-queue';
 import { createRedactor } from 'recourse-server/redaction/service-redactor';
 import { createRunReducer } from 'recourse-server/session-view/create-run-reducer';
 import { createSessionReader, type ReadSession } from 'recourse-server/session-view/session-reader';
-import { createRecordKeyedStore } from 'recourse-server/sessions/keyed/record-keyed-store';
+import { createIdempotencyStore } from 'recourse-server/sessions/idempotency/idempotency-store';
 import { createRecordSessionStore } from 'recourse-server/sessions/record-session-store';
 import { createRequestSessionStore } from 'recourse-server/sessions/request-session-store';
 import { createMemoryRecordStore } from 'recourse-server/store/memory-record-store';
@@ -164,7 +164,7 @@ const createTestExecutor = (
     ...SERVICE_DEFAULTS,
     registry,
     sessions,
-    keys: createRecordKeyedStore({ store: records, durability: 'process', memory }),
+    keys: createIdempotencyStore({ store: records, durability: 'process', memory }),
     requests: createRequestSessionStore({ settings: SESSION_SETTINGS, now }),
     pending: NO_PENDING_CALLS,
     slots: new SlotQueue({

@@ -10,17 +10,17 @@ import { openRedisRecords } from '@recourse/test-support/record-stores-under-tes
 import { createSealing, ROTATION } from '@recourse/test-support/sealing.ts';
 import { useRedis } from '@recourse/test-support/session-stores-under-test.ts';
 import { expect, test } from 'vitest';
-import type { KeyedBatch, KeyedStore } from '#src/executor/keyed-store.ts';
-import { createRecordKeyedStore } from '#src/sessions/keyed/record-keyed-store.ts';
+import type { IdempotencyStore, KeyedBatch } from '#src/executor/keyed-store.ts';
+import { createIdempotencyStore } from '#src/sessions/idempotency/idempotency-store.ts';
 import { NO_SEALING, type Sealing } from '#src/store/seals.ts';
 
 const redis = useRedis();
 
 /** A process of its own that looks records up by the names of these keys. */
-const createReplica = ({ seals }: Pick<Sealing, 'seals'>): KeyedStore => {
+const createReplica = ({ seals }: Pick<Sealing, 'seals'>): IdempotencyStore => {
   const [store] = openRedisRecords([redis()]).stores;
   if (store === undefined) throw new Error('There is one.');
-  return createRecordKeyedStore({ store, durability: 'durable', toNames: seals.toNames });
+  return createIdempotencyStore({ store, durability: 'durable', toNames: seals.toNames });
 };
 
 /** The first roll-out, a rotation to a key whose id comes after the old one, and one whose id comes before it. */

@@ -16,7 +16,7 @@ import { startTcpProxy, type TcpProxy } from '@recourse/test-support/tcp-proxy.t
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { HeldRecord } from '#src/executor/keyed-store.ts';
-import { createRecordKeyedStore } from '#src/sessions/keyed/record-keyed-store.ts';
+import { createIdempotencyStore } from '#src/sessions/idempotency/idempotency-store.ts';
 
 // Ten times the service's own: a machine that is busy for 50 ms is not what these tests are about.
 const PATIENCE_MS = 500;
@@ -55,7 +55,7 @@ const createSubject = () => {
   const timeouts = { short: PATIENCE_MS, long: PATIENCE_MS };
   const records = createRedisRecordStore({ client: counting, cacheBytes: 1_000_000, timeouts });
   const guarded = createGuarded(records, { connection: client, now: clock.now });
-  const store = createRecordKeyedStore({ store: guarded.records, durability: 'durable' });
+  const store = createIdempotencyStore({ store: guarded.records, durability: 'durable' });
   const { availability, log } = guarded;
   client.connect();
   /** Lets seconds pass until Redis serves: a store that is away is asked again when one has. */

@@ -18,7 +18,7 @@ import { createPlainSpace } from '@recourse/test-support/space-lab.ts';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { KeyedBatch } from '#src/executor/keyed-store.ts';
-import { createRecordKeyedStore } from '#src/sessions/keyed/record-keyed-store.ts';
+import { createIdempotencyStore } from '#src/sessions/idempotency/idempotency-store.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 
 const DAY_MS = 86_400_000;
@@ -239,7 +239,7 @@ test('a commit whose answer is lost is applied once, also where another batch ha
 });
 
 test('where results have no room the marks alone are kept, and nothing is found under the request', async () => {
-  const store = createRecordKeyedStore({
+  const store = createIdempotencyStore({
     store: createMemoryRecordStore({ memory: roomyMemory(), now: Date.now }),
     durability: 'process',
     space: createPlainSpace((what) => what !== 'results'),
@@ -272,7 +272,7 @@ test('results take room when they are committed, and a commit that fails takes n
       };
     },
   };
-  const store = createRecordKeyedStore({ store: losing, durability: 'process', space });
+  const store = createIdempotencyStore({ store: losing, durability: 'process', space });
   const record = await hold(store, createKeyedBatch());
   isLost = true;
   await expect(record.commit([toFinal(0), toFinal(1)])).rejects.toThrow('lost');

@@ -1,5 +1,5 @@
 import type { CallSpec } from 'recourse-server/executor/pending-calls';
-import { createResultCap, withoutRoom } from 'recourse-server/sessions/keyed/keyed-results';
+import { createResultCap, withoutRoom } from 'recourse-server/sessions/idempotency/result-cap';
 import type { Weight } from 'recourse-server/sessions/share-kind';
 import type { StoreSpace } from 'recourse-server/sessions/store-space';
 import { RESULT_TTL_MS } from './call-kind.ts';

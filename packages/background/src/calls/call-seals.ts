@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { CallSpec } from 'recourse-server/executor/pending-calls';
 import { StoreUnavailableError } from 'recourse-server/executor/session-store';
-import { parseObject } from 'recourse-server/sessions/keyed/keyed-results';
+import { parseObject } from 'recourse-server/sessions/idempotency/result-cap';
 import type { Weight } from 'recourse-server/sessions/share-kind';
 import type { Decide, Records } from 'recourse-server/store/record-store';
 import {

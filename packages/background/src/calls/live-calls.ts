@@ -1,5 +1,5 @@
 import type { CallSpec } from 'recourse-server/executor/pending-calls';
-import type { ByteBudget, ByteHold } from 'recourse-server/memory/byte-budget';
+import type { ByteBudget, MemoryLease } from 'recourse-server/memory/byte-budget';
 import { type Creation, holderOf, weighCall } from './call-kind.ts';
 
 /** How many calls may be pending at once. */
@@ -60,7 +60,7 @@ type Options = {
 /** The live calls of a store that this process has alone. They hold memory for what each takes while it is pending. */
 export const createLiveCalls = (options: Options): LiveCalls => new EmbeddedLiveCalls(options);
 
-type Entry = LiveCall & { lookAt: number; readonly hold: ByteHold };
+type Entry = LiveCall & { lookAt: number; readonly hold: MemoryLease };
 
 class EmbeddedLiveCalls implements LiveCalls {
   readonly #options: Options;

@@ -35,7 +35,7 @@ export type JobShardOptions = {
   readonly lane: string;
   readonly shard: number;
   /** For the turns. */
-  readonly client: Pick<RedisClient, 'callPatiently' | 'preload'>;
+  readonly client: Pick<RedisClient, 'callWithTimeout' | 'preload'>;
   /** For BullMQ. */
   readonly connection: ReturnType<typeof openQueueConnection>;
 };

@@ -31,7 +31,7 @@ const readEntries = (entries: readonly string[]): readonly LiveCall[] =>
 const ignore = (): void => undefined;
 
 type Options = {
-  readonly client: Pick<SharedClient, 'callPatiently' | 'preload'>;
+  readonly client: Pick<SharedClient, 'callWithTimeout' | 'preload'>;
   readonly limits: Omit<PendingLimits, 'ofSession'>;
 };
 
@@ -68,11 +68,11 @@ export const createRedisLiveCalls = ({ client, limits }: Options): LiveCalls => 
 };
 
 /** All entries, each once, however many there are; a scan may tell one twice. */
-async function* listAll(client: Pick<SharedClient, 'callPatiently'>): ReturnType<LiveCalls['list']> {
+async function* listAll(client: Pick<SharedClient, 'callWithTimeout'>): ReturnType<LiveCalls['list']> {
   const seen = new Set<string>();
   let cursor = '0';
   do {
-    const scanned = await client.callPatiently('ZSCAN', CALLS, cursor, 'COUNT', SCANNED_AT_ONCE);
+    const scanned = await client.callWithTimeout('ZSCAN', CALLS, cursor, 'COUNT', SCANNED_AT_ONCE);
     const [next, words] = Scanned.parse(scanned);
     cursor = next;
     // Each entry is followed by its score.

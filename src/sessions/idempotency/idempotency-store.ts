@@ -3,8 +3,8 @@ import type {
   EarlierCall,
   FoundAnswer,
   HeldRecord,
+  IdempotencyStore,
   KeyedBatch,
-  KeyedStore,
   Opening,
   ResultToKeep,
 } from '../../executor/keyed-store.ts';
@@ -23,16 +23,16 @@ import {
   removeCall,
   STARTED,
   setCall,
-} from './keyed-kinds.ts';
-import { claimByNames, type Names, readByNames } from './keyed-names.ts';
-import { createResultCap, LEASE_MS, RECORD_TTL_MS, readResults } from './keyed-results.ts';
+} from './idempotency-kinds.ts';
+import { claimByNames, type Names, readByNames } from './record-names.ts';
+import { createResultCap, LEASE_MS, RECORD_TTL_MS, readResults } from './result-cap.ts';
 
 // What is larger is committed in several updates, of which each makes sense alone: other commands of Redis have 50 ms.
 const PIECE_BYTES = 512 * 1024;
 
 type Options = {
   readonly store: RecordStore;
-  readonly durability: KeyedStore['durability'];
+  readonly durability: IdempotencyStore['durability'];
   /** Where results take room. Left out: there is room for all. */
   readonly space?: ResultSpace;
   readonly maxResultBytes?: number;
@@ -48,13 +48,13 @@ type ResultSpace = Pick<StoreSpace, 'take' | 'give'>;
 const RECORDS_AT_LEAST = 4;
 
 /** Records of keyed batches in any store of records: each step is one decision on the record. `open` and `find` never reject. */
-export const createRecordKeyedStore = ({
+export const createIdempotencyStore = ({
   store,
   durability,
   space = UNLIMITED_SPACE,
   toNames = (recordKey) => [recordKey],
   ...options
-}: Options): KeyedStore => {
+}: Options): IdempotencyStore => {
   const { maxResultBytes, memory } = options;
   const maxRecordBytes = memory === undefined ? undefined : Math.floor(memory.limitOf('results') / RECORDS_AT_LEAST);
   const records = store.open(keyedKind);

@@ -1,5 +1,5 @@
 import type { Decide, Records } from '../../store/record-store.ts';
-import { isUnused, type KeyedRecord, setAlias } from './keyed-kinds.ts';
+import { isUnused, type KeyedRecord, setAlias } from './idempotency-kinds.ts';
 
 /** One name at least. */
 export type Names = readonly [first: string, ...others: string[]];

@@ -1,20 +1,20 @@
 import { SMALL_TEXT, weighJson } from '../json/weigh-json.ts';
-import type { ByteHold } from './byte-budget.ts';
+import type { MemoryLease } from './byte-budget.ts';
 
 /** What a batch was read from. `bytes`: what the hold has taken for it; 0: nothing yet. */
 export type BatchText = { readonly source: string; readonly bytes: number };
 
 /** The memory of a batch in one hold: values as often as they are copied, and the arguments that it was opened with. */
-export class HeldMemory {
-  readonly #hold: ByteHold;
+export class LeasedMemory {
+  readonly #hold: MemoryLease;
   readonly #copies: number;
   readonly #body: BatchText;
   #argumentBytes: number;
   /** While handlers of calls that are answered go on. */
-  #lateHold: ByteHold | null = null;
+  #lateHold: MemoryLease | null = null;
   #lateHandlers = 0;
 
-  constructor(hold: ByteHold, copies: number, body: BatchText) {
+  constructor(hold: MemoryLease, copies: number, body: BatchText) {
     this.#hold = hold;
     this.#copies = copies;
     this.#body = body;

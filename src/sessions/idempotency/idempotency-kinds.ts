@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { textBytes } from '../../memory/bounded-store.ts';
 import type { Fields, Kind } from '../../store/record-store.ts';
 import { NO_LIST, toChanges, toOwnFields } from '../record-fields.ts';
-import { parseObject, RECORD_TTL_MS } from './keyed-results.ts';
+import { parseObject, RECORD_TTL_MS } from './result-cap.ts';
 
 /** What stands for the result of a call that began, and of which nobody knows how it ended. */
 export const STARTED = '';
