@@ -1,23 +1,13 @@
 import { showText } from '@recourse/toolkit-kit/egress/show-url';
 import { countBase64Bytes, toPlainBase64 } from 'recourse-server/contract/base64';
-import { isRecord, type JsonRecord, memberOf, textAt } from 'recourse-server/contract/json-record';
+import { isRecord, type JsonRecord, memberOf, recordAt, textAt } from 'recourse-server/contract/json-record';
 import { empty, ok } from 'recourse-server/tools/tool-values';
 
-/** A part of an answer that is no text, as a model may be told of it. `data` is base64, where it was not too much. */
-type Descriptor = {
-  readonly type: 'image' | 'audio' | 'resource' | 'resource_link';
-  readonly mimeType: string | null;
-  readonly bytes: number | null;
-  readonly uri: string | null;
-  readonly name?: string;
-  readonly title?: string;
-  readonly description?: string;
-  readonly text?: string;
-  readonly data?: string;
-};
-type Part = { readonly type: 'text'; readonly text: string } | Descriptor;
-/** What is named of a block that cannot be read as what it says it is. */
-type UnreadPart = { readonly type: 'unread'; readonly name: string };
+/**
+ * A part of an answer, as a model may be told of it: a text, or a descriptor with `mimeType`, `bytes` and `uri` (null where
+ * not known), and its `text`, or its `data` in base64 where it was not too much.
+ */
+type Part = { readonly type: string; readonly text?: string; readonly [member: string]: unknown };
 
 type AnswerOptions = {
   /** How much base64 is kept over all parts. */
@@ -27,49 +17,43 @@ type AnswerOptions = {
   readonly refused: (text: string, value: unknown) => Error;
 };
 
-/** `value`: undefined where there is none. `note`: what it does not show, '' where it shows all. */
-type Reading = { readonly value: unknown; readonly note: string };
-
 /**
  * What an answer to `tools/call` means, as far as it can be read; throws where it is a failure. Its structured content
  * where there is some, with its parts that are no text as `content` where it has none of its own; else its text, else all
  * its parts in order. What cannot be read is named. Nothing in it is an empty success.
  */
 export const readCallAnswer = (answer: unknown, options: AnswerOptions): unknown => {
-  const result = isRecord(answer) ? answer : {};
+  const result = pickRecord(answer);
   if (result['resultType'] === 'input_required') throw options.needsInput();
-  const read = toParts(toBlocks(memberOf(result, 'content')), options.maxDataBytes);
-  const parts = read.filter((part) => part.type !== 'unread');
+  const { parts, unread } = readBlocks(memberOf(result, 'content'), options.maxDataBytes);
+  // Some programs write null for what they leave out.
+  const structured = memberOf(result, 'structuredContent') ?? undefined;
   // What is neither false nor left out does not say that it went well.
   if ((memberOf(result, 'isError') ?? false) !== false)
-    throw options.refused(textOf(parts).trim() || 'The tool failed without a message.', structuredOf(result));
-  const { value, note } = toReading(result, parts);
-  const unread = read.flatMap((part) => (part.type === 'unread' ? [`'${part.name}'`] : []));
-  const notes = [note, toNote('could not be read', unread)].filter((text) => text !== '').join(' ');
-  if (value === undefined) return notes === '' ? empty('The tool answered without content.') : ok(null, notes);
-  return notes === '' ? value : ok(value, notes);
+    throw options.refused(joinTexts(parts).trim() || 'The tool failed without a message.', structured);
+  const others = parts.filter(({ type }) => type !== 'text');
+  const reading = structured === undefined ? readUnstructured(result, parts, others) : addParts(structured, others);
+  return explainReading(reading, describeParts('could not be read', unread));
 };
 
-/** Some programs write null for what they leave out. */
-const structuredOf = (result: JsonRecord): unknown => memberOf(result, 'structuredContent') ?? undefined;
-
-const toReading = (result: JsonRecord, parts: readonly Part[]): Reading => {
-  const structured = structuredOf(result);
-  const others = parts.filter((part) => part.type !== 'text');
-  if (structured !== undefined) return others.length === 0 ? whole(structured) : withParts(structured, others);
-  if (others.length > 0) return whole({ content: parts });
-  const text = textOf(parts);
-  return text === '' ? toOwnForm(result) : whole(text);
+const explainReading = ({ value, note = '' }: Reading, unread: string): unknown => {
+  const notes = [note, unread].filter((text) => text !== '').join(' ');
+  if (notes !== '') return ok(value ?? null, notes);
+  return value === undefined ? empty('The tool answered without content.') : value;
 };
 
-const whole = (value: unknown): Reading => ({ value, note: '' });
+/** `value`: undefined where there is none. `note`: what it does not show. */
+type Reading = { readonly value: unknown; readonly note?: string };
 
 const ENVELOPE: ReadonlySet<string> = new Set(['content', 'structuredContent', 'isError', 'resultType', '_meta']);
 
-/** Of a server that gives its value without the form of a tool result. */
-const toOwnForm = (result: JsonRecord): Reading => {
+const readUnstructured = (result: JsonRecord, parts: readonly Part[], others: readonly Part[]): Reading => {
+  if (others.length > 0) return { value: { content: parts } };
+  const text = joinTexts(parts);
+  if (text !== '') return { value: text };
+  // Of a server that gives its value without the form of a tool result.
   const own = Object.entries(result).filter(([name]) => !ENVELOPE.has(name));
-  if (own.length === 0) return whole(undefined);
+  if (own.length === 0) return { value: undefined };
   return {
     value: Object.fromEntries(own),
     note: 'The answer is not in the form of a tool result: it is shown as it is.',
@@ -77,39 +61,57 @@ const toOwnForm = (result: JsonRecord): Reading => {
 };
 
 /** The texts of an answer, those of its resources too, a line break between two. */
-const textOf = (parts: readonly Part[]): string =>
-  parts.flatMap((part) => (part.type === 'text' || part.type === 'resource' ? (part.text ?? []) : [])).join('\n');
+const joinTexts = (parts: readonly Part[]): string => parts.flatMap(({ text }) => text ?? []).join('\n');
 
-const withParts = (structured: unknown, others: readonly Descriptor[]): Reading => {
-  const note = toNote(
-    'are not shown',
-    others.map(({ type, mimeType }) => `${type} ${mimeType ?? ''}`.trim()),
-  );
-  if (!isRecord(structured)) return { value: structured, note };
-  if (!Object.hasOwn(structured, 'content')) return whole({ ...structured, content: others });
-  return isSaidTwice(structured['content'], others) ? whole(structured) : { value: structured, note };
+const addParts = (structured: unknown, others: readonly Part[]): Reading => {
+  const [first] = others;
+  if (first === undefined) return { value: structured };
+  const content = memberOf(structured, 'content');
+  if (isRecord(structured) && !Object.hasOwn(structured, 'content'))
+    return { value: { ...structured, content: others } };
+  // Said twice, as the filesystem server does.
+  if (Array.isArray(content) && content.some((part) => memberOf(part, 'type') === first.type))
+    return { value: structured };
+  const names = others.map(({ type, mimeType }) => `${type} ${mimeType ?? ''}`.trim());
+  return { value: structured, note: describeParts('are not shown', names) };
 };
-
-// As the filesystem server does.
-const isSaidTwice = (content: unknown, [first]: readonly Part[]): boolean =>
-  Array.isArray(content) && content.some((part) => isRecord(part) && part['type'] === first?.type);
 
 const MOST_NAMED = 5;
 
-const toNote = (what: string, names: readonly string[]): string =>
-  names.length === 0
-    ? ''
-    : `The answer has further parts that ${what}: ${names.slice(0, MOST_NAMED).join(', ')}${names.length > MOST_NAMED ? ', …' : ''}.`;
-
-/** Some servers give one block, or a text, in the place of a list. */
-const toBlocks = (content: unknown): readonly unknown[] => {
-  if (Array.isArray(content)) return content;
-  return content === undefined || content === null ? [] : [content];
+const describeParts = (what: string, names: readonly string[]): string => {
+  if (names.length === 0) return '';
+  const shown = `${names.slice(0, MOST_NAMED).join(', ')}${names.length > MOST_NAMED ? ', …' : ''}`;
+  return `The answer has further parts that ${what}: ${shown}.`;
 };
 
-const toParts = (blocks: readonly unknown[], maxDataBytes: number): readonly (Part | UnreadPart)[] => {
-  let left = maxDataBytes;
-  const keep = (given: string): { readonly bytes: number; readonly data?: string } => {
+/** The parts of the content, and the names of its blocks that cannot be read as what they say they are. */
+const readBlocks = (content: unknown, maxDataBytes: number) => {
+  const readData = createDataReader(maxDataBytes);
+  const parts: Part[] = [];
+  const unread: string[] = [];
+  // Some servers give one block, or a text, in the place of a list.
+  for (const block of [content ?? []].flat()) {
+    const record = typeof block === 'string' ? { type: 'text', text: block } : pickRecord(block);
+    const type = textAt(record, 'type') ?? 'without a type';
+    const part = READERS.get(type)?.(record, readData) ?? null;
+    parts.push(...(part === null ? readUnknown(record) : [{ type, ...part }]));
+    if (part === null) unread.push(`'${showText(type)}'`);
+  }
+  return { parts, unread };
+};
+
+const pickRecord = (value: unknown): JsonRecord => (isRecord(value) ? value : {});
+
+const readUnknown = (block: JsonRecord): readonly Part[] => {
+  const text = textAt(block, 'text');
+  return text === undefined ? [] : [{ type: 'text', text }];
+};
+
+type ReadData = (base64: string) => { readonly bytes: number; readonly data?: string };
+
+const createDataReader = (maxBytes: number): ReadData => {
+  let left = maxBytes;
+  return (given) => {
     // By the protocol it is base64: blanks anywhere mean nothing.
     const written = given.replace(/\s+/g, '');
     const data = toPlainBase64(written) ?? written;
@@ -118,60 +120,47 @@ const toParts = (blocks: readonly unknown[], maxDataBytes: number): readonly (Pa
     left -= data.length;
     return { bytes, data };
   };
-  return blocks.flatMap((block): readonly (Part | UnreadPart)[] => {
-    const part = toPart(block, keep);
-    return part === null ? toUnread(block) : [part];
-  });
 };
 
-const toUnread = (block: unknown): readonly (Part | UnreadPart)[] => {
-  const record = isRecord(block) ? block : {};
-  const text = textAt(record, 'text');
-  const unread: UnreadPart = { type: 'unread', name: showText(textAt(record, 'type') ?? 'without a type') };
-  return text === undefined ? [unread] : [{ type: 'text', text }, unread];
+/** The members of a part beside its type; null without what its type must have. */
+type ReadBlock = (block: JsonRecord, readData: ReadData) => Omit<Part, 'type'> | null;
+
+const readMedia: ReadBlock = (block, readData) => {
+  const data = memberOf(block, 'data');
+  return typeof data === 'string'
+    ? { mimeType: textAt(block, 'mimeType') ?? null, uri: null, ...readData(data) }
+    : null;
 };
 
-type Keep = (data: string) => { readonly bytes: number; readonly data?: string };
-
-/** null: of a type that is not known, or without what its type must have. */
-const toPart = (block: unknown, keep: Keep): Part | null => {
-  if (typeof block === 'string') return { type: 'text', text: block };
-  if (!isRecord(block)) return null;
-  const { type } = block;
-  if (type === 'text') return toTextPart(block['text']);
-  if (type === 'image' || type === 'audio') {
-    const data = memberOf(block, 'data');
-    return typeof data === 'string' ? { type, mimeType: mimeTypeOf(block), uri: null, ...keep(data) } : null;
-  }
-  if (type === 'resource_link') return toLink(block);
-  return type === 'resource' ? toResource(memberOf(block, 'resource'), keep) : null;
-};
-
-const toTextPart = (text: unknown): Part | null => {
-  if (text === undefined || text === null) return null;
-  return { type: 'text', text: typeof text === 'string' ? text : JSON.stringify(text) };
-};
-
-const mimeTypeOf = (block: JsonRecord): string | null => textAt(block, 'mimeType') ?? null;
-
-const toLink = (block: JsonRecord): Part | null => {
-  const uri = textAt(block, 'uri');
+const readLink: ReadBlock = (block) => {
+  const [uri, size] = [textAt(block, 'uri'), memberOf(block, 'size')];
   if (uri === undefined) return null;
-  const size = memberOf(block, 'size');
   const words = ['name', 'title', 'description'].map((word) => [word, textAt(block, word)] as const);
   return {
-    type: 'resource_link',
-    mimeType: mimeTypeOf(block),
+    mimeType: textAt(block, 'mimeType') ?? null,
     bytes: typeof size === 'number' ? size : null,
     uri,
     ...Object.fromEntries(words.filter(([, text]) => text !== undefined)),
   };
 };
 
-const toResource = (resource: unknown, keep: Keep): Part | null => {
-  if (!isRecord(resource)) return null;
+const readResource: ReadBlock = (block, readData) => {
+  const resource = recordAt(block, 'resource');
   const { text, blob } = resource;
-  const about = { type: 'resource', mimeType: mimeTypeOf(resource), uri: textAt(resource, 'uri') ?? null } as const;
+  const about = { mimeType: textAt(resource, 'mimeType') ?? null, uri: textAt(resource, 'uri') ?? null };
   if (typeof text === 'string') return { ...about, bytes: Buffer.byteLength(text), text };
-  return typeof blob === 'string' ? { ...about, ...keep(blob) } : null;
+  return typeof blob === 'string' ? { ...about, ...readData(blob) } : null;
 };
+
+const readText: ReadBlock = (block) => {
+  const text = memberOf(block, 'text') ?? null;
+  return text === null ? null : { text: typeof text === 'string' ? text : JSON.stringify(text) };
+};
+
+const READERS: ReadonlyMap<string, ReadBlock> = new Map([
+  ['text', readText],
+  ['image', readMedia],
+  ['audio', readMedia],
+  ['resource_link', readLink],
+  ['resource', readResource],
+]);

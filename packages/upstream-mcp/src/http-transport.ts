@@ -2,29 +2,19 @@ import { setTimeout as afterMs } from 'node:timers/promises';
 import {
   type FetchLike,
   isJSONRPCRequest,
-  isJSONRPCResponse,
   type JSONRPCMessage,
   SSEClientTransport,
   SseError,
   StreamableHTTPClientTransport,
-  type Transport,
 } from '@modelcontextprotocol/client';
 import { createPacedConnector } from '@recourse/toolkit-kit/egress/connector';
 import { createGatheredBytes } from '@recourse/toolkit-kit/egress/gathered-bytes';
 import { parseRetryAfter } from '@recourse/toolkit-kit/egress/response-status';
 import { Agent, type Dispatcher } from 'undici';
-import * as z from 'zod';
-import { FIRST_SERVER_ERROR, HttpTroubleError, TOO_MANY_REQUESTS } from './call-failure.ts';
 import { capEvents } from './event-stream.ts';
-import {
-  createLineRate,
-  FLOOD_REASON,
-  handOn,
-  JsonDensity,
-  type ServerTransport,
-  toStandIn,
-} from './message-limits.ts';
-import { cancelledIdOf, MessageReader } from './message-reader.ts';
+import { MessageReader, readCancelledId } from './message-reader.ts';
+import { createLineRate, FLOOD_REASON, type ServerTransport } from './server-transport.ts';
+import { FIRST_SERVER_ERROR, TOO_MANY_REQUESTS, TroubleError } from './trouble.ts';
 
 type HttpOptions = {
   readonly url: string;
@@ -32,91 +22,85 @@ type HttpOptions = {
   readonly maxMessageBytes: number;
 };
 
-const CLOSE_SESSION_MS = 1_000;
-// Each costs the SDK a check against all messages there are.
-const MOST_FAULTS_IN_A_ROW = 100;
-
-/**
- * Streamable HTTP. Unlike the SDK's own: a stream that ends without the answer ends the call (else it would wait for its
- * deadline), a cancelled call gives its connection back, and the session is closed on the server when it is over.
- */
+/** Streamable HTTP. */
 export const createHttpTransport = (options: HttpOptions): ServerTransport => {
   let reason: string | null = null;
   const breakOff = (why: string): void => {
     reason ??= why;
-    void close();
+    void transport.endNow();
   };
-  const reader = new MessageReader();
-  const { fetch, destroy } = createUpstreamFetch({ ...options, answersIn: 'response', reader, breakOff });
-  const requestInit = { headers: options.headers };
-  const inner = new StreamableHTTPClientTransport(new URL(options.url), { requestInit, fetch });
-  const waiting = new Map<string | number, AbortController>();
-  let isClosed = false;
-  const close = async (): Promise<void> => {
-    isClosed = true;
-    await inner.close();
-    destroy();
-  };
-  const transport: Transport = {
-    hasPerRequestStream: true,
-    get sessionId() {
-      return inner.sessionId;
-    },
-    start: async () => {
-      inner.onmessage = (message: JSONRPCMessage) => {
-        if (isJSONRPCResponse(message) && message.id !== undefined) waiting.delete(message.id);
-        handOn(message, (light) => transport.onmessage?.(light));
-      };
-      inner.onerror = (error) => transport.onerror?.(error);
-      inner.onclose = () => transport.onclose?.();
-      await inner.start();
-    },
-    send: async (message, { requestSignal, onRequestStreamEnd, headers } = {}) => {
-      if (!isJSONRPCRequest(message)) {
-        await inner.send(message);
-        endCancelled(message, waiting);
-        return;
-      }
-      const { id } = message;
-      const ended = new AbortController();
-      waiting.set(id, ended);
-      const forget = (): boolean => {
-        reader.forget(id);
-        return waiting.delete(id);
-      };
-      // Since MCP 2026-07-28 a call is cancelled by this alone.
-      requestSignal?.addEventListener('abort', forget);
-      const sending = inner.send(message, {
-        onRequestStreamEnd: () => {
-          onRequestStreamEnd?.();
-          if (forget() && onRequestStreamEnd === undefined) transport.onmessage?.(toStandIn(id, 'lost'));
-        },
-        requestSignal: requestSignal === undefined ? ended.signal : AbortSignal.any([requestSignal, ended.signal]),
-        ...(headers === undefined ? {} : { headers }),
-      });
-      await sending.catch((error: unknown) => {
-        forget();
-        throw error;
-      });
-    },
-    close: async () => {
-      // Best effort: the server may release the session. A failure or a slow answer does not delay the close.
-      const limit = afterMs(CLOSE_SESSION_MS, undefined, { ref: false });
-      if (!isClosed) await Promise.race([inner.terminateSession().catch(() => undefined), limit]);
-      await close();
-    },
-    setProtocolVersion: (version) => inner.setProtocolVersion(version),
-  };
-  return { transport, reason: () => reason, breakOff, kill: destroy };
+  const reader = new MessageReader(breakOff);
+  const upstream = createUpstreamFetch({ ...options, answersIn: 'response', reader, breakOff });
+  const transport = new HttpTransport(options, reader, upstream);
+  return { transport, reason: () => reason, breakOff, kill: upstream.destroy };
 };
 
-// The server was informed; whatever it still sends for this call is not read.
-const endCancelled = (message: JSONRPCMessage, waiting: Map<string | number, AbortController>): void => {
-  const requestId = cancelledIdOf(message);
-  if (requestId === null) return;
-  waiting.get(requestId)?.abort();
-  waiting.delete(requestId);
-};
+const CLOSE_SESSION_MS = 1_000;
+
+type SendOptions = NonNullable<Parameters<StreamableHTTPClientTransport['send']>[1]>;
+
+/**
+ * The SDK's transport, and what it leaves out: a stream that ends without the answer ends the call (else it would wait for
+ * its deadline), a cancelled call gives its connection back, and the session is closed on the server when it is over.
+ */
+class HttpTransport extends StreamableHTTPClientTransport {
+  readonly #reader: MessageReader;
+  readonly #upstream: ReturnType<typeof createUpstreamFetch>;
+  /** Ends the request of that id, while it waits. */
+  readonly #waiting = new Map<string | number, AbortController>();
+  #isOver = false;
+
+  constructor({ url, headers }: HttpOptions, reader: MessageReader, upstream: ReturnType<typeof createUpstreamFetch>) {
+    super(new URL(url), { requestInit: { headers }, fetch: upstream.fetch });
+    this.#reader = reader;
+    this.#upstream = upstream;
+  }
+
+  override async send(message: JSONRPCMessage | JSONRPCMessage[], options: SendOptions = {}): Promise<void> {
+    if (!isJSONRPCRequest(message)) {
+      await super.send(message, options);
+      // The server was informed; whatever it still sends for this call is not read.
+      const cancelledId = readCancelledId(message);
+      if (cancelledId !== null) this.#waiting.get(cancelledId)?.abort();
+      return;
+    }
+    const { id } = message;
+    const { requestSignal } = options;
+    const ended = new AbortController();
+    const forget = (): void => {
+      this.#waiting.delete(id);
+      this.#reader.forget(id);
+    };
+    ended.signal.addEventListener('abort', forget);
+    // Since MCP 2026-07-28 a call is cancelled by this alone.
+    requestSignal?.addEventListener('abort', forget);
+    this.#waiting.set(id, ended);
+    const onRequestStreamEnd = (): void => {
+      this.#waiting.delete(id);
+      for (const lost of this.#reader.end(id, 'lost'))
+        if (options.onRequestStreamEnd === undefined) this.onmessage?.(lost);
+      options.onRequestStreamEnd?.();
+    };
+    const signal = requestSignal === undefined ? ended.signal : AbortSignal.any([requestSignal, ended.signal]);
+    await super.send(message, { ...options, onRequestStreamEnd, requestSignal: signal }).catch((error: unknown) => {
+      forget();
+      throw error;
+    });
+  }
+
+  override async close(): Promise<void> {
+    // Best effort: the server may release the session. A failure or a slow answer does not delay the close.
+    const limit = afterMs(CLOSE_SESSION_MS, undefined, { ref: false });
+    if (!this.#isOver) await Promise.race([this.terminateSession().catch(() => undefined), limit]);
+    await this.endNow();
+  }
+
+  async endNow(): Promise<void> {
+    this.#isOver = true;
+    await super.close();
+    this.#upstream.destroy();
+  }
+}
 
 /** HTTP with SSE, as servers of 2024 speak it. Its stream is the connection: where it breaks, all is lost. */
 export const createSseTransport = (options: HttpOptions): ServerTransport => {
@@ -127,7 +111,7 @@ export const createSseTransport = (options: HttpOptions): ServerTransport => {
     // Else it would open a new stream, in which the server does not know our calls.
     void transport.close().finally(destroy);
   };
-  const reader = new MessageReader();
+  const reader = new MessageReader(breakOff);
   const { fetch, destroy } = createUpstreamFetch({ ...options, answersIn: 'stream', reader, breakOff });
   const transport = new SSEClientTransport(new URL(options.url), { requestInit: { headers: options.headers }, fetch });
   transport.onerror = (error) => {
@@ -145,39 +129,36 @@ type FetchOptions = Pick<HttpOptions, 'maxMessageBytes'> & {
 };
 
 const CONNECT_TIMEOUT_MS = 10_000;
-const NO_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /**
  * `fetch` for an MCP server: each message of an answer is capped and read, `Retry-After` is kept, nothing is sent twice
  * (the fetch of the platform repeats a POST that was answered 421) and no redirect is followed: the SDK does so within the
- * origin, at most five times. The call's own deadline ends it.
+ * origin, at most five times. The call's own deadline ends it. `destroy` ends all its connections.
  */
-const createUpstreamFetch = (
-  options: FetchOptions,
-): { readonly fetch: FetchLike /** Ends all its connections. */; readonly destroy: () => void } => {
+const createUpstreamFetch = (options: FetchOptions) => {
+  const { reader, breakOff, answersIn } = options;
   const connect = createPacedConnector({ timeout: CONNECT_TIMEOUT_MS });
   const agent = new Agent({ connect, headersTimeout: 0, bodyTimeout: 0 });
   const isTooFast = createLineRate();
   const isFlood = (): boolean => {
     const isBeyond = isTooFast();
-    if (isBeyond) options.breakOff(FLOOD_REASON);
+    if (isBeyond) breakOff(FLOOD_REASON);
     return isBeyond;
   };
-  return {
-    fetch: async (url, init) => {
-      const request = toRequest(url, init);
-      const message: unknown = typeof request.body === 'string' ? JSON.parse(request.body) : null;
-      options.reader.sent(message);
-      const askedId = options.answersIn === 'stream' ? null : (Asked.safeParse(message).data?.id ?? null);
-      const { method } = request;
-      const hasSession = new Headers(init?.headers).has('mcp-session-id');
-      return toResponse(await agent.request(request), { ...options, isFlood, askedId, method, hasSession });
-    },
-    destroy: () => void agent.destroy().catch(() => undefined),
+  const fetch: FetchLike = async (url, init = {}) => {
+    const request = createRequest(url, init);
+    const message: unknown = JSON.parse(request.body ?? 'null');
+    reader.sent(message);
+    const sentId = isJSONRPCRequest(message) ? message.id : null;
+    return readAnswer(await agent.request(request), {
+      ...{ ...options, isFlood, method: request.method, hasSession: 'mcp-session-id' in request.headers },
+      askedId: answersIn === 'response' && typeof sentId === 'number' ? sentId : null,
+    });
   };
+  return { fetch, destroy: () => void agent.destroy().catch(() => undefined) };
 };
 
-const toRequest = (...[url, init = {}]: Parameters<FetchLike>): Dispatcher.RequestOptions => {
+const createRequest = (...[url, init = {}]: Parameters<FetchLike>) => {
   const { origin, pathname, search } = new URL(url);
   return {
     origin,
@@ -186,12 +167,10 @@ const toRequest = (...[url, init = {}]: Parameters<FetchLike>): Dispatcher.Reque
     headers: Object.fromEntries(new Headers(init.headers)),
     body: typeof init.body === 'string' ? init.body : null,
     signal: init.signal ?? null,
-  };
+  } as const;
 };
 
-const Asked = z.object({ id: z.number(), method: z.string() });
-
-type ResponseOptions = FetchOptions & {
+type AnswerOptions = FetchOptions & {
   readonly isFlood: () => boolean;
   readonly method: string;
   /** The request that this answers, where it is one that does. */
@@ -200,30 +179,49 @@ type ResponseOptions = FetchOptions & {
   readonly hasSession: boolean;
 };
 
-const toResponse = async (answer: Dispatcher.ResponseData, options: ResponseOptions): Promise<Response> => {
-  const { statusCode: status } = answer;
-  const { askedId, reader } = options;
-  const headers = toHeaders(answer.headers);
-  const type = headers.get('content-type')?.toLowerCase() ?? '';
-  if (status >= FIRST_REFUSAL && options.method === 'POST') return toRefused(answer, headers, options);
-  if (type.startsWith('text/event-stream')) {
-    const events = capEvents(answer.body, toEventCap(options));
-    return new Response(ReadableStream.from(events), { status, headers });
-  }
-  const body = await readWhole(answer.body, options.maxMessageBytes);
-  // HTTP 202 and 204 leave nothing to wait for.
-  if (askedId !== null && (isJson(type) || status === ACCEPTED || NO_BODY.has(status)))
-    return toJson(reader.readWhole(body.toString('utf8'), askedId), headers);
-  return new Response(NO_BODY.has(status) ? null : body.toString('utf8'), { status, headers });
-};
-
 const ACCEPTED = 202;
 const FIRST_REFUSAL = 400;
+const NO_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
 
-const isJson = (type: string): boolean => /^application\/json\s*(?:;|$)/.test(type);
+const readAnswer = async (answer: Dispatcher.ResponseData, options: AnswerOptions): Promise<Response> => {
+  const { statusCode: status, body } = answer;
+  const headers = copyHeaders(answer.headers);
+  const type = headers.get('content-type')?.toLowerCase() ?? '';
+  if (status >= FIRST_REFUSAL && options.method === 'POST') return readRefusal(answer, headers, options);
+  if (type.startsWith('text/event-stream'))
+    return new Response(ReadableStream.from(readEvents(body, options)), { status, headers });
+  const text = await readWhole(body, options.maxMessageBytes);
+  // HTTP 202 and 204 leave nothing to wait for.
+  const isWhole = /^application\/json\s*(?:;|$)/.test(type) || status === ACCEPTED || NO_BODY.has(status);
+  const { askedId, reader } = options;
+  if (askedId !== null && isWhole)
+    return createJson([...reader.read(text, askedId), ...reader.end(askedId, 'unreadable')], headers);
+  return new Response(NO_BODY.has(status) ? null : text, { status, headers });
+};
 
-const toJson = (messages: readonly JSONRPCMessage[], given: Headers): Response => {
-  const headers = new Headers(given);
+const copyHeaders = (fields: Dispatcher.ResponseData['headers']): Headers => {
+  const headers = new Headers();
+  for (const [name, value = ''] of Object.entries(fields)) for (const one of [value].flat()) headers.append(name, one);
+  return headers;
+};
+
+const readEvents = (
+  body: AsyncIterable<unknown>,
+  { maxMessageBytes, isFlood, askedId, reader, breakOff }: AnswerOptions,
+): AsyncIterable<Uint8Array> =>
+  capEvents(body, {
+    maxMessageBytes,
+    isFlood,
+    read: (data) => reader.read(data, askedId ?? undefined),
+    onOversize: () => {
+      // The event that was too large is broken off; the next one is the answer. So the SDK asks for no repeat of it.
+      if (askedId !== null) return reader.end(askedId, 'too_large');
+      breakOff('it sent a message that is too large');
+      throw new TroubleError({ kind: 'too_large' });
+    },
+  });
+
+const createJson = (messages: readonly JSONRPCMessage[], headers: Headers): Response => {
   headers.set('content-type', 'application/json');
   return new Response(JSON.stringify(messages), { status: 200, headers });
 };
@@ -236,62 +234,32 @@ const SESSION_FORGOTTEN = 404;
 const MOST_REFUSAL_BYTES = 65_536;
 
 /** A refused POST. A server may put its JSON-RPC error into it; the SDK would take the status alone. */
-const toRefused = async (
-  answer: Dispatcher.ResponseData,
+const readRefusal = async (
+  { statusCode: status, body }: Dispatcher.ResponseData,
   headers: Headers,
-  { askedId, reader, answersIn, hasSession }: ResponseOptions,
+  { askedId, reader, answersIn, hasSession }: AnswerOptions,
 ): Promise<Response> => {
-  const { statusCode: status } = answer;
-  const text = await readWhole(answer.body, MOST_REFUSAL_BYTES).then(String, () => '');
-  const error = askedId === null ? null : reader.readError(text, askedId);
+  const text = await readWhole(body, MOST_REFUSAL_BYTES).catch(() => '');
   const hasOwnMeaning = OWN_MEANING.has(status) || (status === SESSION_FORGOTTEN && hasSession);
-  if (error !== null && status <= FIRST_SERVER_ERROR && !hasOwnMeaning) return toJson([error], headers);
+  const mayHoldError = askedId !== null && status <= FIRST_SERVER_ERROR && !hasOwnMeaning;
+  const errors = mayHoldError ? reader.readError(text, askedId) : [];
+  if (errors.length > 0) return createJson(errors, headers);
   if (answersIn === 'stream' || status === TOO_MANY_REQUESTS || status >= FIRST_SERVER_ERROR) {
     const retryAfterMs = parseRetryAfter(headers.get('retry-after') ?? undefined, Date.now());
-    throw new HttpTroubleError({ kind: 'status', status, retryAfterMs });
+    throw new TroubleError({ kind: 'status', status, retryAfterMs });
   }
   return new Response(text, { status, headers });
 };
 
-const toHeaders = (fields: Dispatcher.ResponseData['headers']): Headers => {
-  const headers = new Headers();
-  for (const [name, value = ''] of Object.entries(fields)) for (const one of [value].flat()) headers.append(name, one);
-  return headers;
-};
-
-const toEventCap = ({ maxMessageBytes, isFlood, reader, askedId, breakOff }: ResponseOptions) => ({
-  maxMessageBytes,
-  isFlood,
-  read: createEventReader(reader, askedId, breakOff),
-  onOversize: (): string => {
-    // The event that was too large is broken off; the next one is the answer. So the SDK asks for no repeat of it.
-    if (askedId !== null) return `data: ${JSON.stringify(toStandIn(askedId, 'too_large'))}\n\n`;
-    breakOff('it sent a message that is too large');
-    throw new HttpTroubleError({ kind: 'too_large' });
-  },
-});
-
-const createEventReader = (reader: MessageReader, askedId: number | null, breakOff: FetchOptions['breakOff']) => {
-  let faults = 0;
-  return (data: string): readonly object[] => {
-    const messages = reader.read(data, askedId ?? undefined);
-    faults = messages.length > 0 ? 0 : faults + 1;
-    if (faults > MOST_FAULTS_IN_A_ROW) breakOff('it keeps sending data that is not MCP messages');
-    return messages;
-  };
-};
-
-/** A body that is no event stream. Rejects where it is larger than the cap, or too dense to be parsed. */
-export const readWhole = async (body: AsyncIterable<unknown>, maxMessageBytes: number): Promise<Buffer> => {
-  const density = new JsonDensity();
+/** A body that is no event stream. Rejects where it is larger than the cap. */
+const readWhole = async (body: AsyncIterable<unknown>, maxMessageBytes: number): Promise<string> => {
   const gathered = createGatheredBytes();
   let length = 0;
   for await (const part of body) {
     if (!(part instanceof Uint8Array)) continue;
     length += part.length;
-    density.read(part);
-    if (length > maxMessageBytes || density.isTooDense) throw new HttpTroubleError({ kind: 'too_large' });
+    if (length > maxMessageBytes) throw new TroubleError({ kind: 'too_large' });
     gathered.add(part);
   }
-  return gathered.toBuffer();
+  return gathered.toBuffer().toString('utf8');
 };

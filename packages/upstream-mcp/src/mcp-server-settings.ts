@@ -59,34 +59,31 @@ export const McpServerSettings = z
   .superRefine((settings, context) => {
     const { command, url, type } = settings;
     const refuse = (message: string) => context.addIssue({ code: 'custom', message });
-    if ((command === undefined) === (url === undefined)) refuse(`needs either a command or a url${toHint(settings)}`);
+    if ((command === undefined) === (url === undefined))
+      refuse(`needs either a command or a url${hintAtMisspelled(settings)}`);
     if (command !== undefined && type !== undefined && type !== 'stdio') refuse(`type ${type} needs a url`);
     if (url !== undefined && type === 'stdio') refuse('type stdio needs a command');
   });
 export type McpServerSettings = z.infer<typeof McpServerSettings>;
 
 // Members of other hosts are accepted, so a misspelled one is looked for only where something is missing.
-const toHint = (settings: Readonly<Record<string, unknown>>): string => {
-  const unknown = Object.keys(settings).filter((name) => !KNOWN.has(name));
-  const misspelled = unknown.find((name) => findNearestNames(name, ['command', 'url'], 1).length > 0);
-  if (misspelled === undefined) return '';
-  return `: did you mean '${findNearestNames(misspelled, ['command', 'url'], 1)[0]}' instead of '${misspelled.slice(0, 40)}'?`;
+const hintAtMisspelled = (settings: Readonly<Record<string, unknown>>): string => {
+  for (const unknown of listUnknownMembers(settings)) {
+    const [nearest] = findNearestNames(unknown, ['command', 'url'], 1);
+    if (nearest !== undefined) return `: did you mean '${nearest}' instead of '${unknown.slice(0, 40)}'?`;
+  }
+  return '';
 };
 
-const KNOWN: ReadonlySet<string> = new Set([
-  ...['type', 'command', 'args', 'env', 'cwd', 'url', 'headers', 'disabled'],
-  ...['prefix', 'tools', 'concurrency', 'timeoutMs', 'effects', 'onChange', 'approved'],
-]);
-
 /** The members of an entry that only other hosts know; they change nothing here. */
-export const unknownMembersOf = (settings: McpServerSettings): readonly string[] =>
-  Object.keys(settings).filter((name) => !KNOWN.has(name));
+export const listUnknownMembers = (settings: Readonly<Record<string, unknown>>): readonly string[] =>
+  Object.keys(settings).filter((name) => !Object.hasOwn(McpServerSettings.shape, name));
 
 const MAX_PREFIX_LENGTH = 48;
 
 /** What stands before the names of a server's tools: the setting, or, where that is left out, the server's own name. */
-export const toPrefix = (server: string, prefix: string | undefined): string =>
-  prefix ?? toFit(server).slice(0, MAX_PREFIX_LENGTH);
+export const prefixOf = ({ prefix }: Pick<McpServerSettings, 'prefix'>, server: string): string =>
+  prefix ?? fitName(server).slice(0, MAX_PREFIX_LENGTH);
 
 /** A text with an underscore for each sign that the name of a tool cannot have. */
-export const toFit = (text: string): string => text.replace(/[^A-Za-z0-9_.-]/g, '_');
+export const fitName = (text: string): string => text.replace(/[^A-Za-z0-9_.-]/g, '_');

@@ -3,24 +3,18 @@ import { setTimeout as afterMs } from 'node:timers/promises';
 import type { Publish, SourceOptions, ToolSource, UpstreamState } from 'recourse-server/extension';
 import type { ToolOffer } from 'recourse-server/tools/tool-offer';
 import type { Link } from './call-tool.ts';
-import {
-  type Connection,
-  createHealth,
-  DEFAULT_TIMING,
-  type Health,
-  keepConnected,
-  type McpTiming,
-} from './connection.ts';
+import { createChangeGuard } from './change-guard.ts';
+import { Connection, DEFAULT_TIMING, type McpTiming } from './connection.ts';
+import { Health } from './health.ts';
 import { createBoundedLog, createFadingLog } from './limited-log.ts';
-import { type McpServerSettings, toPrefix, unknownMembersOf } from './mcp-server-settings.ts';
-import { createChangeGuard, createOfferBuilder, type HeldTools, toShownNames } from './offered-tools.ts';
-import { createListReader, type ListedTool } from './tool-list.ts';
+import { ListRefresh } from './list-refresh.ts';
+import { listUnknownMembers, type McpServerSettings, prefixOf } from './mcp-server-settings.ts';
+import { createOfferBuilder, listShownNames } from './offered-tools.ts';
+import type { ListedTool } from './tool-list.ts';
 
 export type McpUpstreamOptions = Omit<SourceOptions<McpServerSettings>, 'mayRead' | 'readWorkspaceFile'> & {
   readonly timing?: Partial<McpTiming>;
 };
-
-const UNLISTED = 'tools of an MCP server could not be listed';
 
 // Waiting costs memory, not turns: a server that can bear fewer says so in its settings.
 const DEFAULT_CONCURRENCY = 512;
@@ -33,28 +27,30 @@ const MESSAGE_SLACK_BYTES = 65_536;
  * whenever it goes away; meanwhile its tools stay, marked, and each call says so at once.
  */
 export const createMcpUpstream = (options: McpUpstreamOptions): Required<ToolSource> => {
-  const { name, settings, log, directory, maxResultBytes, holdsSecret } = options;
+  const { name, settings, log, directory, maxResultBytes, holdsSecret, memory } = options;
   const timing = { ...DEFAULT_TIMING, ...options.timing };
   const upstream = { name: `mcp:${name}`, concurrency: settings.concurrency ?? DEFAULT_CONCURRENCY };
-  const prefix = toPrefix(name, settings.prefix);
-  const list = createListReader({
+  const prefix = prefixOf(settings, name);
+  const health = new Health(timing, (client, why) => connection.drop(client, why));
+  const stillHas = async (tool: string) => (await list.latest()) !== 'read' || catalogue.has(tool);
+  const link = createLink(() => connection, health, stillHas);
+  const build = createOfferBuilder({ server: name, prefix, upstream, settings, maxResultBytes, link });
+  const guard = createChangeGuard({ settings, log, memory });
+  const catalogue = new Catalogue(options.publish);
+  const list = new ListRefresh({
     log,
-    failures: createFadingLog(log, UNLISTED, timing.listLogMs),
+    failures: createFadingLog(log, 'tools of an MCP server could not be listed', timing.listLogMs),
     limitMs: timing.listMs,
     gapMs: timing.refreshGapMs,
     client: () => connection.client(),
-    holdsSecret: (tool) => toShownNames(prefix, tool).some(holdsSecret),
-    onList: (tools) => offers.take(tools, () => connection.client() !== null),
+    holdsSecret: (tool) => listShownNames(prefix, tool).some(holdsSecret),
+    onList: async (tools) => {
+      const held = guard(tools);
+      const offer = await build(tools, held);
+      catalogue.register(offer, tools, held.size, connection.client() !== null);
+    },
   });
-  const health = createHealth(timing, (client, why) => connection.drop(client, why));
-  const stillHas = async (tool: string): Promise<boolean> => (await list.latest()).kind !== 'read' || offers.has(tool);
-  const link = createLink(() => connection, health, stillHas);
-  const offers = createOfferKeeper(
-    options.publish,
-    createOfferBuilder({ server: name, prefix, upstream, settings, maxResultBytes, link }),
-    createChangeGuard({ settings, log, memory: options.memory }),
-  );
-  const connection: Connection = keepConnected({
+  const connection = new Connection({
     settings: { ...settings, cwd: resolve(directory, settings.cwd ?? '') },
     environment: options.environment,
     version: options.version,
@@ -63,49 +59,48 @@ export const createMcpUpstream = (options: McpUpstreamOptions): Required<ToolSou
     logOutput: createBoundedLog(log, 'info'),
     logFault: createBoundedLog(log, 'warn'),
     onListChanged: () => void list.read(),
-    onFault: health.check,
-    onUp: (client) => {
+    onFault: () => health.check(),
+    onUp: async (client) => {
       health.watch(client);
-      void list.read().then((reading) => {
-        if (reading.kind === 'failed') connection.drop(client, `${UNLISTED_REASON}: ${reading.cause}`);
-        if (reading.kind !== 'read') return;
-        connection.served(client);
-        log.info('MCP server up', { tools: offers.state().tools });
-      });
+      const reading = await list.read();
+      if (typeof reading === 'object') connection.drop(client, `${UNLISTED_REASON}: ${reading.cause}`);
+      if (reading !== 'read') return;
+      connection.served(client);
+      log.info('MCP server up', { tools: catalogue.state().tools });
     },
     onDown: (reason) => {
       health.stop();
-      if (offers.down(reason)) log.warn('MCP server down', { reason });
+      if (catalogue.down(reason)) log.warn('MCP server down', { reason });
     },
   });
   let polling: NodeJS.Timeout | undefined;
   return {
     start: async () => {
-      const ignored = unknownMembersOf(settings);
+      const ignored = listUnknownMembers(settings);
       if (ignored.length > 0) log.warn('unknown settings of an MCP server ignored', { ignored });
       connection.start();
       polling = setInterval(() => void list.read(), timing.pollEveryMs);
-      await Promise.race([offers.first, afterMs(timing.startMs, undefined, { ref: false })]);
-      offers.tellAtLeastOnce();
+      await Promise.race([catalogue.first, afterMs(timing.startMs, undefined, { ref: false })]);
+      catalogue.publishAtLeastOnce();
     },
     stop: async () => {
-      offers.stop();
+      catalogue.stop();
       health.stop();
       clearInterval(polling);
       await connection.stop();
       log.info('MCP server stopped');
     },
-    kill: connection.kill,
-    state: () => ({ name: upstream.name, ...offers.state(), reconnects: connection.reconnects() }),
+    kill: () => connection.kill(),
+    state: () => ({ name: upstream.name, ...catalogue.state(), reconnects: connection.reconnects }),
   };
 };
 
 /** `connection`: called once there is one. */
 const createLink = (connection: () => Connection, health: Health, stillHas: Link['stillHas']): Link => ({
   state: () => connection().state(),
-  callStarted: health.callStarted,
+  callStarted: () => health.callStarted(),
   callEnded: (client, verdict) => {
-    health.callEnded(verdict === 'works' ? 'answered' : 'unanswered');
+    health.callEnded(verdict === 'works');
     if (verdict === 'uncertain') health.check();
     if (verdict === 'lost') connection().drop(client, 'MCP connection lost during a call');
   },
@@ -115,70 +110,73 @@ const createLink = (connection: () => Connection, health: Health, stillHas: Link
 /** What the reason begins with where a server is connected to and cannot list its tools; its cause follows. */
 const UNLISTED_REASON = 'its tools could not be listed';
 
-const NOTHING: ToolOffer = { tools: [], unavailable: [], outdated: new Map() };
+/** Owns what is offered now, whether the server is there or not. `connecting` until the first list or failure. */
+class Catalogue {
+  readonly #publish: Publish;
+  readonly #first = Promise.withResolvers<void>();
+  #names: ReadonlySet<string> = new Set();
+  #offer: ToolOffer = { tools: [], unavailable: [], outdated: new Map() };
+  #held = 0;
+  #status: 'connecting' | 'up' | 'down' = 'connecting';
+  #reason: string | null = null;
+  #isStopped = false;
 
-/** What is offered now, whether the server is there or not. */
-const createOfferKeeper = (
-  publish: Publish,
-  build: (tools: readonly ListedTool[], held: HeldTools) => Promise<ToolOffer>,
-  guard: (tools: readonly ListedTool[]) => HeldTools,
-) => {
-  const first = Promise.withResolvers<void>();
-  let listed: readonly ListedTool[] = [];
-  let offer = NOTHING;
-  let held: HeldTools = new Map();
-  let status: 'connecting' | 'up' | 'down' = 'connecting';
-  let reason: string | null = null;
-  let isStopped = false;
-  const tell = (): void => {
-    const unreachable = new Map(offer.tools.map(({ name }) => [name, reason ?? '']));
-    if (!isStopped) publish(status === 'down' ? { ...offer, unreachable } : offer);
-    first.resolve();
-  };
-  return {
-    /** Resolves once something was published. */
-    first: first.promise,
-    /** `isUp`: called once it is built. What was listed is offered, marked, where the server is gone by then. */
-    take: async (tools: readonly ListedTool[], isUp: () => boolean): Promise<void> => {
-      const holding = guard(tools);
-      offer = await build(tools, holding);
-      listed = tools;
-      held = holding;
-      if (isUp()) {
-        status = 'up';
-        reason = null;
-      }
-      tell();
-    },
-    /** Whether that is news; a server that was stopped makes none. */
-    down: (why: string): boolean => {
-      const isNews = !isStopped && (status !== 'down' || toKind(reason ?? '') !== toKind(why));
-      status = 'down';
-      reason = why;
-      if (isNews) tell();
-      return isNews;
-    },
-    /** Publishes what there is, where nothing was yet. */
-    tellAtLeastOnce: (): void => {
-      if (status === 'connecting') tell();
-    },
-    stop: (): void => {
-      isStopped = true;
-      first.resolve();
-    },
-    has: (name: string): boolean => listed.some((tool) => tool.name === name),
-    state: (): Pick<UpstreamState, 'status' | 'reason' | 'tools'> => {
-      const tools = offer.tools.length;
-      if (status === 'up' && held.size > 0)
-        return { status: 'held', reason: `${held.size} of its tools are held`, tools };
-      return { status, reason, tools };
-    },
-  };
-};
+  constructor(publish: Publish) {
+    this.#publish = publish;
+  }
+
+  /** Resolves once something was published. */
+  get first(): Promise<void> {
+    return this.#first.promise;
+  }
+
+  /** What was listed is offered, marked, where the server is gone by then. */
+  register(offer: ToolOffer, listed: readonly ListedTool[], held: number, isUp: boolean): void {
+    this.#offer = offer;
+    this.#names = new Set(listed.map(({ name }) => name));
+    this.#held = held;
+    if (isUp) [this.#status, this.#reason] = ['up', null];
+    this.#publishNow();
+  }
+
+  /** Whether that is news; a server that was stopped makes none. */
+  down(reason: string): boolean {
+    const wasDown = this.#status === 'down' && kindOf(this.#reason ?? '') === kindOf(reason);
+    [this.#status, this.#reason] = ['down', reason];
+    if (wasDown || this.#isStopped) return false;
+    this.#publishNow();
+    return true;
+  }
+
+  publishAtLeastOnce(): void {
+    if (this.#status === 'connecting') this.#publishNow();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#first.resolve();
+  }
+
+  has(name: string): boolean {
+    return this.#names.has(name);
+  }
+
+  state(): Pick<UpstreamState, 'status' | 'reason' | 'tools'> {
+    const tools = this.#offer.tools.length;
+    if (this.#status !== 'up' || this.#held === 0) return { status: this.#status, reason: this.#reason, tools };
+    return { status: 'held', reason: `${this.#held} of its tools are held`, tools };
+  }
+
+  #publishNow(): void {
+    const unreachable = new Map(this.#offer.tools.map(({ name }) => [name, this.#reason ?? '']));
+    if (!this.#isStopped) this.#publish(this.#status === 'down' ? { ...this.#offer, unreachable } : this.#offer);
+    this.#first.resolve();
+  }
+}
 
 // In a server's last words a time or an id differs with every try; of a list that fails, the cause has log lines of its own.
-const toKind = (reason: string): string => {
+const kindOf = (reason: string): string => {
   if (reason.startsWith(`${UNLISTED_REASON}: `)) return UNLISTED_REASON;
-  const words = reason.indexOf(': ');
-  return words === -1 ? reason : reason.slice(0, words) + reason.slice(words).replace(/\d+/g, '0');
+  const colon = reason.indexOf(': ');
+  return colon === -1 ? reason : reason.slice(0, colon) + reason.slice(colon).replace(/\d+/g, '0');
 };

@@ -15,8 +15,9 @@ export type ServerCommand = {
 };
 
 type ServerEvents = {
-  readonly onStdout: (chunk: Buffer) => void;
-  readonly onStderr: (chunk: Buffer) => void;
+  /** What it writes is left where it is until this resolves: the server waits. */
+  readonly onStdout: (chunk: Buffer) => Promise<void>;
+  readonly onStderr: (chunk: Buffer) => Promise<void>;
   /** Once, when it has ended or could not be started: one clause for people, and how it exited itself. */
   readonly onEnd: (reason: string, exitCode: number | null) => void;
 };
@@ -28,12 +29,9 @@ export type ServerProcess = {
   readonly end: (graceMs: number) => Promise<void>;
   /** SIGKILL to its whole group, at once. */
   readonly kill: () => void;
-  /** Its output is left where it is, until `resume`: the server waits. */
-  readonly pause: () => void;
-  readonly resume: () => void;
 };
 
-// Whoever left the group may hold its output open; nobody waits for that longer.
+// A process that left the group may hold the output of the server open: it is not read longer than this.
 const LAST_OUTPUT_MS = 500;
 
 /**
@@ -43,59 +41,49 @@ const LAST_OUTPUT_MS = 500;
 export const spawnServer = (server: ServerCommand, events: ServerEvents): ServerProcess => {
   const child = start(server);
   if (typeof child === 'string') {
-    queueMicrotask(() => events.onEnd(notStarted(child, server), null));
+    queueMicrotask(() => events.onEnd(explainNoStart(child, server), null));
     return NO_PROCESS;
   }
-  const ended = Promise.withResolvers<void>();
   const exited = Promise.withResolvers<void>();
-  let isEnded = false;
-  const end = (reason: string, exitCode: number | null): void => {
-    if (isEnded) return;
-    isEnded = true;
-    exited.resolve();
-    ended.resolve();
-    events.onEnd(reason, exitCode);
-  };
   const orphans = child.pid === undefined ? null : watchOrphans(child.pid);
   const kill = (): void => {
     signalGroup(child, 'SIGKILL');
     // Here, too: a service that ends by itself kills, and gets no `exit` event any more.
     orphans?.end();
   };
-  child.on('error', (error) => {
-    if (child.pid === undefined) end(notStarted(codeOf(error), server), null);
-  });
-  child.on('exit', (code, signal) => {
-    const reason = `its process ended (${signal ?? `exit code ${code}`})${code === 0 ? '' : toLostArgument(server)}`;
-    kill();
-    exited.resolve();
-    const timer = setTimeout(() => end(reason, code), LAST_OUTPUT_MS);
-    child.on('close', () => {
-      clearTimeout(timer);
-      end(reason, code);
+  const ended = new Promise<void>((resolve) => {
+    const end = (reason: string, exitCode: number | null): void => {
+      exited.resolve();
+      events.onEnd(reason, exitCode);
+      resolve();
+    };
+    child.on('error', (error) => {
+      if (child.pid === undefined) end(explainNoStart(codeOf(error), server), null);
+    });
+    child.on('exit', async (code, signal) => {
+      const lost = code === 0 ? '' : explainLostArgument(server);
+      kill();
+      exited.resolve();
+      await Promise.race([output, afterMs(LAST_OUTPUT_MS, undefined, { ref: false })]);
+      end(`its process ended (${signal ?? `exit code ${code}`})${lost}`, code);
     });
   });
+  const output = Promise.all([readAll(child.stdout, events.onStdout), readAll(child.stderr, events.onStderr)]);
   child.stdin.on('error', () => undefined);
-  child.stdout.on('data', events.onStdout).on('error', () => undefined);
-  readNowAndThen(child.stderr, events.onStderr);
   return {
     write: (text) =>
       new Promise((resolve, reject) => {
         child.stdin.write(text, (error) => (error === null || error === undefined ? resolve() : reject(error)));
       }),
     end: async (graceMs) => {
-      const isGoneWithin = (ms: number): Promise<boolean> =>
-        Promise.race([exited.promise.then(() => true), afterMs(ms, false, { ref: false })]);
       child.stdin.end();
-      if (!(await isGoneWithin(graceMs))) {
-        signalGroup(child, 'SIGTERM');
-        if (!(await isGoneWithin(graceMs))) signalGroup(child, 'SIGKILL');
+      for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+        const limit = afterMs(graceMs, 'over', { ref: false });
+        if ((await Promise.race([exited.promise, limit])) === 'over') signalGroup(child, signal);
       }
-      await ended.promise;
+      await ended;
     },
     kill,
-    pause: () => void child.stdout.pause(),
-    resume: () => void child.stdout.resume(),
   };
 };
 
@@ -103,40 +91,29 @@ const NO_PROCESS: ServerProcess = {
   write: () => Promise.reject(new Error('There is no process.')),
   end: async () => undefined,
   kill: () => undefined,
-  pause: () => undefined,
-  resume: () => undefined,
 };
 
-// A process that writes more waits meanwhile: three megabytes of a log in a second help no reader.
-const STDERR_PAUSE_MS = 20;
-
-const readNowAndThen = (stream: Readable, onChunk: (chunk: Buffer) => void): void => {
-  stream.on('data', (chunk: Buffer) => {
-    stream.pause();
-    setTimeout(() => stream.resume(), STDERR_PAUSE_MS);
-    onChunk(chunk);
-  });
-  stream.on('error', () => undefined);
-};
-
-const notStarted = (code: string, server: ServerCommand): string => {
-  const missing = code === 'ENOENT' ? toMissing(server) : null;
-  return `its process could not be started (${code})${missing === null ? '' : `: ${missing}`}`;
+const readAll = async (stream: Readable, onChunk: (chunk: Buffer) => Promise<void>): Promise<void> => {
+  try {
+    for await (const chunk of stream) await onChunk(chunk);
+  } catch (_broken) {
+    // The exit of the process says why.
+  }
 };
 
 /** The same code stands for a folder, a file, a command, and for what a script names in its first line. */
-const toMissing = ({ command, cwd }: ServerCommand): string | null => {
-  if (!existsSync(cwd)) return `the directory '${showText(cwd)}' (cwd) does not exist`;
-  if (!command.includes('/')) return `the command '${showText(command)}' was not found on PATH`;
-  return existsSync(resolve(cwd, command))
-    ? null
-    : `the file '${showText(command)}' does not exist${toPlace(command, cwd)}`;
+const explainNoStart = (code: string, { command, cwd }: ServerCommand): string => {
+  const reason = `its process could not be started (${code})`;
+  if (code !== 'ENOENT') return reason;
+  if (!existsSync(cwd)) return `${reason}: the directory '${showText(cwd)}' (cwd) does not exist`;
+  if (!command.includes('/')) return `${reason}: the command '${showText(command)}' was not found on PATH`;
+  if (existsSync(resolve(cwd, command))) return reason;
+  const place = isAbsolute(command) ? '' : ` in '${showText(cwd)}' (cwd)`;
+  return `${reason}: the file '${showText(command)}' does not exist${place}`;
 };
 
-const toPlace = (path: string, cwd: string): string => (isAbsolute(path) ? '' : ` in '${showText(cwd)}' (cwd)`);
-
 /** Which of its arguments leads nowhere from its working directory, as one clause for people; '' where none does. */
-const toLostArgument = ({ args, cwd }: ServerCommand): string => {
+const explainLostArgument = ({ args, cwd }: ServerCommand): string => {
   const lost = args.find((argument) => /^\.{1,2}\//.test(argument) && !existsSync(resolve(cwd, argument)));
   return lost === undefined ? '' : `, and '${showText(lost)}' does not exist in '${showText(cwd)}' (cwd)`;
 };
@@ -159,11 +136,6 @@ const signalGroup = ({ pid }: ChildProcessWithoutNullStreams, signal: 'SIGTERM' 
   }
 };
 
-type OrphanWatch = {
-  /** The group has ended, or ends now: nothing is left to do, and its number may soon be another's. */
-  readonly end: () => void;
-};
-
 // Its input ends without a line only where the service is gone. By then the server has seen the end of its own, and gets
 // the time that it gets where it is stopped: 2 s until SIGTERM, 2 s until SIGKILL. Most are gone at once: with 2 s between
 // two looks the number of the group could be another's. Where sleep takes whole seconds alone it takes longer.
@@ -178,7 +150,7 @@ for signal in TERM KILL; do
 done
 `;
 
-// Whoever started the service may have left it files open that every child inherits. sh (dash) has no words for those above
+// The parent of the service may have left it files open that every child inherits. sh (dash) cannot name those above
 // 9, which Node leaves open from 16 on: where there are any, bash closes them, if there is one.
 // Without /proc (macOS) they stand in /dev/fd.
 const START = `
@@ -197,9 +169,10 @@ const PROGRAMS = '/usr/bin:/bin';
 /**
  * Starts a small process that outlives the service, and ends a process group which that has left behind. Not the parent
  * death signal of Linux (`setpriv --pdeathsig`): npx would get it, and not the server that npx has started.
- * Without /bin/sh there is no watch. It finds `sleep` on `path`.
+ * Without /bin/sh there is no watch. It finds `sleep` on `path`. `end`: the group has ended, or ends now: nothing is left to
+ * do, and its number may soon be another's.
  */
-export const watchOrphans = (group: number, path = PROGRAMS): OrphanWatch => {
+export const watchOrphans = (group: number, path = PROGRAMS): { readonly end: () => void } => {
   const watch = startWatch(group, path);
   // Whatever becomes of it, the server serves.
   watch?.on('error', () => undefined);

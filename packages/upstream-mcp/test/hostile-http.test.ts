@@ -63,25 +63,21 @@ const startAttack = async (attack: Answer): Promise<McpLab> => {
 
 const NOTICE = `data: ${toText({ method: 'notifications/message', params: { level: 'error', data: 'x' } })}\n\n`;
 
-// On a fast machine there are too many lines before there are too many faults.
-const TOO_MANY = /^it sends messages faster than the limit$/;
-const NO_MESSAGES = /^it (?:keeps sending data that is not MCP messages|sends messages faster than the limit)$/;
+const TOO_MANY = /^it sends messages faster than the limit$/m;
 
 test.each([
-  ['messages', NOTICE.repeat(2_000), TOO_MANY],
-  ['comments', ':\n\n'.repeat(20_000), TOO_MANY],
-  ['ends of lines', '\r'.repeat(50_000), TOO_MANY],
-  ['something else than messages', 'data: {}\n\n'.repeat(2_000), NO_MESSAGES],
-  ['no JSON', 'data: {x\n\n'.repeat(2_000), NO_MESSAGES],
+  ['messages', NOTICE.repeat(2_000)],
+  ['comments', ':\n\n'.repeat(20_000)],
+  ['ends of lines', '\r'.repeat(50_000)],
+  ['something else than messages', 'data: {}\n\n'.repeat(2_000)],
+  ['no JSON', 'data: {x\n\n'.repeat(2_000)],
 ])(
   'a stream that pours %s ends its connection, which is made anew',
   { timeout: timeLimit(30_000) },
-  async (_, piece, reason) => {
+  async (_, piece) => {
     const lab = await startAttack(pouring(piece));
     expect(await lab.call('lab_go')).toMatchObject({ executed: 'maybe', error: { code: 'upstream_unavailable' } });
-    await until(() =>
-      expect(lab.logged.map(({ fields }) => fields['reason']).join('\n')).toMatch(new RegExp(reason, 'm')),
-    );
+    await until(() => expect(lab.logged.map(({ fields }) => fields['reason']).join('\n')).toMatch(TOO_MANY));
     await until(() => expect(lab.upstream.state()).toMatchObject({ status: 'up', reconnects: 1 }));
   },
 );

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { McpServerSettings, unknownMembersOf } from '#src/mcp-server-settings.ts';
+import { listUnknownMembers, McpServerSettings } from '#src/mcp-server-settings.ts';
 
 const mistakesOf = (settings: unknown): readonly string[] =>
   McpServerSettings.safeParse(settings).error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) ?? [];
@@ -29,5 +29,5 @@ test.each([
 
 test('members that only other hosts know are kept apart', () => {
   const settings = McpServerSettings.parse({ command: 'a', alwaysAllow: [], trust: true });
-  expect(unknownMembersOf(settings)).toEqual(['alwaysAllow', 'trust']);
+  expect(listUnknownMembers(settings)).toEqual(['alwaysAllow', 'trust']);
 });

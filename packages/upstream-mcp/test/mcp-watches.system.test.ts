@@ -31,7 +31,7 @@ const startGroup = (): { readonly child: ChildProcess; readonly group: number } 
 };
 
 const ENVIRONMENT = { PATH: process.env['PATH'] ?? '' };
-const NOBODY = { onStdout: () => undefined, onStderr: () => undefined };
+const NOBODY = { onStderr: async () => undefined };
 
 test(
   'no watch is left of a server that has ended',
@@ -40,7 +40,7 @@ test(
     const { promise: ended, resolve: onEnd } = Promise.withResolvers<string>();
     const server = spawnServer(
       { command: '/bin/sh', args: ['-c', 'echo $$; read -r line; exit 3'], cwd: '/', environment: ENVIRONMENT },
-      { ...NOBODY, onStdout: (chunk) => resolve(Number(chunk.toString())), onEnd },
+      { ...NOBODY, onStdout: async (chunk) => resolve(Number(chunk.toString())), onEnd },
     );
     const group = await told;
     await until(async () => expect(await watchesOf(group)).toHaveLength(1));

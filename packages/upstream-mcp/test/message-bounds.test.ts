@@ -1,21 +1,11 @@
 import { expect, test } from 'vitest';
 import { capEvents } from '#src/event-stream.ts';
-import { readWhole } from '#src/http-transport.ts';
-import { identifyOversize } from '#src/message-limits.ts';
-import { createMessageLines } from '#src/stdio-transport.ts';
+import { LineReader } from '#src/line-reader.ts';
+import { identifyMessage } from '#src/message-reader.ts';
 
-const read = (chunks: readonly string[], maxLineBytes: number): readonly string[] => {
-  const told: string[] = [];
-  const take = createMessageLines(
-    { maxLineBytes, content: 'message', maxSkippedBytes: 60 },
-    {
-      onLine: (line) => void told.push(line),
-      onOversize: ({ head, tail }) => void told.push(`too large: ${head} … ${tail}`),
-      onEndless: () => void told.push('endless'),
-    },
-  );
-  for (const chunk of chunks) take(Buffer.from(chunk));
-  return told;
+const read = (chunks: readonly string[], maxBytes: number): readonly unknown[] => {
+  const reader = new LineReader(maxBytes);
+  return chunks.flatMap((chunk) => reader.read(Buffer.from(chunk)));
 };
 
 test('lines come whole, however they are cut into chunks', () => {
@@ -23,10 +13,12 @@ test('lines come whole, however they are cut into chunks', () => {
   expect(read([...'one\ntwo\n'], 20)).toEqual(['one', 'two']);
 });
 
-test('a line over the cap is skipped, the next one is read, and one without end is told once', () => {
-  expect(read(['0123456789', 'abc\nshort\n'], 10)).toEqual(['too large: 0123456789abc … abc', 'short']);
+test('of a line over the cap its edges are left, the next one is read, and the bytes of one without end are counted', () => {
+  expect(read(['0123456789', 'abc\nshort\n'], 10)).toEqual([{ head: '0123456789abc', tail: 'abc' }, 'short']);
   expect(read(['0123456789\n'], 10)).toEqual(['0123456789']);
-  expect(read(['x'.repeat(50), 'x'.repeat(50), 'x\nlost\n'], 10)).toEqual(['endless']);
+  const reader = new LineReader(10);
+  for (let n = 0; n < 3; n += 1) expect(reader.read(Buffer.from('x'.repeat(50)))).toEqual([]);
+  expect(reader.openBytes).toBe(150);
 });
 
 test.each([
@@ -37,38 +29,34 @@ test.each([
   ['{"result":{"rows":[', '{"name":"x","id":3}]}}', 'unknown'],
   ['{"result":{"row":', '{"name":"x","id":3}}', 'unknown'],
 ])('whose answer a line was that was not read: %s %s', (head, tail, id) => {
-  expect(identifyOversize({ head, tail })).toBe(id);
+  expect(identifyMessage({ head, tail })).toBe(id);
 });
 
 async function* toBody(chunks: readonly string[]): AsyncGenerator<Uint8Array> {
   for (const chunk of chunks) yield Buffer.from(chunk);
 }
 
-const gather = async (
-  chunks: readonly string[],
-  lastWords: string,
-  read: (data: string) => readonly object[] = () => [],
-): Promise<string> => {
-  const cap = { maxMessageBytes: 30, onOversize: () => lastWords, isFlood: () => false, read };
+const NOTICE = { jsonrpc: '2.0', method: 'x' } as const;
+const LAST = 'data: {"jsonrpc":"2.0","method":"x"}\n\n';
+
+const gather = async (chunks: readonly string[], messages = 0): Promise<string> => {
+  const read = () => Array.from({ length: messages }, () => NOTICE);
+  const options = { maxMessageBytes: 30, onOversize: () => [NOTICE], isFlood: () => false, read };
   const parts: Uint8Array[] = [];
-  for await (const part of capEvents(toBody(chunks), cap)) parts.push(part);
+  for await (const part of capEvents(toBody(chunks), options)) parts.push(part);
   return Buffer.concat(parts).toString();
 };
 
 test('an event stream may be as long as it likes, and each event no longer than the cap', async () => {
-  const events = Array.from({ length: 20 }, (_, at) => `data: event ${at}\n\n`);
-  expect(await gather(events, '')).toBe(events.join(''));
-  expect(await gather(['data: 12345\r', '\n\r\n', 'data: 1234567\r\n\r', '\n'], '')).toContain('1234567');
-  expect(await gather(['data: a\n\ndata: ', 'x'.repeat(40), 'y'], '!')).toBe('data: a\n\n!');
+  const events = Array.from({ length: 20 }, (_, at) => `event: ${at}\ndata: ${at}\n\n`);
+  expect(await gather(events)).toBe(events.join(''));
+  expect(await gather([': 12345\r', '\n\r\n', ': 1234567\r\n\r', '\n'])).toContain('1234567');
+  expect(await gather([': a\n\ndata: ', 'x'.repeat(40), 'y'])).toBe(`: a\n\n${LAST}`);
+  expect(await gather(['data: a\n'.repeat(5)])).toBe(LAST);
 });
 
 test('an event comes as the messages that its data was read as, however its lines end', async () => {
-  const read = (data: string): readonly object[] => [{ data }];
-  expect(await gather(['id: 7\r\ndata: a\r\n', 'data:b\r\n\r\n'], '', read)).toBe('id: 7\ndata: {"data":"a\\nb"}\n\n');
-  expect(await gather(['event: message\ndata: a\n\n'], '', read)).toBe('event: message\ndata: {"data":"a"}\n\n');
-  expect(await gather(['event: other\ndata: a\n\n', ': c\n\n'], '', read)).toBe('event: other\ndata: a\n\n: c\n\n');
-});
-
-test('any other body is measured as a whole', async () => {
-  await expect(readWhole(toBody(['12345\n\n67890', '12345\n\n67890']), 20)).rejects.toThrow('the answer is too large');
+  expect(await gather(['id: 7\r\ndata: a\r\n', 'data:b\r\n\r\n'], 1)).toBe(`id: 7\n${LAST}`);
+  expect(await gather(['event: message\ndata: a\n\n'], 2)).toBe(`event: message\n${LAST}${LAST}`);
+  expect(await gather(['event: other\rdata: a\r\r', ': c\n\n'], 1)).toBe('event: other\ndata: a\n\n: c\n\n');
 });
