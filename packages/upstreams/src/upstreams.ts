@@ -11,9 +11,10 @@ import type { Redactor } from 'recourse-server/executor/redactor';
 import type { PlanHost, Publish, SourceState } from 'recourse-server/extensions/source';
 import type { Tool, ToolLog } from 'recourse-server/tools/tool';
 import type { ToolOffer, UnavailableTool } from 'recourse-server/tools/tool-offer';
+import { Catalogue, type CatalogueRules } from './catalogue.ts';
 import { findFileSecrets } from './file-secrets.ts';
 import { type ConfigFileState, followConfigFile } from './follow-config-file.ts';
-import { type BoardRules, createOfferBoard, createOverrideCheck } from './offer-board.ts';
+import { createOverrideCheck } from './override-check.ts';
 import { createSourceSet, type SourceChanges } from './source-set.ts';
 import { createOverrideLookup } from './tool-override.ts';
 import { createWorkspaceReader } from './workspace-reader.ts';
@@ -65,16 +66,16 @@ export const openUpstreams = async (config: Config, options: UpstreamsOptions): 
   const { log, own, ownUnavailable, offer, guard, configFile: file } = options;
   const register = createRegister(config, options);
   register(file?.texts ?? []);
-  const board = createOfferBoard({ own, ownUnavailable, rules: toRules(file?.content), offer, log });
+  const catalogue = new Catalogue({ own, ownUnavailable, rules: toRules(file?.content), offer, log });
   const publish = (source: string, next: ToolOffer): void => {
-    board.publish(source, next);
+    catalogue.register(source, next);
     check.look();
   };
   const graceMs = config.SHUTDOWN_GRACE_MS;
-  const sources = createSourceSet({ publish, withdraw: board.withdraw, graceMs });
-  const check = createOverrideCheck(board, sources.states, log);
+  const sources = createSourceSet({ publish, withdraw: (source) => catalogue.unregister(source), graceMs });
+  const check = createOverrideCheck(catalogue, sources.states, log);
   const publishDirectory: Publish = (next) => publish(DIRECTORY, next);
-  if (file === null) return { ...NO_FILE, publishDirectory, start: async () => board.holdNames() };
+  if (file === null) return { ...NO_FILE, publishDirectory, start: async () => catalogue.holdNames() };
   const host = createPlanHost(config, file, options);
   const toPlans = async ({ upstreams }: ConfigContent) => {
     const plans = await Promise.all(upstreams.map(({ plan }) => plan(host)));
@@ -83,7 +84,7 @@ export const openUpstreams = async (config: Config, options: UpstreamsOptions): 
   const apply = async (content: ConfigContent): Promise<SourceChanges> => {
     const plans = await toPlans(content);
     warnOfChangedLanes(file, content, log);
-    board.setRules(toRules(content));
+    catalogue.setRules(toRules(content));
     await options.onContent(content);
     const { changes, started } = sources.apply(plans);
     check.forget();
@@ -107,7 +108,7 @@ export const openUpstreams = async (config: Config, options: UpstreamsOptions): 
       const { path, content } = file;
       log.info({ file: path, upstreams: changes.added, overrides: content.tools.size }, 'configuration file read');
       await started;
-      board.holdNames();
+      catalogue.holdNames();
       check.begin();
       follower.start();
     },
@@ -164,7 +165,7 @@ export const toToolLog = (log: Logger): ToolLog => ({
   error: (message, fields = {}) => log.error(fields, message),
 });
 
-const toRules = (content?: ConfigContent): BoardRules => ({
+const toRules = (content?: ConfigContent): CatalogueRules => ({
   order: [DIRECTORY, ...(content?.upstreams.map(({ source }) => source) ?? [])],
   overrides: content?.tools ?? new Map(),
   lanePatterns: content?.lanes.flatMap(({ tools }) => tools) ?? [],

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { offerOf, startBoard, toolOf } from './board-lab.ts';
+import { offerOf, startCatalogue, toolOf } from './catalogue-lab.ts';
 
 // Some of them equal as portable names: a.b and a_b, 1x and _1x.
 const NAMES = ['a.b', 'a_b', '1x', '_1x', 'c'] as const;
@@ -36,8 +36,8 @@ test('before names are held, whoever publishes first or last, the same serve: th
   fc.assert(
     fc.property(anyOffers, anyTurns, (offers, turns) => {
       const namesOf = new Map<string, readonly string[]>(offers);
-      const { board, serving, refused } = startBoard(offers[0][1].map((name) => toolOf('builtin', name)));
-      for (const source of turns.flat()) board.publish(source, offerOf(source, namesOf.get(source) ?? []));
+      const { catalogue, serving, refused } = startCatalogue(offers[0][1].map((name) => toolOf('builtin', name)));
+      for (const source of turns.flat()) catalogue.register(source, offerOf(source, namesOf.get(source) ?? []));
       const expected = settleByHand(offers);
       expect(serving()).toEqual(expected.serving);
       expect(
@@ -53,14 +53,14 @@ test('once names are held, whatever is published and withdrawn, who serves a nam
   const anyStep = fc.tuple(anySource, fc.option(anyNames));
   fc.assert(
     fc.property(fc.array(anyStep, { maxLength: 12 }), (steps) => {
-      const { board, serving } = startBoard([toolOf('builtin', 'c')]);
-      board.holdNames();
+      const { catalogue, serving } = startCatalogue([toolOf('builtin', 'c')]);
+      catalogue.holdNames();
       const offered = new Map<string, readonly string[]>([['builtin', ['c']]]);
       for (const [source, names] of steps) {
         const before = Object.entries(serving());
         offered.set(source, names ?? []);
-        if (names === null) board.withdraw(source);
-        else board.publish(source, offerOf(source, names));
+        if (names === null) catalogue.unregister(source);
+        else catalogue.register(source, offerOf(source, names));
         const staying = before.filter(([name, holder]) => offered.get(holder)?.includes(name));
         expect(serving()).toMatchObject(Object.fromEntries(staying));
       }
@@ -69,8 +69,8 @@ test('once names are held, whatever is published and withdrawn, who serves a nam
 });
 
 test('a source that offers one name twice takes nothing from anybody and serves it once', () => {
-  const { board, serving, refused } = startBoard();
-  board.publish('a', offerOf('mcp:a', ['x', 'x', 'y']));
+  const { catalogue, serving, refused } = startCatalogue();
+  catalogue.register('a', offerOf('mcp:a', ['x', 'x', 'y']));
   expect(serving()).toEqual({ x: 'mcp:a', y: 'mcp:a' });
   expect(refused()).toHaveLength(1);
 });

@@ -1,5 +1,5 @@
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
-import { createOverrideCheck } from '@recourse/upstreams/offer-board';
+import { createOverrideCheck } from '@recourse/upstreams/override-check';
 import { pino } from 'pino';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { UpstreamState } from '#src/extensions/source.ts';
