@@ -1,4 +1,4 @@
-import type { ValuePath } from './mistakes.ts';
+import type { Mistake, ValuePath } from './mistakes.ts';
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -9,74 +9,70 @@ export type ConfigText = {
   readonly variables: readonly { readonly name: string; readonly value: string }[];
 };
 
-export type Expanded = {
+/** `texts`: every text of the file, in its order. */
+type Expanded = {
   readonly value: unknown;
-  /** Every text of the file, in its order. */
   readonly texts: readonly ConfigText[];
-  readonly mistakes: readonly { readonly path: ValuePath; readonly problem: string }[];
+  readonly mistakes: readonly Mistake[];
 };
+
+// A file of settings is neither deep nor large; aliases of aliases of aliases are both, and one of itself has no end.
+const MAX_DEPTH = 32;
+const MAX_VALUES = 50_000;
 
 /**
  * Puts variables into the texts of a file, not into names: `${NAME}` and `${env:NAME}`, `${NAME:-default}` where NAME is
  * unset or empty, and `$${` for the signs `${` themselves. In an MCP server's other members its own `env` counts too, as
- * in the program that gets both.
+ * in the program that gets both. What is too large, too deep, or a name that every object has is a mistake.
  */
 export const expandVariables = (value: unknown, environment: Variables): Expanded => {
-  const walk: Walk = { texts: [], mistakes: [] };
-  return { value: expand(value, [], environment, walk), ...walk };
+  const walk: Walk = { texts: [], mistakes: [], values: 0 };
+  return { value: expand(value, [], environment, walk), texts: walk.texts, mistakes: walk.mistakes };
 };
 
-type Walk = { readonly texts: ConfigText[]; readonly mistakes: { path: ValuePath; problem: string }[] };
+type Walk = { readonly texts: ConfigText[]; readonly mistakes: Mistake[]; values: number };
 
 const expand = (value: unknown, path: ValuePath, variables: Variables, walk: Walk): unknown => {
+  walk.values += 1;
+  if (walk.values > MAX_VALUES) return refuse([], 'has too many values', walk);
+  if (path.length > MAX_DEPTH) return refuse(path.slice(0, 2), 'is nested too deep', walk);
   if (typeof value === 'string') return expandText(value, path, variables, walk);
   if (Array.isArray(value)) return value.map((item: unknown, place) => expand(item, [...path, place], variables, walk));
   if (typeof value !== 'object' || value === null) return value;
-  return path.length === 2 && path[0] === 'mcpServers'
-    ? expandServer(value, path, variables, walk)
-    : expandMembers(value, path, () => variables, walk);
-};
-
-const expandMembers = (
-  value: object,
-  path: ValuePath,
-  variablesOf: (member: string) => Variables,
-  walk: Walk,
-): Readonly<Record<string, unknown>> =>
-  Object.fromEntries(
-    Object.entries(value).map(([member, inner]: [string, unknown]) => [
-      member,
-      expand(inner, [...path, member], variablesOf(member), walk),
+  if (Object.hasOwn(value, '__proto__')) return refuse([...path, '__proto__'], 'cannot be used as a name', walk);
+  const inner = path.length === 2 && path[0] === 'mcpServers' ? withOwn(value, variables) : variables;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]: [string, unknown]) => [
+      name,
+      expand(member, [...path, name], name === 'env' ? variables : inner, walk),
     ]),
   );
-
-const expandServer = (server: object, path: ValuePath, variables: Variables, walk: Walk): unknown => {
-  const env: unknown = Reflect.get(server, 'env');
-  // Asked for the values alone: they are told of where they stand.
-  const own = expand(env, [...path, 'env'], variables, { texts: [], mistakes: [] });
-  const both = { ...variables, ...toTexts(own) };
-  return expandMembers(server, path, (member) => (member === 'env' ? variables : both), walk);
 };
 
-const toTexts = (value: unknown): Variables =>
-  typeof value === 'object' && value !== null
-    ? Object.fromEntries(Object.entries(value).filter(([, text]) => typeof text === 'string'))
-    : {};
+const refuse = (path: ValuePath, problem: string, { mistakes }: Walk): null => {
+  mistakes.push({ path, problem });
+  return null;
+};
 
-const REFERENCE =
-  /\$\$\{|\$\{(?:env:)?([A-Za-z_]\w*)(?::-((?:(?!\$\{)[^}])*))?\}|\$\{(?:(input|command|config|workspaceFolder):[^}]*|\/)\}|\$\{/g;
+/** The variables, and before them the `env` of an MCP server. Its mistakes are reported where `env` itself is expanded. */
+const withOwn = (server: object, variables: Variables): Variables => {
+  const { texts } = expandVariables(Reflect.get(server, 'env'), variables);
+  const own = texts.flatMap(({ path: [name, ...deeper], text }) =>
+    deeper.length === 0 ? [[name, text] as const] : [],
+  );
+  return { ...variables, ...Object.fromEntries(own) };
+};
+
+const REFERENCE = /\$\$\{|\$\{(?:env:)?([A-Za-z_]\w*)(?::-((?:(?!\$\{)[^}])*))?\}|\$\{(?:\w+:[^}]*\}|\/\})?/g;
 
 const expandText = (written: string, path: ValuePath, variables: Variables, walk: Walk): string => {
   const used: { readonly name: string; readonly value: string }[] = [];
-  const text = written.replace(REFERENCE, (found: string, name?: string, standard?: string, kind?: string) => {
+  const text = written.replace(REFERENCE, (found: string, name?: string, standard?: string) => {
     if (found === '$${') return '${';
-    if (name === undefined) {
-      walk.mistakes.push({ path, problem: toNoReference(found, kind) });
-      return '';
-    }
+    if (name === undefined) return refuse(path, NO_REFERENCE, walk) ?? '';
     const value = findVariable(variables, name);
     if (value !== null) used.push({ name, value });
-    else if (standard === undefined) walk.mistakes.push({ path, problem: toUnset(name) });
+    else if (standard === undefined) refuse(path, `needs the environment variable ${name}, which is not set`, walk);
     return value ?? standard ?? '';
   });
   walk.texts.push({ path, text, variables: used });
@@ -84,27 +80,8 @@ const expandText = (written: string, path: ValuePath, variables: Variables, walk
 };
 
 /** An empty variable is an unset one, as everywhere in the settings. */
-const findVariable = (variables: Variables, name: string): string | null => {
-  const value = Object.hasOwn(variables, name) ? (variables[name] ?? '') : '';
-  return value === '' ? null : value;
-};
-
-/** What other MCP hosts put in place themselves. */
-const FOREIGN: ReadonlySet<string> = new Set([
-  ...['workspaceFolder', 'workspaceFolderBasename', 'workspaceRoot', 'userHome', 'cwd', 'pathSeparator', 'execPath'],
-  ...['file', 'fileBasename', 'fileDirname', 'relativeFile', '__dirname', 'extensionPath'],
-]);
-
-const toUnset = (name: string): string =>
-  FOREIGN.has(name) ? toForeign(`\${${name}}`) : `needs the environment variable ${name}, which is not set`;
-
-const toNoReference = (found: string, kind: string | undefined): string => {
-  if (kind !== undefined) return toForeign(`\${${kind}:…}`);
-  return found === '${' ? NO_REFERENCE : toForeign(found);
-};
-
-const toForeign = (shown: string): string =>
-  `has ${shown}, a variable that only another host defines: write the value, or an environment variable`;
+const findVariable = (variables: Variables, name: string): string | null =>
+  (Object.hasOwn(variables, name) && variables[name]) || null;
 
 const NO_REFERENCE =
   // biome-ignore lint/suspicious/noTemplateCurlyInString: it says how people write variables.

@@ -1,19 +1,22 @@
-import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
+import { type Document, isAlias, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml';
+import type * as z from 'zod';
 import type { ExtensionSet } from '../../extensions/extension-set.ts';
 import type { SourceEntry } from '../../extensions/source.ts';
-import { OWN_EXTENSIONS } from '../../packages.ts';
+import { OWN_EXTENSIONS, PACKAGES } from '../../packages.ts';
 import { type Lane, toLanes } from '../settings/lanes.ts';
-import { type ConfigFile, createConfigSchema } from './config-file.ts';
+import { LANES, OWN_SECTIONS, TOOLS, VERSION } from './config-file.ts';
 import { type ConfigText, expandVariables, type Variables } from './expand-variables.ts';
-import { describeIssues, type Mistake, type TextPlace, toMistakeLines, type ValuePath, valueAt } from './mistakes.ts';
+import { explainIssue, explainUnknown, type Mistake, readMistakes, toPathText, type ValuePath } from './mistakes.ts';
+
+type Webhooks = z.output<Awaited<ReturnType<typeof PACKAGES.webhooks>>['WEBHOOKS']>;
 
 export type ConfigContent = {
   /** In the order of the sections, then of the file; those that are switched off included. */
   readonly upstreams: readonly (SourceEntry & { readonly section: string })[];
-  readonly tools: ReadonlyMap<string, ConfigFile['tools'][string]>;
+  readonly tools: ReadonlyMap<string, z.output<typeof TOOLS>[string]>;
   /** As they are at the start: a change of them needs a restart. */
   readonly lanes: readonly Lane[];
-  readonly webhooks: ReadonlyMap<string, ConfigFile['webhooks'][string]>;
+  readonly webhooks: ReadonlyMap<string, Webhooks[string]>;
 };
 
 /** `texts`: of what could be read, right or wrong, for what is secret in it. */
@@ -22,73 +25,87 @@ export type LoadedConfig = { readonly texts: readonly ConfigText[] } & (
   | { readonly ok: false; readonly mistakes: readonly string[] }
 );
 
-/** `file`: as people call it. */
-export type LoadOptions = { readonly file: string; readonly text: string; readonly environment: Variables };
+type LoadOptions = { readonly file: string; readonly text: string; readonly environment: Variables };
 
 /**
  * Makes what reads configuration files where there are these extensions. It gives what a file says, or every mistake in it
- * at once, one line each, and never throws.
+ * at once, one line each, and never throws. `file`: as people call it.
  */
 export const createLoadConfigFile = async (extensions: ExtensionSet = OWN_EXTENSIONS) => {
-  const { schema, sections } = await createConfigSchema(extensions);
+  const readSections = await createReadSections(extensions);
   return ({ file, text, environment }: LoadOptions): LoadedConfig => {
-    const parsed = parseConfigText(text);
-    const refuse = (mistakes: readonly Mistake[], texts: readonly ConfigText[]): LoadedConfig => ({
-      ok: false,
-      texts,
-      mistakes: toMistakeLines(file, mistakes),
-    });
-    if (parsed.mistakes.length > 0) return refuse(parsed.mistakes, []);
-    if (parsed.value === null) return refuse([EMPTY], []);
-    const { value, texts, mistakes: unset } = expandVariables(parsed.value, environment);
-    const given = withoutBlanks(value);
-    const checked = schema.safeParse(given);
-    const wrong = checked.success ? [] : describeIssues(schema, given, checked.error.issues);
-    const problems = [...unset, ...wrong].map((problem) => ({ ...problem, place: parsed.placeOf(problem.path) }));
-    if (!checked.success || problems.length > 0) return refuse(withoutEchoes(problems), texts);
-    const { tools, lanes, webhooks } = checked.data;
-    const maps = { tools: new Map(Object.entries(tools)), webhooks: new Map(Object.entries(webhooks)) };
-    const upstreams = [...sections].flatMap(([section, entries]) =>
-      entries.parse(valueAt(given, [section])).map((entry) => ({ ...entry, section })),
-    );
-    return { ok: true, texts, content: { upstreams, ...maps, lanes: toLanes(lanes) } };
+    const { document, explainPlace, unreadable } = parseConfigText(text);
+    if (unreadable.length > 0)
+      return { ok: false, texts: [], mistakes: unreadable.map((problem) => `CONFIG_FILE ${file}${problem}`) };
+    // The walk through its values bounds aliases.
+    const { value, texts, mistakes } = expandVariables(document.toJS({ maxAliasCount: -1 }), environment);
+    const { content, wrong } = readSections(value);
+    const all = [...mistakes, ...wrong];
+    return all.length === 0
+      ? { ok: true, texts, content }
+      : { ok: false, texts, mistakes: describeMistakes(file, all, explainPlace) };
   };
 };
 
-// A file that was cut short must not switch everything off: what is meant to be nothing says so.
-const EMPTY: Mistake = { path: [], problem: 'is empty: write {} for an empty configuration', place: null };
+type Read = { readonly content: ConfigContent; readonly wrong: readonly Mistake[] };
 
-/** A section with nothing below it but comments is an empty one. */
-const withoutBlanks = (value: unknown): unknown => {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).filter(([, section]) => section !== null));
+/** Makes what reads the sections of the file, each by its own schema. One that is wrong is empty in `content`. */
+const createReadSections = async ({ sources }: ExtensionSet): Promise<(value: unknown) => Read> => {
+  const { WEBHOOKS } = await PACKAGES.webhooks();
+  const loaded = await Promise.all(
+    Object.entries(sources).map(async ([section, load]) => ({ section, schema: await load() })),
+  );
+  const [version, ...others] = OWN_SECTIONS;
+  const names = [version, ...loaded.map(({ section }) => section), ...others];
+  return (value) => {
+    const wrong = [...findRootMistakes(value, names)];
+    const read = <Schema extends z.ZodType>(section: string, schema: Schema): z.output<Schema> | undefined => {
+      // With nothing below it but comments, it is an empty one.
+      const parsed = schema.safeParse(Reflect.get(Object(value), section) ?? undefined, { error: explainIssue });
+      wrong.push(...(parsed.error?.issues ?? []).flatMap((issue) => readMistakes(issue, [section])));
+      return parsed.data;
+    };
+    read('version', VERSION);
+    const upstreams = loaded.flatMap(({ section, schema }) =>
+      (read(section, schema) ?? []).map((entry) => ({ ...entry, section })),
+    );
+    const tools = new Map(Object.entries(read('tools', TOOLS) ?? {}));
+    const lanes = toLanes(read('lanes', LANES) ?? {});
+    const webhooks = new Map(Object.entries(read('webhooks', WEBHOOKS) ?? {}));
+    return { content: { upstreams, tools, lanes, webhooks }, wrong };
+  };
 };
 
-/** Of one place the first mistake: an unset variable may be no URL either. */
-const withoutEchoes = (mistakes: readonly Mistake[]): readonly Mistake[] => {
-  const places = new Set<string>();
-  return mistakes.filter(({ path }) => {
-    const key = JSON.stringify(path);
-    if (places.has(key)) return false;
-    places.add(key);
-    return true;
+const findRootMistakes = (value: unknown, sections: readonly string[]): readonly Mistake[] => {
+  // A file that was cut short must not switch everything off: what is meant to be nothing says so.
+  if (value === null) return [{ path: [], problem: 'is empty: write {} for an empty configuration' }];
+  if (typeof value !== 'object' || Array.isArray(value)) return [{ path: [], problem: 'must be an object' }];
+  return Object.keys(value)
+    .filter((name) => !sections.includes(name))
+    .map((name) => ({ path: [name], problem: explainUnknown(name, sections) }));
+};
+
+// Readers mend the first few, or see that the file is the wrong one.
+const MAX_MISTAKES = 20;
+
+/** One line for each of the first twenty, and one that counts the others. Of one place the first: an unset variable may be no URL either. */
+const describeMistakes = (
+  file: string,
+  mistakes: readonly Mistake[],
+  explainPlace: (path: ValuePath) => string,
+): readonly string[] => {
+  const byPath = Map.groupBy(mistakes, ({ path }) => JSON.stringify(path));
+  const first = [...byPath.values()].flatMap(([mistake]) => mistake ?? []);
+  const lines = first.slice(0, MAX_MISTAKES).map(({ path, problem }) => {
+    const subject = path.length === 0 ? '' : ` ${toPathText(path)}:`;
+    return `CONFIG_FILE ${file}${explainPlace(path)}:${subject} ${problem}`;
   });
+  const more = first.length - lines.length;
+  return more === 0 ? lines : [...lines, `CONFIG_FILE ${file}: … and ${more} more`];
 };
 
-type ParsedConfigText = {
-  /** Objects, lists, texts, numbers, booleans and null; null for an empty file. */
-  readonly value: unknown;
-  readonly mistakes: readonly Mistake[];
-  /** Where the member stands; where there is none, what it would stand in. */
-  readonly placeOf: (path: ValuePath) => TextPlace | null;
-};
-
-// A file of settings is neither deep nor large; aliases of aliases of aliases are both.
-const MAX_DEPTH = 32;
-const MAX_NODES = 50_000;
-
-/** Reads YAML 1.2, of which JSON is a part: no tags but its own, no name twice, aliases as far as they stay small. */
-const parseConfigText = (text: string): ParsedConfigText => {
+/** Reads YAML 1.2, of which JSON is a part: no tags but its own, no name twice. */
+const parseConfigText = (text: string) => {
   const lines = new LineCounter();
   const document = parseDocument(text, {
     version: '1.2',
@@ -100,69 +117,45 @@ const parseConfigText = (text: string): ParsedConfigText => {
     prettyErrors: false,
     lineCounter: lines,
   });
-  const placeAt = (offset: number): TextPlace => {
+  const at = (offset: number): string => {
     const { line, col } = lines.linePos(offset);
-    return { line, column: col };
+    return ` line ${line}, column ${col}`;
   };
-  const troubles = [...document.errors, ...document.warnings].map(
-    ({ message, pos }): Mistake => ({ path: [], problem: `cannot be read: ${message}`, place: placeAt(pos[0]) }),
-  );
-  if (troubles.length > 0) return { value: null, mistakes: troubles, placeOf: () => null };
-  const walk: Walk = { document, offsets: new Map(), mistakes: [], nodes: 0 };
-  const value = toValue(document.contents, [], walk);
-  const placeOf = (path: ValuePath): TextPlace | null => {
-    const offset = walk.offsets.get(toKey(path));
-    if (offset !== undefined) return placeAt(offset);
-    return path.length === 0 ? null : placeOf(path.slice(0, -1));
+  const troubles = [...document.errors, ...document.warnings].map(({ message, pos }) => ({ message, offset: pos[0] }));
+  visit(document, {
+    Alias: (_key, alias) => {
+      if (alias.resolve(document) === undefined) troubles.push({ message: NO_TARGET, offset: alias.range?.[0] ?? 0 });
+    },
+  });
+  return {
+    document,
+    unreadable: troubles
+      .slice(0, MAX_MISTAKES)
+      .map(({ message, offset }) => `${at(offset)}: cannot be read: ${message}`),
+    explainPlace: (path: ValuePath): string => {
+      const offset = findOffset(document, path);
+      return offset === undefined ? '' : at(offset);
+    },
   };
-  return { value, mistakes: walk.mistakes.map((mistake) => ({ ...mistake, place: placeOf(mistake.path) })), placeOf };
 };
 
-const toKey = (path: ValuePath): string => JSON.stringify(path);
+const NO_TARGET = 'an alias of an anchor that is not defined above it';
 
-type Walk = {
-  readonly document: Document.Parsed;
-  readonly offsets: Map<string, number>;
-  readonly mistakes: { readonly path: ValuePath; readonly problem: string }[];
-  nodes: number;
-};
-
-const toValue = (node: unknown, path: ValuePath, walk: Walk): unknown => {
-  walk.nodes += 1;
-  if (walk.nodes > MAX_NODES) return refuse('has too many values', [], walk);
-  if (path.length > MAX_DEPTH) return refuse('is nested too deep', path.slice(0, 2), walk);
-  if (isAlias(node)) {
-    const target: Node | undefined = node.resolve(walk.document);
-    return target === undefined ? refuse(NO_TARGET, path, walk) : toValue(target, path, walk);
+/** Where a member begins; where there is none, what it would be in. undefined for the whole file. */
+const findOffset = (document: Document.Parsed, path: ValuePath): number | undefined => {
+  let node: unknown = document.contents;
+  let offset: number | undefined;
+  for (const step of path) {
+    const { start, value } = findMember(isAlias(node) ? node.resolve(document) : node, step);
+    node = value;
+    offset = (isNode(start) ? start.range?.[0] : undefined) ?? offset;
   }
-  if (isMap(node)) return toObject(node.items, path, walk);
-  if (isSeq(node)) return node.items.map((item, place) => at(item, item, [...path, place], walk));
-  return isScalar(node) ? node.value : null;
+  return offset;
 };
 
-const NO_TARGET = 'is an alias of an anchor that is not defined above it';
-
-const refuse = (problem: string, path: ValuePath, { mistakes }: Walk): null => {
-  // Of what is too much there is much.
-  if (mistakes.at(-1)?.problem !== problem) mistakes.push({ path, problem });
-  return null;
-};
-
-const toObject = (
-  items: readonly { readonly key: unknown; readonly value: unknown }[],
-  path: ValuePath,
-  walk: Walk,
-): unknown =>
-  Object.fromEntries(
-    items.map(({ key, value }) => {
-      const name = isScalar(key) ? String(key.value) : String(key);
-      if (name === '__proto__') walk.mistakes.push({ path: [...path, name], problem: 'cannot be used as a name' });
-      return [name, at(key, value, [...path, name], walk)];
-    }),
-  );
-
-const at = (positioned: unknown, node: unknown, path: ValuePath, walk: Walk): unknown => {
-  const offset = isScalar(positioned) || isMap(positioned) || isSeq(positioned) ? positioned.range?.[0] : undefined;
-  if (offset !== undefined && walk.nodes <= MAX_NODES) walk.offsets.set(toKey(path), offset);
-  return toValue(node, path, walk);
+/** An item of a list, or a member of an object, and the node at which it begins. */
+const findMember = (node: unknown, step: string | number): { readonly start?: unknown; readonly value?: unknown } => {
+  if (isSeq(node)) return { start: node.items[Number(step)], value: node.items[Number(step)] };
+  const pair = isMap(node) ? node.items.find(({ key }) => isScalar(key) && key.value === step) : undefined;
+  return { start: pair?.key, value: pair?.value };
 };

@@ -19,18 +19,21 @@ test('variables stand in texts, alone or among other characters, with a default 
 test('what a variable holds is never read as a variable, and names are not expanded', () => {
   expect(urlOf('https://a.example.com/${A}', { A: '${B}', B: 'secret' })).toBe('https://a.example.com/${B}');
   expect(mistakesOf('tools:\n  ${A}:\n    retries: 0', { A: 'echo' }).join()).toContain(
-    'is not a valid name: it must be a tool name, or a pattern with * for any characters',
+    'is not a valid name: must be a tool name, or a pattern with * for any characters',
   );
   expect(mistakesOf('mcpServers: { a: { url: "https://x.example.com/${constructor}" } }').join()).toContain(
     'needs the environment variable constructor, which is not set',
   );
 });
 
-test.each(['${', '${1A}', '${A:-${B}}', '${A'])('%s is no variable, and said to be none', (text) => {
-  expect(mistakesOf(JSON.stringify({ mcpServers: { a: { command: text } } }), { A: 'a', B: 'b' })).toEqual([
-    'CONFIG_FILE c.yaml line 1, column 21: mcpServers.a.command has a ${ that does not begin a variable: write ${NAME} or ${NAME:-default}, or $${ for a literal ${',
-  ]);
-});
+test.each(['${', '${1A}', '${A:-${B}}', '${A', '${/}', '${input:token}', '${workspaceFolder:root}'])(
+  '%s is no variable, and said to be none',
+  (text) => {
+    expect(mistakesOf(JSON.stringify({ mcpServers: { a: { command: text } } }), { A: 'a', B: 'b' })).toEqual([
+      'CONFIG_FILE c.yaml line 1, column 21: mcpServers.a.command: has a ${ that does not begin a variable: write ${NAME} or ${NAME:-default}, or $${ for a literal ${',
+    ]);
+  },
+);
 
 test('what is a variable of another host is an ordinary one where the environment has it, or it has a default', () => {
   expect(urlOf('https://${workspaceFolder}/${cwd:-x}', { workspaceFolder: 'a.example.com' })).toBe(
@@ -48,6 +51,6 @@ test("an MCP server's own env counts in its other members, as in the programs th
     { settings: { args: ['--header', 'Authorization:Bearer kx3vQ81nUzT5'] } },
   ]);
   expect(mistakesOf(text)).toEqual([
-    'CONFIG_FILE c.yaml line 1, column 95: mcpServers.a.env.AUTH_HEADER needs the environment variable T, which is not set',
+    'CONFIG_FILE c.yaml line 1, column 95: mcpServers.a.env.AUTH_HEADER: needs the environment variable T, which is not set',
   ]);
 });

@@ -21,8 +21,8 @@ test('mistakes of the configuration file stand in one list with those of the set
   expect(first).toContain('BATCH_CONCURRENCY');
   expect(second).toContain('TOOLS_DIR');
   expect(rest).toEqual([
-    `recourse: CONFIG_FILE ${path} line 6, column 5: mcpServers.a.url needs the environment variable NOT_SET_HERE, which is not set`,
-    `recourse: CONFIG_FILE ${path} line 3, column 5: tools.echo.timeoutms is unknown here: did you mean 'timeoutMs'?`,
+    `recourse: CONFIG_FILE ${path} line 6, column 5: mcpServers.a.url: needs the environment variable NOT_SET_HERE, which is not set`,
+    `recourse: CONFIG_FILE ${path} line 3, column 5: tools.echo.timeoutms: is unknown here: did you mean 'timeoutMs'?`,
   ]);
 });
 

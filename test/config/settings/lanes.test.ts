@@ -47,9 +47,9 @@ test('each mistake in a lane is told with its place', () => {
       '  odd: { tools: [], concurency: 1 }',
     ),
   ).toEqual([
-    'CONFIG_FILE c.yaml line 3, column 3: lanes.GPU is not a valid name: it must begin with a lower-case letter, then have at most 31 of a to z, 0 to 9, _ and -',
-    'CONFIG_FILE c.yaml line 6, column 10: lanes.odd.tools is invalid: expected array to have >=1 items',
-    "CONFIG_FILE c.yaml line 6, column 21: lanes.odd.concurency is unknown here: did you mean 'concurrency'?",
+    'CONFIG_FILE c.yaml line 3, column 3: lanes.GPU: is not a valid name: must begin with a lower-case letter, then have at most 31 of a to z, 0 to 9, _ and -',
+    'CONFIG_FILE c.yaml line 6, column 10: lanes.odd.tools: Too small: expected array to have >=1 items',
+    "CONFIG_FILE c.yaml line 6, column 21: lanes.odd.concurency: is unknown here: did you mean 'concurrency'?",
   ]);
   expect(
     mistakesOf(
@@ -59,9 +59,9 @@ test('each mistake in a lane is told with its place', () => {
       '  wide: { tools: [a], concurrency: 2, shards: 3 }',
     ),
   ).toEqual([
-    'CONFIG_FILE c.yaml line 2, column 14: lanes.default.tools must be left out: all tools that no other lane names are in this one',
-    'CONFIG_FILE c.yaml line 3, column 3: lanes.gpu.tools is missing',
-    'CONFIG_FILE c.yaml line 4, column 39: lanes.wide.shards must not be larger than concurrency: a worker takes from each at least one call',
+    'CONFIG_FILE c.yaml line 2, column 14: lanes.default.tools: must be left out: all tools that no other lane names are in this one',
+    'CONFIG_FILE c.yaml line 3, column 3: lanes.gpu.tools: must name the tools of this lane',
+    'CONFIG_FILE c.yaml line 4, column 39: lanes.wide.shards: must not be larger than concurrency: a worker takes from each at least one call',
   ]);
 });
 

@@ -57,56 +57,56 @@ test.each([24, 32, 64])('a secret of %i bytes is right', (bytes) => {
 const SECRET_MISTAKE = 'must be whsec_ and then base64 of 24 to 64 random bytes';
 
 test.each([
-  ['too short a secret', { secret: whsec(23) }, [`webhooks.ops.secret ${SECRET_MISTAKE}`]],
-  ['too long a secret', { secret: whsec(65) }, [`webhooks.ops.secret ${SECRET_MISTAKE}`]],
-  ['a secret without its prefix', { secret: NEW_SECRET.slice(6) }, [`webhooks.ops.secret ${SECRET_MISTAKE}`]],
+  ['too short a secret', { secret: whsec(23) }, [`webhooks.ops.secret: ${SECRET_MISTAKE}`]],
+  ['too long a secret', { secret: whsec(65) }, [`webhooks.ops.secret: ${SECRET_MISTAKE}`]],
+  ['a secret without its prefix', { secret: NEW_SECRET.slice(6) }, [`webhooks.ops.secret: ${SECRET_MISTAKE}`]],
   [
     'a secret of base64url',
     { secret: `whsec_${Buffer.alloc(32, 255).toString('base64url')}` },
-    [`webhooks.ops.secret ${SECRET_MISTAKE}`],
+    [`webhooks.ops.secret: ${SECRET_MISTAKE}`],
   ],
-  ['one wrong secret of two', { secret: [NEW_SECRET, 'x'] }, [`webhooks.ops.secret[1] ${SECRET_MISTAKE}`]],
+  ['one wrong secret of two', { secret: [NEW_SECRET, 'x'] }, [`webhooks.ops.secret[1]: ${SECRET_MISTAKE}`]],
   [
     'three secrets',
     { secret: [NEW_SECRET, OLD_SECRET, NEW_SECRET] },
-    ['webhooks.ops.secret must be one secret, or the new and the old one while rotating'],
+    ['webhooks.ops.secret: must be one secret, or the new and the old one while rotating'],
   ],
-  ['no secret', { secret: undefined }, ['webhooks.ops.secret is missing']],
+  ['no secret', { secret: undefined }, ['webhooks.ops.secret: is missing']],
   [
     'http to a public address',
     { url: 'http://ops.example.com/' },
-    ['webhooks.ops.url must be an https URL: http is allowed only with privateAddresses: allow'],
+    ['webhooks.ops.url: must be an https URL: http is allowed only with privateAddresses: allow'],
   ],
-  ['no URL', { url: '/hook' }, ['webhooks.ops.url must be an absolute https URL']],
-  ['another scheme', { url: 'ftp://ops.example.com/' }, ['webhooks.ops.url must be an absolute https URL']],
+  ['no URL', { url: '/hook' }, ['webhooks.ops.url: must be an absolute https URL']],
+  ['another scheme', { url: 'ftp://ops.example.com/' }, ['webhooks.ops.url: must be an absolute https URL']],
   [
     'a password in the URL',
     { url: 'https://u:p@ops.example.com/' },
-    ['webhooks.ops.url must not contain a user name or password'],
+    ['webhooks.ops.url: must not contain a user name or password'],
   ],
   [
     'a token in the URL',
     { url: 'https://token@ops.example.com/' },
-    ['webhooks.ops.url must not contain a user name or password'],
+    ['webhooks.ops.url: must not contain a user name or password'],
   ],
-  ['a fragment in the URL', { url: 'https://ops.example.com/#x' }, ['webhooks.ops.url must not contain a fragment']],
+  ['a fragment in the URL', { url: 'https://ops.example.com/#x' }, ['webhooks.ops.url: must not contain a fragment']],
   [
     'an unknown event',
     { events: ['tool_call.done'] },
     [
-      'webhooks.ops.events[0] must be one of tool_call.pending, tool_call.approval_requested, tool_call.completed, tool_calls.completed',
+      'webhooks.ops.events[0]: Invalid option: expected one of "tool_call.pending"|"tool_call.approval_requested"|"tool_call.completed"|"tool_calls.completed"',
     ],
   ],
-  ['no event', { events: [] }, ['webhooks.ops.events must name at least one event']],
-  ['no tenant', { tenants: [] }, ['webhooks.ops.tenants must name at least one tenant']],
-  ['an unknown member', { secrets: 'x' }, ["webhooks.ops.secrets is unknown here: did you mean 'secret'?"]],
+  ['no event', { events: [] }, ['webhooks.ops.events: must name at least one event']],
+  ['no tenant', { tenants: [] }, ['webhooks.ops.tenants: must name at least one tenant']],
+  ['an unknown member', { secrets: 'x' }, ["webhooks.ops.secrets: is unknown here: did you mean 'secret'?"]],
 ])('%s is a mistake in plain words', (_what, change, mistakes) => {
   expect(mistakesOf({ ...right, ...change })).toEqual(mistakes);
 });
 
 test('the name of an endpoint is short and plain', () => {
   expect(mistakesOf(right, 'ops team')).toEqual([
-    "webhooks['ops team'] is not a valid name: it must be 1 to 64 of A-Z a-z 0-9 _ -",
+    "webhooks['ops team']: is not a valid name: must be 1 to 64 of A-Z a-z 0-9 _ -",
   ]);
 });
 
