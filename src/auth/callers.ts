@@ -1,4 +1,4 @@
-import { toToolFilter } from '../contract/tool-names.ts';
+import { createToolFilter } from '../contract/tool-names.ts';
 
 /** What a caller may do: `call` tools and look at them, `read` its tenant's sessions, `reset` their budgets or end them. */
 export const OPERATIONS = ['call', 'read', 'reset'] as const;
@@ -47,7 +47,7 @@ export const ALL_TOOLS: AllowedTools = { tools: 'all', mayUse: () => true };
 
 /** The tools that patterns allow; what is no pattern allows none. */
 export const toAllowedTools = (patterns: readonly string[]): AllowedTools =>
-  patterns.includes('*') ? ALL_TOOLS : { tools: 'some', mayUse: toToolFilter(patterns) };
+  patterns.includes('*') ? ALL_TOOLS : { tools: 'some', mayUse: createToolFilter(patterns) };
 
 const ANONYMOUS: Caller = {
   tenant: 'anonymous',

@@ -1,6 +1,6 @@
 import { distance } from 'fastest-levenshtein';
 
-const toReach = (wanted: string): number => Math.max(1, Math.floor(wanted.length / 3));
+const reachOf = (wanted: string): number => Math.max(1, Math.floor(wanted.length / 3));
 
 /**
  * Those of the known names that a person may have meant, the nearest first; none where none is near. `reach`: how many
@@ -10,7 +10,7 @@ export const findNearestNames = (
   name: string,
   known: Iterable<string>,
   most: number,
-  reach = toReach(name),
+  reach = reachOf(name),
 ): readonly string[] => {
   const wanted = name.toLowerCase();
   return [...new Set(known)]

@@ -80,7 +80,7 @@ export type ToolCallsRequest = z.infer<typeof ToolCallsRequest>;
  * Ids are echoed, so that the caller finds its call again; anything but a text or a number becomes null. So does a
  * number that lost digits in parsing: it could be the id of another call; and a text that is too long.
  */
-export const toCallId = (id: unknown): string | number | null => {
+export const readCallId = (id: unknown): string | number | null => {
   if (typeof id === 'string') return isLongId(id) ? null : id;
   return typeof id === 'number' && isEchoable(id) ? id : null;
 };
@@ -93,7 +93,7 @@ export const isLongId = (id: unknown): boolean =>
 const BYTES_A_PLACE = 3;
 
 /** The name of a call as it is shown: one that is too long is cut; null where it is no text. */
-export const toCallName = (name: unknown): string | null => {
+export const readCallName = (name: unknown): string | null => {
   if (typeof name !== 'string') return null;
   return firstCharacters(name, MAX_NAME_LENGTH) === name ? name : `${firstCharacters(name, MAX_NAME_LENGTH - 1)}…`;
 };

@@ -17,7 +17,7 @@ export const isToolName = (text: string): boolean => /^[A-Za-z0-9_.-]{1,64}$/.te
 export const isToolPattern = (text: string): boolean => text === '*' || isToolName(text.replace(/\*$/, ''));
 
 /** Whether a name fits one of the patterns. What is no pattern fits none. */
-export const toToolFilter = (patterns: readonly string[]): ((tool: string) => boolean) => {
+export const createToolFilter = (patterns: readonly string[]): ((tool: string) => boolean) => {
   const right = patterns.filter(isToolPattern);
   const names = new Set(right.filter((pattern) => !pattern.endsWith('*')));
   const beginnings = right.filter((pattern) => pattern.endsWith('*')).map((pattern) => pattern.slice(0, -1));

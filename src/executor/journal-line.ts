@@ -1,6 +1,6 @@
 import type { Executed, FailureCode, Fault, Outcome } from '../contract/failure.ts';
 import { isRecord } from '../contract/json-record.ts';
-import { toCallId, toCallName } from '../contract/tool-call.ts';
+import { readCallId, readCallName } from '../contract/tool-call.ts';
 import type { JsonSchema } from '../contract/tool-description.ts';
 import { toCanonicalText, toDigest } from '../json/canonical-text.ts';
 import { parseJson } from '../json/parse-json.ts';
@@ -110,7 +110,7 @@ export const toList = (calls: JournalCalls): readonly JournalCall[] =>
 export const toBatchEntry = (entry: unknown): BatchEntry => {
   if (!isRecord(entry)) return { id: null, name: null, rawArguments: undefined };
   const { id, name, arguments: rawArguments } = entry;
-  return { id: toCallId(id), name: toCallName(name), rawArguments };
+  return { id: readCallId(id), name: readCallName(name), rawArguments };
 };
 
 /** The entries of a body: those of its member `calls`. */

@@ -1,4 +1,4 @@
-import { isLongId, MAX_ID_BYTES, MAX_NAME_LENGTH, toCallId, toCallName } from '../contract/tool-call.ts';
+import { isLongId, MAX_ID_BYTES, MAX_NAME_LENGTH, readCallId, readCallName } from '../contract/tool-call.ts';
 import type { Warning } from '../contract/tool-result.ts';
 import type { Tool } from '../tools/tool.ts';
 import { type Batch, Call, isReady, readArguments, toArgumentsJson } from './call.ts';
@@ -43,8 +43,8 @@ const readCall = (entry: unknown, index: number, batch: Batch): Call => {
     return refuse(new Call(batch, index, null, null), 'The call is not an object.');
   const sentId: unknown = Reflect.get(entry, 'id');
   const sentName: unknown = Reflect.get(entry, 'name');
-  const name = toCallName(sentName);
-  const call = new Call(batch, index, toCallId(sentId), name);
+  const name = readCallName(sentName);
+  const call = new Call(batch, index, readCallId(sentId), name);
   if (isLongId(sentId)) return refuse(call, LONG_ID);
   if (name === null) return refuse(call, toNamelessText(entry));
   if (name !== sentName) return refuse(call, LONG_NAME);

@@ -3,17 +3,8 @@ export type FileReading =
   | { readonly ok: true; readonly text: string }
   | { readonly ok: false; readonly problem: string };
 
-export type WatchOptions = {
-  /** As it was read when the service started. */
-  readonly file: { readonly path: string; readonly text: string };
-  readonly pollMs: number;
-  readonly onChange: (reading: FileReading) => void;
-  /** Never rejects; a reading may never end. */
-  readonly read: (path: string) => Promise<FileReading>;
-};
-
 // A file system that is away may answer never, or when it is back.
-const PATIENCE_POLLS = 10;
+const MOST_SILENT_POLLS = 10;
 // Each reading that does not end holds one of the four threads that all files and names of the process have.
 const MAX_READINGS = 2;
 const NO_ANSWER: FileReading = { ok: false, problem: 'reading it timed out' };
@@ -23,7 +14,19 @@ const NO_ANSWER: FileReading = { ok: false, problem: 'reading it timed out' };
  * it was moved (as Kubernetes does) makes no difference, and no time stamp is believed. A reading that does not end is
  * told, too, and another one tried. Returns what ends it.
  */
-export const watchFile = ({ file, pollMs, onChange, read }: WatchOptions): (() => void) => {
+export const watchFile = ({
+  file,
+  pollMs,
+  onChange,
+  read,
+}: {
+  /** As it was read when the service started. */
+  readonly file: { readonly path: string; readonly text: string };
+  readonly pollMs: number;
+  readonly onChange: (reading: FileReading) => void;
+  /** Never rejects; a reading may never end. */
+  readonly read: (path: string) => Promise<FileReading>;
+}): (() => void) => {
   const isNews = createNewsCheck(file.text);
   const state = { isClosed: false, begun: 0, answered: 0, running: 0, silentPolls: 0 };
   const look = (reading: FileReading): void => {
@@ -35,7 +38,7 @@ export const watchFile = ({ file, pollMs, onChange, read }: WatchOptions): (() =
     const place = state.begun;
     const reading = await read(file.path);
     state.running -= 1;
-    // A later reading has been told of already.
+    // A later reading has been reported already.
     if (place < state.answered) return;
     state.answered = place;
     state.silentPolls = 0;
@@ -47,7 +50,7 @@ export const watchFile = ({ file, pollMs, onChange, read }: WatchOptions): (() =
       return;
     }
     state.silentPolls += 1;
-    if (state.silentPolls < PATIENCE_POLLS) return;
+    if (state.silentPolls < MOST_SILENT_POLLS) return;
     look(NO_ANSWER);
     if (state.running < MAX_READINGS) void begin();
   };
@@ -61,16 +64,16 @@ export const watchFile = ({ file, pollMs, onChange, read }: WatchOptions): (() =
 
 /** Whether a reading is a change that two readings in a row agree on: a file that is being written would be taken half. */
 export const createNewsCheck = (text: string): ((reading: FileReading) => boolean) => {
-  let told = toMark({ ok: true, text });
-  let seen = told;
+  let reported = markOf({ ok: true, text });
+  let seen = reported;
   return (reading) => {
-    const mark = toMark(reading);
+    const mark = markOf(reading);
     const isSettled = mark === seen;
     seen = mark;
-    if (!isSettled || mark === told) return false;
-    told = mark;
+    if (!isSettled || mark === reported) return false;
+    reported = mark;
     return true;
   };
 };
 
-const toMark = (reading: FileReading): string => (reading.ok ? `text ${reading.text}` : `problem ${reading.problem}`);
+const markOf = (reading: FileReading): string => (reading.ok ? `text ${reading.text}` : `problem ${reading.problem}`);

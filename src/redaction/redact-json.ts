@@ -1,9 +1,9 @@
 import { FailureDetail, Issue, RetryState, ToolFailure, ToolSuccess, Warning } from '../contract/tool-result.ts';
-import { skipString } from '../json/json-text.ts';
+import { nestingOf, skipString } from '../json/json-text.ts';
 import { parseJson } from '../json/parse-json.ts';
 
 /** A string, a member's name or a number of a JSON text, and where it stands. */
-export type JsonPlace = {
+type JsonPlace = {
   readonly kind: 'name' | 'string' | 'number';
   /** The name of the member that it is, or is the name of, or that the array around it is. */
   readonly member: string;
@@ -13,26 +13,21 @@ export type JsonPlace = {
   readonly depth: number;
 };
 
-export type RedactJsonTerms = {
-  readonly redact: (text: string) => string;
-  /** What stays as it is written. */
-  readonly isSpared: (place: JsonPlace) => boolean;
-};
-
 /**
- * A JSON text whose strings, names included, and numbers went through `redact`. All else of it stays as it is written:
- * large numbers, the order and repetition of names. What it gives is JSON again, whatever was replaced.
+ * A JSON text whose strings, names included, and numbers went through `redact`, but for those that are the service's own
+ * (`isOwn`). All else of it stays as it is written: large numbers, the order and repetition of names. What it gives is JSON
+ * again, whatever was replaced.
  */
-export const redactJson = (json: string, { redact, isSpared }: RedactJsonTerms): string => {
+export const redactJson = (json: string, redact: (text: string) => string, isOwn: IsOwn): string => {
   const tokens = /["{}[\]]|-?\d[\d.eE+-]*/g;
-  const toPlace = createPlaces(json);
+  const locate = createPlaces(json);
   let redacted = '';
   let from = 0;
   for (let token = tokens.exec(json); token !== null; token = tokens.exec(json)) {
     const [sign] = token;
     if (sign === '"') tokens.lastIndex = skipString(json, token.index + 1);
-    const place = toPlace(sign, token.index, tokens.lastIndex);
-    if (place === null || isSpared(place)) continue;
+    const place = locate(sign, token.index, tokens.lastIndex);
+    if (place === null || isOwn(place)) continue;
     const written = json.slice(token.index, tokens.lastIndex);
     const instead = redactToken(written, redact);
     if (instead === written) continue;
@@ -42,30 +37,21 @@ export const redactJson = (json: string, { redact, isSpared }: RedactJsonTerms):
   return redacted + json.slice(from);
 };
 
-/** Told of each token of a JSON text in turn, it says where that stands; null for what only nests others. */
+/** Takes each token of a JSON text in turn and says where it stands; null for what only nests others. */
 const createPlaces = (json: string) => {
   let depth = 0;
   let member = '';
   let top = '';
   return (sign: string, start: number, end: number): JsonPlace | null => {
-    const nesting = NESTING.get(sign);
-    if (nesting !== undefined) {
-      depth += nesting;
-      return null;
-    }
+    const nesting = nestingOf(sign.charCodeAt(0));
+    depth += nesting;
+    if (nesting !== 0) return null;
     const kind = kindOf(sign, json, end);
     if (kind === 'name') member = json.slice(start + 1, end - 1);
     if (kind === 'name' && depth === 1) top = member;
     return { kind, member, top, depth };
   };
 };
-
-const NESTING: ReadonlyMap<string, number> = new Map([
-  ['{', 1],
-  ['[', 1],
-  ['}', -1],
-  [']', -1],
-]);
 
 const kindOf = (sign: string, json: string, end: number): JsonPlace['kind'] => {
   if (sign !== '"') return 'number';

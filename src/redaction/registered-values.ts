@@ -10,22 +10,24 @@ const MIN_SECRET_LENGTH = 8;
  * in Base64, of at least eight characters. Escapes of JSON and URLs are not among them: the finder takes them out of the
  * text.
  */
-export const toSecretForms = (value: string): readonly (readonly string[])[] => {
-  const parts = [value, value.trim(), ...toLines(value), ...toSecretMembers(value)].map((part) => part.toWellFormed());
+export const listSecretForms = (value: string): readonly (readonly string[])[] => {
+  const parts = [value, value.trim(), ...listLines(value), ...listSecretMembers(value)].map((part) =>
+    part.toWellFormed(),
+  );
   const secrets = parts.filter((part) => part.length >= MIN_SECRET_LENGTH);
   return [...new Set(secrets)].map((secret) =>
-    [...toReadForms(secret), ...toBase64(secret)].filter((form) => form.length >= MIN_SECRET_LENGTH),
+    [...listReadForms(secret), ...listBase64(secret)].filter((form) => form.length >= MIN_SECRET_LENGTH),
   );
 };
 
 // Printed, a private key is so many lines; its first and last are no secret.
-const toLines = (value: string): readonly string[] =>
+const listLines = (value: string): readonly string[] =>
   value.includes('\n')
     ? value.split(/\r?\n/).flatMap((line) => (/^-----.*-----$/.test(line) ? [] : [line.trim()]))
     : [];
 
 // A file of credentials in a variable: what a tool shows of it is one member, not the whole.
-const toSecretMembers = (value: string): readonly string[] => {
+const listSecretMembers = (value: string): readonly string[] => {
   const parsed = /^\s*[{[]/.test(value) ? parseJson(value) : null;
   return parsed?.ok ? findSecretMembers('', parsed.value, MAX_NESTING) : [];
 };
@@ -35,7 +37,7 @@ const SECRET_MEMBER = /key|secret|token|password|credential/i;
 const MAX_NESTING = 8;
 
 const findSecretMembers = (name: string, value: unknown, levels: number): readonly string[] => {
-  if (typeof value === 'string') return SECRET_MEMBER.test(name) ? [value, ...toLines(value)] : [];
+  if (typeof value === 'string') return SECRET_MEMBER.test(name) ? [value, ...listLines(value)] : [];
   if (typeof value !== 'object' || value === null || levels === 0) return [];
   return Object.entries(value).flatMap(([own, member]: [string, unknown]) =>
     findSecretMembers(Array.isArray(value) ? name : own, member, levels - 1),
@@ -43,7 +45,7 @@ const findSecretMembers = (name: string, value: unknown, levels: number): readon
 };
 
 /** As it is, and what may be left of it when the escapes around it are taken out. */
-const toReadForms = (secret: string): readonly string[] => [
+const listReadForms = (secret: string): readonly string[] => [
   secret,
   // A form writes spaces so, and what parses addresses turns backslashes and leaves out tabs and the ends of lines.
   secret.replaceAll(' ', '+'),
@@ -54,7 +56,7 @@ const toReadForms = (secret: string): readonly string[] => [
 ];
 
 /** As it stands in the Base64 of any text around it: wherever it begins in one of three bytes. */
-const toBase64 = (secret: string): readonly string[] => {
+const listBase64 = (secret: string): readonly string[] => {
   const bytes = Buffer.from(secret);
   const texts = [0, 1, 2].map((before) => {
     const text = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64');
@@ -65,8 +67,7 @@ const toBase64 = (secret: string): readonly string[] => {
 };
 
 /** A text as it may be read, as it is or without some of its escapes; `locate` gives where its places lie in the original. */
-type Reading = { readonly text: string; readonly locate: () => ToOriginal };
-type ToOriginal = (place: number) => number;
+type Reading = { readonly text: string; readonly locate: () => (place: number) => number };
 
 // JSON in JSON in JSON, with addresses in it, has half as many. Of texts that are full of escapes of escapes some are left out.
 const MAX_READINGS = 16;
@@ -93,7 +94,7 @@ const addReading = (readings: Reading[], reading: Reading, takeOut: Unescape): v
 };
 
 // Only where something was found: writing down each escape takes as long again.
-const locateIn = (reading: Reading, takeOut: Unescape): ToOriginal => {
+const locateIn = (reading: Reading, takeOut: Unescape): ((place: number) => number) => {
   const toOriginal = reading.locate();
   const ends: number[] = [];
   const oldEnds: number[] = [];
@@ -149,7 +150,7 @@ export class RegisteredFinder {
     if (!this.isIn(text)) return found;
     someReading(text, (reading) => {
       const formAt = this.#formsIn(reading.text);
-      let toOriginal: ToOriginal | null = null;
+      let toOriginal: ReturnType<Reading['locate']> | null = null;
       return this.#someStart(reading.text, (start) => {
         const form = formAt(start);
         if (form === null) return false;
@@ -209,12 +210,12 @@ const createPieceSlots = (pieces: ReadonlyMap<string, unknown>): ((text: string,
   while (size < pieces.size * SLOTS_PER_PIECE && size < MAX_SLOTS) size *= 2;
   const slots = new Uint8Array(size);
   const shift = Math.clz32(size - 1);
-  for (const piece of pieces.keys()) slots[toPieceHash(piece, 0) >>> shift] = 1;
-  return (text, at) => slots[toPieceHash(text, at) >>> shift] === 1;
+  for (const piece of pieces.keys()) slots[hashPiece(piece, 0) >>> shift] = 1;
+  return (text, at) => slots[hashPiece(text, at) >>> shift] === 1;
 };
 
 // The upper bits of the product depend on all four characters (Knuth, The Art of Computer Programming 3, 6.4).
-const toPieceHash = (text: string, at: number): number =>
+const hashPiece = (text: string, at: number): number =>
   Math.imul(
     text.charCodeAt(at) ^
       (text.charCodeAt(at + 1) << 8) ^
@@ -246,7 +247,7 @@ const createFormIndex = (forms: Iterable<string>): ((text: string) => FormAt) =>
     return (start) => {
       const alike = byBeginning.get(text.slice(start, start + BEGINNING));
       if (alike === undefined) return null;
-      hashes ??= toHashes(text);
+      hashes ??= hashBeginnings(text);
       return findForm(alike, text, hashes, start);
     };
   };
@@ -257,9 +258,9 @@ const addForm = (byBeginning: Map<string, Alike[]>, form: string): void => {
   const { length } = form;
   const alike = byBeginning.get(beginning) ?? [];
   byBeginning.set(beginning, alike);
-  const hash = toHashes(form)[length] ?? 0;
+  const hash = hashBeginnings(form)[length] ?? 0;
   const same = alike.find((one) => one.length === length);
-  if (same === undefined) alike.push({ length, power: toPower(length), byHash: new Map([[hash, [form]]]) });
+  if (same === undefined) alike.push({ length, power: powerOf(length), byHash: new Map([[hash, [form]]]) });
   else same.byHash.set(hash, [...(same.byHash.get(hash) ?? []), form]);
 };
 
@@ -276,7 +277,7 @@ const findForm = (alike: readonly Alike[], text: string, hashes: Int32Array, sta
 };
 
 /** The hash of each beginning of a text; from two of them comes that of what is between. */
-const toHashes = (text: string): Int32Array => {
+const hashBeginnings = (text: string): Int32Array => {
   const hashes = new Int32Array(text.length + 1);
   let hash = 0;
   for (let place = 0; place < text.length; place += 1) {
@@ -286,7 +287,7 @@ const toHashes = (text: string): Int32Array => {
   return hashes;
 };
 
-const toPower = (length: number): number => {
+const powerOf = (length: number): number => {
   let power = 1;
   for (let place = 0; place < length; place += 1) power = Math.imul(power, BASE);
   return power;

@@ -3,7 +3,7 @@ import type { RedactedIn, Redactor, SentText } from '../executor/redactor.ts';
 import { cutText, LOOKAHEAD } from '../tools/describe-value.ts';
 import { type Found, findShapes, mayHoldShape, replaceFound } from './find-shapes.ts';
 import { IS_OWN_OF_NONE, type IsOwn, isOwnOfLog, isOwnOfResult, isOwnOfSchema, redactJson } from './redact-json.ts';
-import { RegisteredFinder, toSecretForms } from './registered-values.ts';
+import { listSecretForms, RegisteredFinder } from './registered-values.ts';
 
 /** The redactor of the whole service: beside calls, it serves the catalogue of tools, the log and those who know secrets. */
 export type ServiceRedactor = Redactor & {
@@ -15,112 +15,106 @@ export type ServiceRedactor = Redactor & {
   readonly register: (secrets: readonly string[]) => void;
 };
 
-export type RedactorOptions = {
-  /** Registered values; those of fewer than 8 characters are left out. */
-  readonly secrets: readonly string[];
-  readonly onRedacted?: (place: RedactedIn) => void;
-};
-
 type Redact = (text: string) => string;
 type Find = (text: string) => readonly Found[];
 
 // No string of a line of the log is longer.
 const MAX_LOG_TEXT = 2000;
 
-/** Makes a redactor. Without registered values `said`, `value`, `schema` and `holds` look at nothing. */
-export const createRedactor = ({ secrets, onRedacted = () => undefined }: RedactorOptions): ServiceRedactor => {
+/** Makes a redactor. `secrets` are registered. Without registered values `said`, `value`, `schema` and `holds` look at nothing. */
+export const createRedactor = ({
+  secrets,
+  onRedacted = () => undefined,
+}: {
+  readonly secrets: readonly string[];
+  readonly onRedacted?: (place: RedactedIn) => void;
+}): ServiceRedactor => {
+  // Each form of a registered value → the value it is a form of.
   const forms = new Map<string, number>();
-  let parts = 0;
+  let values = 0;
   let finder: RegisteredFinder | null = null;
-  const findRegistered: Find = (text) => finder?.find(text) ?? NOTHING;
+  const findRegistered: Find = (text) => finder?.find(text) ?? [];
   // A registered value goes before the shape that it has: sorting keeps this order.
   const findAny: Find = (text) => [...findRegistered(text), ...findShapes(text)];
   const holds = (text: string): boolean => finder?.isIn(text) ?? false;
+  /** Without the registered values that the caller sent itself. */
   const unlessSent = (find: Find, sent: SentText | undefined): Find => {
     if (sent === undefined) return find;
     return (text) => {
       const found = find(text);
-      return found.length === 0 ? found : withoutSent(found, findRegistered(sent()));
+      if (found.length === 0) return found;
+      const sentValues = new Set(findRegistered(sent()).map(({ secret }) => secret));
+      return found.filter(({ secret }) => secret === null || !sentValues.has(secret));
     };
   };
-  const counted = (text: string, redact: Redact, place: RedactedIn, lost: Redact): string => {
-    const redacted = attempt(redact, text, lost);
-    if (redacted !== text) onRedacted(place);
-    return redacted;
-  };
-  const cutCounted = (text: string, limit: number, place: RedactedIn, find: Find): string => {
-    const { redacted, found } = attemptCut(text, limit, find);
+  const cut = (text: string, limit: number, place: RedactedIn, find: Find): string => {
+    const { redacted, found } = attempt(() => cutFound(text, limit, find), LOST_CUT);
     if (found) onRedacted(place);
     return redacted;
   };
-  const register = (more: readonly string[]): void => {
+  const counted = (json: string, redact: Redact, place: RedactedIn, lost: string): string => {
+    const redacted = attempt(() => redact(json), lost);
+    if (redacted !== json) onRedacted(place);
+    return redacted;
+  };
+  const register = (secrets: readonly string[]): void => {
     const before = forms.size;
-    for (const part of more.flatMap(toSecretForms)) {
-      parts += 1;
-      for (const form of part) forms.set(form, forms.get(form) ?? parts);
+    for (const ofValue of secrets.flatMap(listSecretForms)) {
+      values += 1;
+      for (const form of ofValue) forms.set(form, forms.get(form) ?? values);
     }
     if (forms.size > before) finder = new RegisteredFinder(forms);
     // What the first text would wait for is done now.
-    findAny(more.join('\n'));
+    findAny(secrets.join('\n'));
   };
   register(secrets);
-  // A line of the log is here as a whole.
-  const cutLogText: Redact = (text) => attemptCut(text, MAX_LOG_TEXT, findAny, text.length).redacted;
-  const redactLine: Redact = (line) =>
-    line.length > MAX_LOG_TEXT || mayHoldShape(line) || holds(line)
-      ? redactJson(line, { redact: cutLogText, isSpared: isOwnOfLog })
-      : line;
+  const redactLine: Redact = (line) => {
+    if (line.length <= MAX_LOG_TEXT && !mayHoldShape(line) && !holds(line)) return line;
+    // A line of the log is here as a whole, so all of a text is in view.
+    const cutText: Redact = (text) =>
+      attempt(() => cutFound(text, MAX_LOG_TEXT, findAny, text.length), LOST_CUT).redacted;
+    return redactJson(line, cutText, isOwnOfLog);
+  };
   const redactValue =
     (isSpared: IsOwn, sent?: SentText): Redact =>
     (json) => {
       if (!holds(json)) return json;
       const find = unlessSent(findRegistered, sent);
-      const replace: Redact = (text) => replaceFound(text, find(text));
-      return redactJson(json, { redact: (text) => attempt(replace, text, toRedacted), isSpared });
+      return redactJson(json, (text) => attempt(() => replaceFound(text, find(text)), '[redacted]'), isSpared);
     };
   return {
-    text: (text, place, sent) => {
-      const find = unlessSent(findAny, sent);
-      return counted(text, (whole) => replaceFound(whole, find(whole)), place, toRedacted);
-    },
-    cut: (text, limit, place, sent) => cutCounted(text, limit, place, unlessSent(findAny, sent)),
-    said: (text, limit, place, sent) => cutCounted(text, limit, place, unlessSent(findRegistered, sent)),
+    text: (text, place, sent) => cut(text, Number.POSITIVE_INFINITY, place, unlessSent(findAny, sent)),
+    cut: (text, limit, place, sent) => cut(text, limit, place, unlessSent(findAny, sent)),
+    said: (text, limit, place, sent) => cut(text, limit, place, unlessSent(findRegistered, sent)),
     value: (json, place, sent) =>
-      finder === null ? json : counted(json, redactValue(IS_OWN_OF_NONE, sent), place, toRedactedJson),
+      finder === null ? json : counted(json, redactValue(IS_OWN_OF_NONE, sent), place, '"[redacted]"'),
     result: (json, place, sent) =>
-      finder === null ? json : counted(json, redactValue(isOwnOfResult, sent), place, toRedactedJson),
-    schema: (json, place) => counted(json, redactValue(isOwnOfSchema), place, () => '{}'),
-    log: (line) => counted(line, redactLine, 'log', () => LOST_LINE),
+      finder === null ? json : counted(json, redactValue(isOwnOfResult, sent), place, '"[redacted]"'),
+    schema: (json, place) => counted(json, redactValue(isOwnOfSchema), place, '{}'),
+    log: (line) => counted(line, redactLine, 'log', LOST_LINE),
     holds,
     mayHold: (text) => mayHoldShape(text) || holds(text),
     register,
   };
 };
 
-const NOTHING: readonly Found[] = [];
+const LOST_CUT = { redacted: '[redacted]', found: true } as const;
+const LOST_LINE = '{"level":50,"msg":"[redacted]"}\n';
 
-/** What was found, without the registered values that the caller sent itself. */
-const withoutSent = (found: readonly Found[], sent: readonly Found[]): readonly Found[] => {
-  const known = new Set(sent.map(({ secret }) => secret));
-  return found.filter(({ secret }) => secret === null || !known.has(secret));
-};
-
-type Cut = { readonly redacted: string; readonly found: boolean };
-
-/** Total; `found`: whether something was replaced. */
-const attemptCut = (text: string, limit: number, find: Find, view = limit + LOOKAHEAD): Cut => {
+/** Total. The message of an error may hold what was looked for, so it is dropped: that a text was redacted is counted. */
+const attempt = <Result>(redact: () => Result, lost: Result): Result => {
   try {
-    return cutFound(text, limit, find, view);
+    return redact();
   } catch (_unsaid) {
-    return { redacted: '[redacted]', found: true };
+    return lost;
   }
 };
 
 /**
  * Where it has to be cut, `limit` characters of the text itself are shown: what is replaced by less makes no room for what
- * stood further on, whose secrets may reach out of view.
+ * stood further on, whose secrets may reach out of view. `found`: whether something was replaced.
  */
-const cutFound = (text: string, limit: number, find: Find, view: number): Cut => {
+const cutFound = (text: string, limit: number, find: Find, view = limit + LOOKAHEAD) => {
   const found = find(text.length <= limit ? text : text.slice(0, view));
   if (text.length <= limit && found.length === 0) return { redacted: text, found: false };
   const shown = found.filter(({ start }) => start < limit);
@@ -129,29 +123,17 @@ const cutFound = (text: string, limit: number, find: Find, view: number): Cut =>
   return { redacted: cutText(end < text.length ? `${redacted}…` : redacted, limit), found: shown.length > 0 };
 };
 
-const toRedacted: Redact = () => '[redacted]';
-const toRedactedJson: Redact = () => '"[redacted]"';
-const LOST_LINE = '{"level":50,"msg":"[redacted]"}\n';
-
-/** The message of an error may hold what was looked for, so it is dropped: that a text was redacted is counted. */
-const attempt = (redact: Redact, text: string, lost: Redact): string => {
-  try {
-    return redact(text);
-  } catch (_unsaid) {
-    return lost(text);
-  }
-};
-
 // Why a file cannot be loaded is the text of a failure, and may be of any length.
 const MAX_REASON = 2000;
-
-type Describe = () => readonly ToolDescription[];
 
 /**
  * The catalogue without secrets: what a tool says of itself it may have put together from its environment. Its name stays
  * as it is, for it is called by it.
  */
-export const redactCatalogue = (describe: Describe, redactor: ServiceRedactor): Describe => {
+export const redactCatalogue = (
+  describe: () => readonly ToolDescription[],
+  redactor: ServiceRedactor,
+): (() => readonly ToolDescription[]) => {
   let known: { readonly whole: readonly ToolDescription[]; readonly shown: readonly ToolDescription[] } | null = null;
   return () => {
     const whole = describe();

@@ -3,7 +3,7 @@ import { memberOf } from '../contract/json-record.ts';
 import { CATALOGUE_FORMATS, type CatalogueFormat } from '../contract/message-format.ts';
 import { findNearestNames } from '../contract/nearest-names.ts';
 import { isOffered, type ToolDescription } from '../contract/tool-description.ts';
-import { isToolPattern, toToolFilter } from '../contract/tool-names.ts';
+import { createToolFilter, isToolPattern } from '../contract/tool-names.ts';
 import type { Dialects, SchemaMode } from './dialects.ts';
 import { refuseFormat } from './misspellings.ts';
 import { ProblemError } from './problems.ts';
@@ -80,7 +80,7 @@ const readNames = (query: unknown): ((tool: string) => boolean) => {
   const value = memberOf(query, 'names');
   if (value === undefined) return () => true;
   const patterns = typeof value === 'string' ? value.split('|') : [];
-  if (patterns.length > 0 && patterns.every(isToolPattern)) return toToolFilter(patterns);
+  if (patterns.length > 0 && patterns.every(isToolPattern)) return createToolFilter(patterns);
   throw new ProblemError(400, 'bad_request', NO_NAMES);
 };
 

@@ -17,7 +17,6 @@ export type ForeignPatterns = {
  */
 export const createForeignPatterns = ({ RE2JS, RE2JSException }: typeof Re2): ForeignPatterns => {
   let left = MOST_PATTERN_STEPS;
-  const known = new Map<string, Lazy>();
   const compile = (pattern: string): Pattern => {
     const plain = toEcmaScript(pattern);
     if (plain === null) return ANYTHING;
@@ -28,21 +27,20 @@ export const createForeignPatterns = ({ RE2JS, RE2JSException }: typeof Re2): Fo
       throw error;
     }
   };
-  const toLazy = (pattern: string): Lazy => {
-    const steps = stepsOf(pattern);
+  // The same for all who ask: an alternative must not be loosened for one of them alone.
+  const known = new Map<string, () => Pattern>();
+  const find = (pattern: string): (() => Pattern) => {
+    const existing = known.get(pattern);
+    if (existing !== undefined) return existing;
+    const steps = countSteps(pattern);
     left -= steps;
-    if (steps > MOST_STEPS_OF_A_PATTERN || left < 0) return () => ANYTHING;
-    let compiled: Pattern | undefined;
-    return () => {
+    let compiled = steps > MOST_STEPS_OF_A_PATTERN || left < 0 ? ANYTHING : undefined;
+    const toPattern = (): Pattern => {
       compiled ??= compile(pattern);
       return compiled;
     };
-  };
-  // The same for all who ask: an alternative must not be loosened for one of them alone.
-  const find = (pattern: string): Lazy => {
-    const lazy = known.get(pattern) ?? toLazy(pattern);
-    known.set(pattern, lazy);
-    return lazy;
+    known.set(pattern, toPattern);
+    return toPattern;
   };
   const engine = (pattern: string): Pattern => {
     const lazy = find(pattern);
@@ -56,14 +54,12 @@ export const createForeignPatterns = ({ RE2JS, RE2JSException }: typeof Re2): Fo
   };
 };
 
-type Lazy = () => Pattern;
-
 // RE2 writes a repetition out: `(a|b){0,900}` is 900 times as long. A step takes some 300 bytes.
 const MOST_STEPS_OF_A_PATTERN = 20_000;
 // Of all patterns that share a validator: those of a tool, or of a document.
 const MOST_PATTERN_STEPS = 500_000;
 
-const stepsOf = (pattern: string): number => {
+const countSteps = (pattern: string): number => {
   const repeats = [...pattern.matchAll(/\{(?:\d+,)?(\d+)/g)].map(([, most]) => Number(most));
   return pattern.length * Math.max(1, ...repeats);
 };

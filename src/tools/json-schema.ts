@@ -26,22 +26,22 @@ const sensitivity = new WeakMap<JsonSchema, 'marks' | 'plain'>();
 /** Whether the schema marks the value under `path`, or anything above it, as `sensitive: true`. */
 export const isSensitive = (schema: JsonSchema, path: readonly PropertyKey[]): boolean => {
   if (!marksSensitive(schema)) return false;
-  let ways = toAlternatives([schema], schema);
+  let ways = listAlternatives([schema], schema);
   return path.some((step) => {
-    ways = toBelow(ways, step, schema);
+    ways = findBelow(ways, step, schema);
     return ways.some((way) => way['sensitive'] === true);
   });
 };
 
-const toBelow = (ways: readonly JsonSchema[], step: PropertyKey, root: JsonSchema): readonly JsonSchema[] =>
-  toAlternatives(
+const findBelow = (ways: readonly JsonSchema[], step: PropertyKey, root: JsonSchema): readonly JsonSchema[] =>
+  listAlternatives(
     ways.flatMap((way) => membersAt(way, step)),
     root,
   );
 
 /** All that describes the value under `path`, alternatives and parts included. */
 const schemasAt = (schema: JsonSchema, path: readonly PropertyKey[]): readonly JsonSchema[] =>
-  path.reduce((ways, step) => toBelow(ways, step, schema), toAlternatives([schema], schema));
+  path.reduce((ways, step) => findBelow(ways, step, schema), listAlternatives([schema], schema));
 
 /** The names of the properties of what is under `path`, in all its alternatives and parts. */
 export const namesAt = (schema: JsonSchema, path: readonly PropertyKey[]): readonly string[] => [
@@ -63,7 +63,7 @@ const typesOf = ({ type, enum: values, const: value }: JsonSchema): readonly unk
 const recordsOf = (value: unknown): readonly JsonSchema[] => (Array.isArray(value) ? value.filter(isRecord) : []);
 
 /** These schemas and all that they refer to for the same value: alternatives, parts and `$ref`s into `root`. */
-const toAlternatives = (schemas: readonly JsonSchema[], root: JsonSchema): readonly JsonSchema[] => {
+const listAlternatives = (schemas: readonly JsonSchema[], root: JsonSchema): readonly JsonSchema[] => {
   const found = new Set(schemas);
   // A set that grows while it is walked is walked to its end, and a circle of references ends.
   for (const one of found) {
@@ -104,7 +104,7 @@ export const createExampleArguments = (schema: JsonSchema): string => {
   const required = requiredOf(schema);
   const names = (required.length > 0 ? required : [...properties.keys()]).slice(0, MOST_EXAMPLE_PARAMETERS);
   const members = names.map((name, position) => {
-    const example = toExample(properties.get(name) ?? {}, position + 1);
+    const example = createExample(properties.get(name) ?? {}, position + 1);
     return `${JSON.stringify(name)}: ${JSON.stringify(example)}`;
   });
   return `{${members.join(', ')}}`;
@@ -112,7 +112,7 @@ export const createExampleArguments = (schema: JsonSchema): string => {
 
 const firstOf = (value: unknown): unknown => (Array.isArray(value) ? value[0] : undefined);
 
-const toExample = (schema: JsonSchema, position: number): unknown => {
+const createExample = (schema: JsonSchema, position: number): unknown => {
   const given = firstOf(schema['examples']) ?? schema['default'] ?? schema['const'] ?? firstOf(schema['enum']);
   if (given !== undefined) return given;
   switch (Array.isArray(schema['type']) ? schema['type'][0] : schema['type']) {

@@ -25,14 +25,14 @@ export type TextFileValue = {
  */
 export const image = (data: MediaData, mediaType: string): MediaValue<'image'> => ({
   type: 'image',
-  mimeType: checkMediaType(mediaType, IMAGE),
+  mimeType: checkMediaType(mediaType, 'image'),
   data: toBase64(data, 'image'),
 });
 
 /** A sound for a tool to return: `audio(bytes, 'audio/mpeg')`. Throws a TypeError that says what to pass instead. */
 export const audio = (data: MediaData, mediaType: string): MediaValue<'audio'> => ({
   type: 'audio',
-  mimeType: checkMediaType(mediaType, AUDIO),
+  mimeType: checkMediaType(mediaType, 'audio'),
   data: toBase64(data, 'audio'),
 });
 
@@ -46,7 +46,7 @@ export function file(
   mediaType: string,
 ): MediaValue<'resource'>;
 export function file(content: unknown, mediaType: string): MediaValue<'resource'> | TextFileValue {
-  const mimeType = checkMediaType(mediaType, FILE);
+  const mimeType = checkMediaType(mediaType, 'file');
   const { data = content, text, uri } = membersOf(content);
   if (uri !== undefined && (typeof uri !== 'string' || uri === ''))
     throw new TypeError("file(): uri must be a non-empty string, such as 'file:///report.pdf'.");
@@ -57,16 +57,16 @@ export function file(content: unknown, mediaType: string): MediaValue<'resource'
   return { type: 'resource', mimeType, text, uri };
 }
 
-type Wanted = { readonly of: string; readonly example: string; readonly pattern: RegExp };
+const EXAMPLES = { image: 'image/png', audio: 'audio/mpeg', file: 'application/pdf' } as const;
+const MEDIA_TYPE = /^([a-z]+)\/[\w.+-]{1,80}(?:;[ -~]*)?$/i;
 
-const IMAGE: Wanted = { of: 'image', example: 'image/png', pattern: /^image\/[\w.+-]{1,80}(?:;[ -~]*)?$/i };
-const AUDIO: Wanted = { of: 'audio', example: 'audio/mpeg', pattern: /^audio\/[\w.+-]{1,80}(?:;[ -~]*)?$/i };
-const FILE: Wanted = { of: 'file', example: 'application/pdf', pattern: /^[a-z]+\/[\w.+-]{1,80}(?:;[ -~]*)?$/i };
-
-const checkMediaType = (mediaType: unknown, { of, example, pattern }: Wanted): string => {
-  if (typeof mediaType === 'string' && pattern.test(mediaType)) return mediaType;
-  const given = typeof mediaType === 'string' ? JSON.stringify(mediaType.slice(0, 80)) : typeof mediaType;
-  throw new TypeError(`${of}(): the second argument must be a media type such as '${example}', not ${given}.`);
+const checkMediaType = (mediaType: unknown, of: keyof typeof EXAMPLES): string => {
+  if (typeof mediaType === 'string') {
+    const kind = MEDIA_TYPE.exec(mediaType)?.[1]?.toLowerCase();
+    if (kind !== undefined && (of === 'file' || kind === of)) return mediaType;
+  }
+  const input = typeof mediaType === 'string' ? JSON.stringify(mediaType.slice(0, 80)) : typeof mediaType;
+  throw new TypeError(`${of}(): the second argument must be a media type such as '${EXAMPLES[of]}', not ${input}.`);
 };
 
 const membersOf = (content: unknown): { readonly data?: unknown; readonly text?: unknown; readonly uri?: unknown } =>

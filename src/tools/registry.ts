@@ -5,27 +5,7 @@ import type { Tool, ToolFacts } from './tool.ts';
 import type { ConcurrencyOf, PlacingOf, ToolOffer, UnavailableTool } from './tool-offer.ts';
 
 /** The tools of the service by name. Names that a model sends are only ever keys of a Map here. */
-export type ToolRegistry = {
-  readonly find: (name: string) => Tool | undefined;
-  /** The tool that providers are told of by this name: see `toPortableName`. */
-  readonly findPortable: (portableName: string) => Tool | undefined;
-  /** A tool that cannot be called, under its own name or the one that providers know; of several the first. */
-  readonly findUnavailable: (name: string) => UnavailableTool | undefined;
-  /** Tools that cannot be called, are not withheld on purpose, and whose name no serving tool has. */
-  readonly listMissing: () => readonly UnavailableTool[];
-  /** All tools, by name. */
-  readonly list: () => readonly Tool[];
-  /** The names of all tools, by name. The same object until something else is offered. */
-  readonly names: () => NameIndex;
-  /** All reducers, by name. A reducer is no tool: nothing else here knows of it. */
-  readonly reducers: () => readonly Tool[];
-  /** All tools and the unavailable ones as the catalogue shows them, by name; of one name, what serves comes first. */
-  readonly describe: () => readonly ToolDescription[];
-  /** Replaces all that was offered before, at once. Throws where names clash, and then changes nothing. */
-  readonly offer: (offer: ToolOffer) => void;
-  /** Calls the listener after each `offer`, whether or not it changed something; gives the way to end that. It must not throw. */
-  readonly watch: (listener: () => void) => () => void;
-};
+export type ToolRegistry = ReturnType<typeof createToolRegistry>;
 
 /**
  * Throws where two tools, or two reducers, share a name, and names both sources: a silent winner would be the wrong one.
@@ -37,26 +17,9 @@ export const createToolRegistry = (
   tools: Iterable<Tool>,
   concurrencyOf: ConcurrencyOf = ({ concurrency }) => concurrency,
   placingOf: PlacingOf = () => null,
-): ToolRegistry => {
+) => {
   const fixed = [...tools];
-  const toState = (offer: ToolOffer) => {
-    const all = [...fixed, ...offer.tools];
-    const byName = toMap(all, 'tool');
-    const isMissing = ({ facts, withheld }: UnavailableTool): boolean =>
-      withheld === undefined && !byName.has(facts.name);
-    const sorted = [...byName.values()].sort(compareNames);
-    return {
-      offer,
-      byName,
-      byPortable: toPortableMap(sorted),
-      unavailable: toUnavailableMap(offer),
-      missing: toolsOf(offer).filter(isMissing),
-      sorted,
-      names: createNameIndex(sorted.map(({ name }) => name)),
-      reducers: [...toMap(all, 'reducer').values()].sort(compareNames),
-    };
-  };
-  let state = toState({ tools: [], unavailable: [], outdated: new Map() });
+  let state = indexOffer(fixed, { tools: [], unavailable: [], outdated: new Map() });
   let descriptions: readonly ToolDescription[] | null = null;
   let placings = '';
   const watchers = new Set<() => void>();
@@ -66,36 +29,70 @@ export const createToolRegistry = (
       const described = describeServing({ ...tool, concurrency: concurrencyOf(tool) }, state.offer);
       return placing === null ? described : { ...described, placing };
     });
-    const unavailable = toolsOf(state.offer).map(({ facts, reason }) => describeUnavailable(facts, reason));
+    const unavailable = state.unavailable.map(({ facts, reason }) => describeUnavailable(facts, reason));
     // A stable sort: of one name, what serves stays before what does not.
     return [...serving, ...unavailable].sort(compareNames);
   };
   return {
-    find: (name) => state.byName.get(name),
-    findPortable: (portableName) => state.byPortable.get(portableName),
-    findUnavailable: (name) => state.unavailable.get(name),
-    listMissing: () => state.missing,
-    list: () => state.sorted,
-    names: () => state.names,
-    reducers: () => state.reducers,
-    describe: () => {
+    find: (name: string): Tool | undefined => state.byName.get(name),
+    /** The tool that providers are told of by this name: see `toPortableName`. */
+    findPortable: (portableName: string): Tool | undefined => state.byPortable.get(portableName),
+    /** A tool that cannot be called, under its own name or the one that providers know; of several the first. */
+    findUnavailable: (name: string): UnavailableTool | undefined => state.unavailableByName.get(name),
+    /** Tools that cannot be called, are not withheld on purpose, and whose name no serving tool has. */
+    listMissing: (): readonly UnavailableTool[] => state.missing,
+    /** All tools, by name. */
+    list: (): readonly Tool[] => state.sorted,
+    /** The names of all tools, by name. The same object until something else is offered. */
+    names: (): NameIndex => state.names,
+    /** All reducers, by name. A reducer is no tool: only this method returns it. */
+    reducers: (): readonly Tool[] => state.reducers,
+    /** All tools and the unavailable ones as the catalogue shows them, by name; of one name, what serves comes first. */
+    describe: (): readonly ToolDescription[] => {
       const now = state.sorted.map(placingOf).join();
       if (now !== placings) descriptions = null;
       placings = now;
       descriptions ??= describeAll();
       return descriptions;
     },
-    offer: (offer) => {
-      state = toState(offer);
+    /** Replaces all that was offered before, at once. Throws where names clash, and then changes nothing. */
+    offer: (offer: ToolOffer): void => {
+      state = indexOffer(fixed, offer);
       descriptions = null;
-      for (const tell of watchers) tell();
+      for (const notify of watchers) notify();
     },
-    watch: (listener) => {
+    /** Calls the listener after each `offer`, whether or not it changed something; gives the way to end that. It must not throw. */
+    watch: (listener: () => void): (() => void) => {
       watchers.add(listener);
-      return () => watchers.delete(listener);
+      return () => void watchers.delete(listener);
     },
   };
 };
+
+const indexOffer = (fixed: readonly Tool[], offer: ToolOffer) => {
+  const all = [...fixed, ...offer.tools];
+  const byName = indexByName(all, 'tool');
+  const sorted = [...byName.values()].sort(compareNames);
+  const unavailable = offer.unavailable.filter(({ facts }) => facts.role === 'tool');
+  return {
+    offer,
+    byName,
+    byPortable: indexByPortableName(sorted),
+    unavailable,
+    unavailableByName: indexUnavailable(unavailable.toReversed()),
+    missing: unavailable.filter(({ facts, withheld }) => withheld === undefined && !byName.has(facts.name)),
+    sorted,
+    names: createNameIndex(sorted.map(({ name }) => name)),
+    reducers: [...indexByName(all, 'reducer').values()].sort(compareNames),
+  };
+};
+
+// Of a map's entries the last one stays: a tool's own name counts more than one that only providers know it by.
+const indexUnavailable = (lastFirst: readonly UnavailableTool[]): ReadonlyMap<string, UnavailableTool> =>
+  new Map([
+    ...lastFirst.map((tool) => [toPortableName(tool.facts.name), tool] as const),
+    ...lastFirst.map((tool) => [tool.facts.name, tool] as const),
+  ]);
 
 /** The order of the catalogue: by name, in code units. */
 const compareNames = (a: { readonly name: string }, b: { readonly name: string }): number => {
@@ -103,39 +100,35 @@ const compareNames = (a: { readonly name: string }, b: { readonly name: string }
   return a.name < b.name ? -1 : 1;
 };
 
-const toMap = (all: readonly Tool[], role: Tool['role']): ReadonlyMap<string, Tool> => {
-  const byName = new Map<string, Tool>();
-  for (const tool of all.filter((candidate) => candidate.role === role)) {
-    const other = byName.get(tool.name);
-    if (other !== undefined)
-      throw new Error(`Two ${role}s are called '${tool.name}': one from ${other.source}, one from ${tool.source}.`);
-    byName.set(tool.name, tool);
-  }
-  return byName;
-};
+const indexByName = (all: readonly Tool[], role: Tool['role']): ReadonlyMap<string, Tool> =>
+  indexBy(
+    all.filter((tool) => tool.role === role),
+    ({ name }) => name,
+    (name, one, other) => `Two ${role}s are called '${name}': one from ${one.source}, one from ${other.source}.`,
+  );
 
-const toPortableMap = (tools: readonly Tool[]): ReadonlyMap<string, Tool> => {
-  const byPortable = new Map<string, Tool>();
+const indexByPortableName = (tools: readonly Tool[]): ReadonlyMap<string, Tool> =>
+  indexBy(
+    tools,
+    ({ name }) => toPortableName(name),
+    (name, one, other) =>
+      `Two tools map to the portable name '${name}': '${one.name}' from ${one.source}, '${other.name}' from ${other.source}.`,
+  );
+
+/** Throws what `explain` says of the first two tools with one key. */
+const indexBy = (
+  tools: readonly Tool[],
+  keyOf: (tool: Tool) => string,
+  explain: (key: string, one: Tool, other: Tool) => string,
+): ReadonlyMap<string, Tool> => {
+  const index = new Map<string, Tool>();
   for (const tool of tools) {
-    const portableName = toPortableName(tool.name);
-    const other = byPortable.get(portableName);
-    if (other !== undefined)
-      throw new Error(
-        `Two tools map to the portable name '${portableName}': '${other.name}' from ${other.source}, '${tool.name}' from ${tool.source}.`,
-      );
-    byPortable.set(portableName, tool);
+    const key = keyOf(tool);
+    const earlier = index.get(key);
+    if (earlier !== undefined) throw new Error(explain(key, earlier, tool));
+    index.set(key, tool);
   }
-  return byPortable;
-};
-
-const toolsOf = ({ unavailable }: ToolOffer): readonly UnavailableTool[] =>
-  unavailable.filter(({ facts }) => facts.role === 'tool');
-
-const toUnavailableMap = (offer: ToolOffer): ReadonlyMap<string, UnavailableTool> => {
-  const tools = toolsOf(offer).toReversed();
-  // Of a map's entries the last one stays: a tool's own name counts more than one that only providers know it by.
-  const byPortable = tools.map((tool) => [toPortableName(tool.facts.name), tool] as const);
-  return new Map([...byPortable, ...tools.map((tool) => [tool.facts.name, tool] as const)]);
+  return index;
 };
 
 /** A tool that serves, as the catalogue shows it. */

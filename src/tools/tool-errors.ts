@@ -2,18 +2,7 @@ import type { Executed } from '../contract/failure.ts';
 
 /** Marks our error classes across copies of this module and across processes, where `instanceof` fails. */
 export const TOOL_ERROR: unique symbol = Symbol.for('recourse.tool-error');
-export type ToolErrorKind = 'retryable' | 'terminal' | 'upstream_rate_limited' | 'upstream_unavailable';
-
-export type RetryableToolErrorOptions = {
-  /** What to do differently, one sentence. */
-  readonly hint?: string;
-  readonly retryAfterMs?: number;
-  /** A structured error payload: becomes the result's `value`. */
-  readonly value?: unknown;
-  /** For a write tool: `no` is assumed, say otherwise if something may have happened. */
-  readonly executed?: Executed;
-  readonly cause?: unknown;
-};
+type ToolErrorKind = 'retryable' | 'terminal' | 'upstream_rate_limited' | 'upstream_unavailable';
 
 /** "You called this wrong, fix your parameters" (seed 004). The model reads the text as it is. */
 export class RetryableToolError extends Error {
@@ -24,7 +13,19 @@ export class RetryableToolError extends Error {
   readonly value: unknown;
   readonly executed: Executed | undefined;
 
-  constructor(message: string, options: RetryableToolErrorOptions = {}) {
+  constructor(
+    message: string,
+    options: {
+      /** What to do differently, one sentence. */
+      readonly hint?: string;
+      readonly retryAfterMs?: number;
+      /** A structured error payload: becomes the result's `value`. */
+      readonly value?: unknown;
+      /** For a write tool: `no` is assumed, say otherwise if something may have happened. */
+      readonly executed?: Executed;
+      readonly cause?: unknown;
+    } = {},
+  ) {
     super(message, { cause: options.cause });
     this.hint = options.hint;
     this.retryAfterMs = options.retryAfterMs;
@@ -32,14 +33,6 @@ export class RetryableToolError extends Error {
     this.executed = options.executed;
   }
 }
-
-export type TerminalToolErrorOptions = {
-  readonly hint?: string;
-  readonly value?: unknown;
-  /** For a write tool: `yes` is assumed, say otherwise if nothing, or perhaps nothing, has happened. */
-  readonly executed?: Executed;
-  readonly cause?: unknown;
-};
 
 /** "Repeating this call is pointless." The model reads the text as it is. */
 export class TerminalToolError extends Error {
@@ -49,7 +42,16 @@ export class TerminalToolError extends Error {
   readonly value: unknown;
   readonly executed: Executed | undefined;
 
-  constructor(message: string, options: TerminalToolErrorOptions = {}) {
+  constructor(
+    message: string,
+    options: {
+      readonly hint?: string;
+      readonly value?: unknown;
+      /** For a write tool: `yes` is assumed, say otherwise if nothing, or perhaps nothing, has happened. */
+      readonly executed?: Executed;
+      readonly cause?: unknown;
+    } = {},
+  ) {
     super(message, { cause: options.cause });
     this.hint = options.hint;
     this.value = options.value;

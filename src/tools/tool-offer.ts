@@ -12,7 +12,7 @@ export type UnavailableTool = {
 };
 
 /** A tool that could not be loaded, of which no more is known than its name: the most cautious is said of it. */
-export const toUnloadedTool = (
+export const createUnloadedTool = (
   about: Pick<ToolFacts, 'name' | 'description' | 'source'>,
   reason: string,
 ): UnavailableTool => ({

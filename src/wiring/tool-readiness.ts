@@ -3,7 +3,7 @@ import type { RequiredTools } from '../config/required-tools.ts';
 import { isToolName, toPortableName } from '../contract/tool-names.ts';
 import { isUnloaded, type SourceState } from '../extensions/source.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
-import { type ToolOffer, toUnloadedTool, type UnavailableTool } from '../tools/tool-offer.ts';
+import { createUnloadedTool, type ToolOffer, type UnavailableTool } from '../tools/tool-offer.ts';
 
 /** What keeps files or tools of TOOLS_DIR from serving in their newest version. */
 export type DirectoryProblems = {
@@ -75,7 +75,7 @@ export const addRequired = (offer: ToolOffer, { names }: RequiredTools): ToolOff
 };
 
 const toRequiredTool = (name: string): UnavailableTool =>
-  toUnloadedTool(
+  createUnloadedTool(
     { name, description: 'TOOLS_REQUIRED names this tool.', source: 'TOOLS_REQUIRED' },
     'TOOLS_REQUIRED names it, and nothing that has loaded provides it.',
   );
@@ -87,5 +87,5 @@ export const findUnloaded = (name: string, upstreams: readonly SourceState[]): U
   const source = upstreams.find((one) => one.prefix !== '' && isUnloaded(one) && portable.startsWith(one.prefix));
   if (source === undefined) return undefined;
   const about = { name, description: '', source: source.name };
-  return toUnloadedTool(about, `${source.name} has not loaded, so nothing is known of its tools.`);
+  return createUnloadedTool(about, `${source.name} has not loaded, so nothing is known of its tools.`);
 };

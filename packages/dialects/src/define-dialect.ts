@@ -1,6 +1,6 @@
 import { isRecord, type JsonRecord, memberOf } from 'recourse-server/contract/json-record';
 import type { MessageFormat } from 'recourse-server/contract/message-format';
-import { isLongId, toCallName } from 'recourse-server/contract/tool-call';
+import { isLongId, readCallName } from 'recourse-server/contract/tool-call';
 import type { Dialect, ObservedResult, ParsedMessage } from 'recourse-server/routes/dialects';
 import { formatOfCall, formatsIn, formatsOfCalls, isNative } from './detect-format.ts';
 import type { Part } from './media.ts';
@@ -18,7 +18,7 @@ export type ProviderCall = {
 /** Reads one call. `written: 'freely'`: the arguments are a free text and no JSON. */
 export const readProviderCall = (id: unknown, name: unknown, args: unknown, written?: 'freely'): ProviderCall => ({
   id: (typeof id === 'string' && !isLongId(id)) || typeof id === 'number' ? id : '',
-  name: toCallName(name),
+  name: readCallName(name),
   entry: { id, name, arguments: args, ...(written === undefined ? {} : { written }) },
 });
 

@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
 import { isToolName, toPortableName } from 'recourse-server/contract/tool-names';
 import type { HostedTool, InlineTool, Tool, ToolFacts } from 'recourse-server/tools/tool';
-import { type ToolOffer, toUnloadedTool, type UnavailableTool } from 'recourse-server/tools/tool-offer';
+import { createUnloadedTool, type ToolOffer, type UnavailableTool } from 'recourse-server/tools/tool-offer';
 import { type FileStates, type FileVersion, findInline } from './file-versions.ts';
 import { type LoadProblem, toLoadProblem, toPlaceText, toProblemText } from './load-problem.ts';
 import type { LoadedFacts } from './load-tool-file.ts';
@@ -61,13 +61,13 @@ export const settleNames = (states: FileStates, names: Names): Settled => {
     if (good !== null || failure === null) return [];
     const known = declared.length === 0 ? [toToolName(fileName)] : declared;
     const source = toSource(fileName);
-    return known.map((name) => toUnloadedTool({ name, description: UNLOADED, source }, toProblemText(failure)));
+    return known.map((name) => createUnloadedTool({ name, description: UNLOADED, source }, toProblemText(failure)));
   });
   const unserved = [...states].flatMap(([fileName, { problems }]) =>
     problems.flatMap((problem) =>
       problem.level === 'error' && problem.tool !== null && isToolName(problem.tool)
         ? [
-            toUnloadedTool(
+            createUnloadedTool(
               { name: problem.tool, description: UNSERVED, source: toSource(fileName) },
               toProblemText(problem),
             ),
