@@ -7,7 +7,7 @@ import type { InlineTool, ToolFacts, Upstream } from 'recourse-server/tools/tool
 import type { ToolOffer, UnavailableTool } from 'recourse-server/tools/tool-offer';
 import { matchesPattern } from 'recourse-server/tools/tool-override';
 import { callTool, type Link } from './call-tool.ts';
-import { toInputSchema } from './input-schema.ts';
+import { readInputSchema } from './input-schema.ts';
 import { fitName, type McpServerSettings } from './mcp-server-settings.ts';
 import type { ListedTool } from './tool-list.ts';
 
@@ -94,7 +94,7 @@ const build = (
 ): Built => {
   const { name, effects, description } = facts;
   try {
-    const { checked, dialect, fill } = toInputSchema(listed.inputSchema);
+    const { checked, dialect, fill } = readInputSchema(listed.inputSchema);
     const tool = defineTool({
       name,
       description,
