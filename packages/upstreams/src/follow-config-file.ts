@@ -10,13 +10,13 @@ import type { SourceChanges } from './source-set.ts';
 export type ConfigFileState = {
   /** Absolute; null where there is none. */
   readonly path: string | null;
-  /** `stale`: it was changed and cannot be used; what it said before still holds. */
+  /** `stale`: it was changed and cannot be used; its previous version still holds. */
   readonly status: 'none' | 'current' | 'stale';
   /** One line for people where it is `stale`. */
   readonly reason: string | null;
 };
 
-export type FollowOptions = {
+type FollowOptions = {
   /** As it was read when the service started. */
   readonly file: { readonly path: string; readonly text: string };
   /** What the text says, and whether it may be used; its secrets are registered when this resolves. */
@@ -26,41 +26,36 @@ export type FollowOptions = {
   readonly log: Logger;
 };
 
-export type ConfigFollower = {
-  readonly start: () => void;
-  readonly stop: () => void;
-  readonly state: () => ConfigFileState;
-};
-
 // A change is taken at the second reading that shows it.
 const POLL_MS = 500;
 const MAX_REASON = 500;
 
-/** Follows the configuration file: a right change comes into force, a wrong one is told of and changes nothing. */
-export const followConfigFile = ({ file, load, apply, log }: FollowOptions): ConfigFollower => {
+/** Follows the configuration file: a valid change comes into force, an invalid one is logged and changes nothing. */
+export const followConfigFile = ({ file, load, apply, log }: FollowOptions) => {
   const { path } = file;
-  const current: ConfigFileState = { path, status: 'current', reason: null };
-  let state = current;
+  let state: ConfigFileState = { path, status: 'current', reason: null };
   let isStopped = false;
   let stopWatching = (): void => undefined;
+  const keepPrevious = (reason: string): void => {
+    state = { path, status: 'stale', reason: cutText(reason, MAX_REASON) };
+  };
   const take = async (reading: FileReading): Promise<void> => {
     if (isStopped) return;
-    const loaded = reading.ok ? await load(reading.text) : toUnread(path, reading.problem);
+    const loaded = reading.ok ? await load(reading.text) : explainUnread(path, reading.problem);
     if (!loaded.ok) {
       const { mistakes } = loaded;
-      state = { path, status: 'stale', reason: cutText(mistakes.join('; '), MAX_REASON) };
+      keepPrevious(mistakes.join('; '));
       log.error({ file: path, mistakes }, 'invalid configuration file, keeping the previous version');
       return;
     }
     const changes = await apply(loaded.content);
-    state = current;
+    state = { path, status: 'current', reason: null };
     log.info({ file: path, ...changes, overrides: loaded.content.tools.size }, 'configuration file reloaded');
   };
-  // What goes wrong with one change must not keep the next one from being taken.
+  // A failed change must not keep the next one from being taken.
   const failed = (error: unknown): void => {
     const causes = describeCauses(error);
-    const reason = cutText(`it could not be applied: ${causes[0]?.message ?? ''}`, MAX_REASON);
-    state = { path, status: 'stale', reason };
+    keepPrevious(`it could not be applied: ${causes[0]?.message ?? ''}`);
     log.error({ file: path, causes }, 'configuration file could not be applied');
   };
   let last = Promise.resolve();
@@ -69,15 +64,16 @@ export const followConfigFile = ({ file, load, apply, log }: FollowOptions): Con
     last = last.then(() => take(reading)).then(undefined, failed);
   };
   return {
-    start: () => {
+    start: (): void => {
       if (!isStopped) stopWatching = watchFile({ file, pollMs: POLL_MS, onChange, read: readConfigFile });
     },
-    stop: () => {
+    stop: (): void => {
       isStopped = true;
       stopWatching();
     },
-    state: () => state,
+    state: (): ConfigFileState => state,
   };
 };
 
-const toUnread = (path: string, problem: string) => ({ ok: false, mistakes: [toUnreadable(path, problem)] }) as const;
+const explainUnread = (path: string, problem: string) =>
+  ({ ok: false, mistakes: [toUnreadable(path, problem)] }) as const;
