@@ -28,9 +28,9 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/toolkit-slack': 660,
   'packages/toolkit-web': 180,
   'packages/tracing': 500,
-  'packages/upstream-mcp': 2870,
+  'packages/upstream-mcp': 2850,
   'packages/upstream-openapi': 4050,
-  'packages/upstreams': 1200,
+  'packages/upstreams': 1170,
 };
 
 /** How far a unit may lie below its number before the number has to follow. */
@@ -42,7 +42,7 @@ const MOST_FLOORS = 15;
 const MOST_DOORS = 123;
 const MOST_TYPES_PER_1000_LINES = 21;
 /** Of all functions, those whose names begin with `to`, in percent. */
-const MOST_CONVERSIONS_PERCENT = 24;
+const MOST_CONVERSIONS_PERCENT = 23;
 
 const FILES = readSourceFiles();
 const TOTAL = FILES.reduce((sum, { lines }) => sum + lines, 0);

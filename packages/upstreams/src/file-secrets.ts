@@ -14,16 +14,16 @@ export const findFileSecrets = (texts: readonly ConfigText[], isSecretName: IsSe
   texts.flatMap((text, place) => {
     const name = toPathText(text.path);
     const values = [
-      ...toPlaceSecrets(text, isSecretName),
-      ...toVariableSecrets(text, isSecretName),
-      ...toAddressSecrets(text.text),
-      ...toWebhookSecrets(text),
-      ...toArgumentSecrets(text, texts[place - 1], isSecretName),
+      ...findPlaceSecrets(text, isSecretName),
+      ...findVariableSecrets(text, isSecretName),
+      ...findAddressSecrets(text.text),
+      ...findWebhookSecrets(text),
+      ...findArgumentSecrets(text, texts[place - 1], isSecretName),
     ];
     return [...new Set(values)].map((value) => ({ name, value }));
   });
 
-const toPlaceSecrets = ({ path, text }: ConfigText, isSecretName: IsSecretName): readonly string[] => {
+const findPlaceSecrets = ({ path, text }: ConfigText, isSecretName: IsSecretName): readonly string[] => {
   const member = String(path.at(-1));
   const isSecret =
     (path.includes('headers', 2) && !PUBLIC_HEADERS.test(member)) ||
@@ -39,7 +39,7 @@ const PUBLIC_HEADERS =
 const AUTH_WORDS: ReadonlySet<string> = new Set(['type', 'in', 'name']);
 
 // Alone in its text or beside a secret, a variable may be anything; by its name and its look most that are none are known.
-const toVariableSecrets = ({ variables }: ConfigText, isSecretName: IsSecretName): readonly string[] =>
+const findVariableSecrets = ({ variables }: ConfigText, isSecretName: IsSecretName): readonly string[] =>
   variables.filter(({ name, value }) => isSecretName(name) || !isPlain(value)).map(({ value }) => value);
 
 const isPlain = (value: string): boolean => isWord(value) || PLAIN.some((plain) => plain.test(value));
@@ -61,7 +61,7 @@ const PLAIN: readonly RegExp[] = [
 ];
 
 /** A secret with and without its prefix, for both are written; and the query of a URL, which is a credential more often than not. */
-const toWebhookSecrets = ({ path: [section, , member], text }: ConfigText): readonly string[] => {
+const findWebhookSecrets = ({ path: [section, , member], text }: ConfigText): readonly string[] => {
   if (section !== 'webhooks') return [];
   if (member === 'secret') return [text, text.replace(/^whsec_/, '')].filter((secret) => secret.length > 8);
   const query = member === 'url' && URL.canParse(text) ? [...new URL(text).searchParams.values()] : [];
@@ -69,7 +69,7 @@ const toWebhookSecrets = ({ path: [section, , member], text }: ConfigText): read
 };
 
 /** The password of an address, and what its query gives as a key or a token. */
-const toAddressSecrets = (text: string): readonly string[] => {
+const findAddressSecrets = (text: string): readonly string[] => {
   const query = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) && URL.canParse(text) ? [...new URL(text).searchParams] : [];
   return [...toCredentials(text), ...query.filter(([name]) => SECRET_WORD.test(name)).map(([, value]) => value)];
 };
@@ -78,7 +78,7 @@ const SECRET_WORD = /key|secret|token|password|credential/i;
 const SECRET_ARGUMENT = /^--?[\w-]*(?:key|secret|token|password|credential)[\w-]*(?:=([\s\S]+))?$/i;
 
 /** `--token=…`, the argument after `--token`, `NAME=…` as variables are given, `Header: …`, and `Bearer …` anywhere. */
-const toArgumentSecrets = (
+const findArgumentSecrets = (
   { path, text }: ConfigText,
   before: ConfigText | undefined,
   isSecretName: IsSecretName,
@@ -89,8 +89,8 @@ const toArgumentSecrets = (
   const follows = isBareSecretArgument(flag) && !text.startsWith('-') ? text : '';
   return [
     ...[value, follows].filter((secret) => !isPlain(secret)),
-    ...toAssignedSecrets(text, isSecretName),
-    ...toHeaderSecrets(text, flag),
+    ...findAssignedSecrets(text, isSecretName),
+    ...findHeaderSecrets(text, flag),
     ...[...text.matchAll(SCHEMES)].flatMap(([, credential = '']) => (isPlain(credential) ? [] : [credential])),
   ].filter((secret) => secret !== '');
 };
@@ -100,7 +100,7 @@ const isBareSecretArgument = (text: string): boolean => SECRET_ARGUMENT.test(tex
 // GITHUB_TOKEN=…, --env=GITHUB_TOKEN=…, -eGITHUB_TOKEN=…, -Dservice.password=…
 const ASSIGNMENT = /^(?:--?[\w-]+=|-[A-Za-z])?([A-Za-z_][\w.-]*)=([\s\S]+)$/;
 
-const toAssignedSecrets = (text: string, isSecretName: IsSecretName): readonly string[] => {
+const findAssignedSecrets = (text: string, isSecretName: IsSecretName): readonly string[] => {
   const [, name = '', value = ''] = ASSIGNMENT.exec(text) ?? [];
   const isSecret = isSecretName(name) ? !isWord(value) : SECRET_WORD.test(name) && !isPlain(value);
   return isSecret ? [value] : [];
@@ -110,7 +110,7 @@ const toAssignedSecrets = (text: string, isSecretName: IsSecretName): readonly s
 const HEADER_FLAG = /^(?:-H|--?headers?)$/i;
 const HEADER = /^(-H|--?headers?[= ])?\s*([!#$%&'*+.^_`|~\w-]+):(\s*)(\S[\s\S]*)$/i;
 
-const toHeaderSecrets = (text: string, flagBefore: string): readonly string[] => {
+const findHeaderSecrets = (text: string, flagBefore: string): readonly string[] => {
   const [, flag = '', name = '', space = '', value = ''] = HEADER.exec(text) ?? [];
   const isHeader = flag !== '' || HEADER_FLAG.test(flagBefore);
   if (name === '' || PUBLIC_HEADERS.test(name) || (!isHeader && space === '')) return [];

@@ -116,7 +116,7 @@ const reach = (from: readonly unknown[], next: (schema: JsonRecord) => readonly 
 const withoutDemands = (schema: JsonRecord, defaults: Defaults): JsonSchema => {
   const ease = (part: unknown): unknown => (isRecord(part) ? withoutDemands(part, defaults) : part);
   const members = Object.entries(schema).flatMap(([word, value]): readonly (readonly [string, unknown])[] => {
-    if (word === 'required') return toRequired(textsAt(schema, word), defaults.get(schema));
+    if (word === 'required') return listRequired(textsAt(schema, word), defaults.get(schema));
     if (word === 'allOf' && Array.isArray(value)) return [[word, value.map(ease)]];
     if (word === 'items') return [[word, ease(value)]];
     if (word !== 'properties' || !isRecord(value)) return [[word, value]];
@@ -125,15 +125,17 @@ const withoutDemands = (schema: JsonRecord, defaults: Defaults): JsonSchema => {
   return Object.fromEntries(members);
 };
 
-const toRequired = (names: readonly string[], fallbacks: ReadonlyMap<string, unknown> | undefined) => {
+const listRequired = (names: readonly string[], fallbacks: ReadonlyMap<string, unknown> | undefined) => {
   const left = names.filter((name) => fallbacks?.has(name) !== true);
   return left.length === 0 ? [] : [['required', left] as const];
 };
 
-type Filling = { readonly defaults: Defaults; readonly definitions: Definitions };
-
 /** All schemas that speak of one value at once: each is looked at once for it, in whatever ways they refer to one another. */
-const fillValue = (schemas: readonly unknown[], value: unknown, filling: Filling): unknown => {
+const fillValue = (
+  schemas: readonly unknown[],
+  value: unknown,
+  filling: { readonly defaults: Defaults; readonly definitions: Definitions },
+): unknown => {
   // What stands for a number is an object, too.
   if (typeof value !== 'object' || value === null || JSON.isRawJSON(value)) return value;
   const { defaults, definitions } = filling;

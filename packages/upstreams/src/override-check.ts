@@ -1,8 +1,6 @@
 import type { UpstreamState } from 'recourse-server/extensions/source';
 import type { Catalogue } from './catalogue.ts';
 
-type OverrideCheckLog = { readonly warn: (fields: Readonly<Record<string, unknown>>, message: string) => void };
-
 type Unmatched = ReturnType<Catalogue['findUnmatched']>[number];
 
 const AWAY: ReadonlySet<UpstreamState['status']> = new Set(['connecting', 'down']);
@@ -17,7 +15,7 @@ const PATIENCE_MS = 10_000;
 export const createOverrideCheck = (
   catalogue: Pick<Catalogue, 'findUnmatched'>,
   upstreams: () => readonly UpstreamState[],
-  log: OverrideCheckLog,
+  log: { readonly warn: (fields: Readonly<Record<string, unknown>>, message: string) => void },
   patienceMs = PATIENCE_MS,
 ) => {
   const logged = new Set<string>();

@@ -7,23 +7,6 @@ import type { ToolOffer } from 'recourse-server/tools/tool-offer';
 /** Names of sources. */
 export type SourceChanges = Readonly<Record<'added' | 'changed' | 'removed', readonly string[]>>;
 
-type SourceSet = {
-  /**
-   * Runs what is planned and nothing else, from now on. What is as it was goes on; of what changed, the new source takes
-   * over once it has started; what is gone offers nothing any more, and stops when its calls have ended. `started`
-   * resolves when every new source has started or is known to be late, and never rejects.
-   */
-  readonly apply: (plans: readonly SourcePlan[]) => {
-    readonly changes: SourceChanges;
-    readonly started: Promise<void>;
-  };
-  readonly states: () => readonly SourceState[];
-  /** Stops all at once. */
-  readonly stop: () => Promise<void>;
-  /** Ends the processes of all without waiting for it. */
-  readonly kill: () => void;
-};
-
 type SourceSetOptions = {
   readonly publish: (source: string, offer: ToolOffer) => void;
   readonly withdraw: (source: string) => void;
@@ -49,10 +32,10 @@ type Running = {
   readonly retire: (graceMs: number) => Promise<void>;
 };
 
-export const createSourceSet = (options: SourceSetOptions): SourceSet => {
+/** Owns the sources that run: of each name the newest, and the one before it as long as that still serves. */
+export const createSourceSet = (options: SourceSetOptions) => {
   const { publish, withdraw, graceMs, startMs = START_MS, startsAtOnce = STARTS_AT_ONCE } = options;
   const inTurn = createStartTurns(startsAtOnce, startMs);
-  /** The newest of each name, and the one before it that still serves. */
   const newest = new Map<string, Running>();
   const shown = new Map<string, Running>();
   const all = new Set<Running>();
@@ -87,7 +70,12 @@ export const createSourceSet = (options: SourceSetOptions): SourceSet => {
     withdraw(name);
   };
   return {
-    apply: (plans) => {
+    /**
+     * Runs what is planned and nothing else, from now on. What is as it was goes on; of what changed, the new source takes
+     * over once it has started; what is gone offers nothing any more, and stops when its calls have ended. `started`
+     * resolves when every new source has started or is known to be late, and never rejects.
+     */
+    apply: (plans: readonly SourcePlan[]): { readonly changes: SourceChanges; readonly started: Promise<unknown> } => {
       const planned = new Set(plans.map(({ name }) => name));
       const added = plans.filter(({ name }) => !newest.has(name));
       const changed = plans.filter((plan) => {
@@ -101,16 +89,19 @@ export const createSourceSet = (options: SourceSetOptions): SourceSet => {
       const namesOf = (some: readonly SourcePlan[]): readonly string[] => some.map(({ name }) => name);
       return {
         changes: { added: namesOf(added), changed: namesOf(changed), removed },
-        started: Promise.all(starts).then(() => undefined),
+        started: Promise.all(starts),
       };
     },
-    states: () => [...newest.values()].map(({ source, plan }) => ({ ...source.state(), prefix: plan.prefix })),
-    stop: async () => {
+    states: (): readonly SourceState[] =>
+      [...newest.values()].map(({ source, plan }) => ({ ...source.state(), prefix: plan.prefix })),
+    /** Stops all at once. */
+    stop: async (): Promise<void> => {
       newest.clear();
       shown.clear();
       await Promise.all([...all].map((running) => running.retire(0)));
     },
-    kill: () => {
+    /** Ends the processes of all without waiting for it. */
+    kill: (): void => {
       for (const { source } of all) source.kill?.();
     },
   };
@@ -119,7 +110,7 @@ export const createSourceSet = (options: SourceSetOptions): SourceSet => {
 const createRunning = (plan: SourcePlan, publish: SourceSetOptions['publish']): Running => {
   const calls = createRunningCalls(plan.name);
   const state: { place: 'behind' | 'shown' | 'retired'; offer: ToolOffer } = { place: 'behind', offer: NOTHING };
-  const source = toSafe(
+  const source = guardSource(
     plan,
     plan.create((offer) => {
       const tools = offer.tools.map(calls.count);
@@ -149,23 +140,22 @@ const withSource = (tool: Tool, name: string): Tool =>
   tool.source === UNSTATED.source ? { ...tool, source: name } : tool;
 
 /** The source of an extension, whose author may have let it throw: then it is down, and the others go on. */
-const toSafe = ({ name }: SourcePlan, source: ToolSource): ToolSource => {
+const guardSource = ({ name }: SourcePlan, source: ToolSource): ToolSource => {
   let failed: string | null = null;
   const fail = (error: unknown): void => {
     failed = error instanceof Error ? error.message : String(error);
   };
-  const toDown = (reason: string | null) =>
-    ({ name, status: 'down', reason, tools: 0, reconnects: 0 }) as const satisfies UpstreamState;
+  const describeDown = (reason: string): UpstreamState => ({ name, status: 'down', reason, tools: 0, reconnects: 0 });
   return {
     kill: () => source.kill?.(),
     start: () => source.start().catch(fail),
     stop: () => source.stop().catch(fail),
     state: () => {
-      if (failed !== null) return toDown(failed);
+      if (failed !== null) return describeDown(failed);
       try {
         return source.state();
       } catch (error) {
-        return toDown(error instanceof Error ? error.message : String(error));
+        return describeDown(error instanceof Error ? error.message : String(error));
       }
     },
   };
@@ -198,7 +188,7 @@ const createRunningCalls = (name: string) => {
     const { run } = prepared.invocation;
     return { ok: true, invocation: { run: (context) => runCounted(run, context) } };
   };
-  const toCounted = (tool: Tool): Tool => {
+  const countCalls = (tool: Tool): Tool => {
     if (tool.runsIn === 'host') return tool;
     return {
       ...tool,
@@ -211,7 +201,7 @@ const createRunningCalls = (name: string) => {
   return {
     /** The tool, with its calls counted; the same object for the same tool. */
     count: (tool: Tool): Tool => {
-      const same = counted.get(tool) ?? toCounted(withSource(tool, name));
+      const same = counted.get(tool) ?? countCalls(withSource(tool, name));
       counted.set(tool, same);
       return same;
     },

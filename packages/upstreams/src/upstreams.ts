@@ -66,7 +66,7 @@ export const openUpstreams = async (config: Config, options: UpstreamsOptions): 
   const { log, own, ownUnavailable, offer, guard, configFile: file } = options;
   const register = createRegister(config, options);
   register(file?.texts ?? []);
-  const catalogue = new Catalogue({ own, ownUnavailable, rules: toRules(file?.content), offer, log });
+  const catalogue = new Catalogue({ own, ownUnavailable, rules: readRules(file?.content), offer, log });
   const publish = (source: string, next: ToolOffer): void => {
     catalogue.register(source, next);
     check.look();
@@ -77,14 +77,14 @@ export const openUpstreams = async (config: Config, options: UpstreamsOptions): 
   const publishDirectory: Publish = (next) => publish(DIRECTORY, next);
   if (file === null) return { ...NO_FILE, publishDirectory, start: async () => catalogue.holdNames() };
   const host = createPlanHost(config, file, options);
-  const toPlans = async ({ upstreams }: ConfigContent) => {
+  const planSources = async ({ upstreams }: ConfigContent) => {
     const plans = await Promise.all(upstreams.map(({ plan }) => plan(host)));
     return plans.filter((plan) => plan !== null);
   };
   const apply = async (content: ConfigContent): Promise<SourceChanges> => {
-    const plans = await toPlans(content);
+    const plans = await planSources(content);
     warnOfChangedLanes(file, content, log);
-    catalogue.setRules(toRules(content));
+    catalogue.setRules(readRules(content));
     await options.onContent(content);
     const { changes, started } = sources.apply(plans);
     check.forget();
@@ -104,7 +104,7 @@ export const openUpstreams = async (config: Config, options: UpstreamsOptions): 
   return {
     publishDirectory,
     start: async () => {
-      const { changes, started } = sources.apply(await toPlans(file.content));
+      const { changes, started } = sources.apply(await planSources(file.content));
       const { path, content } = file;
       log.info({ file: path, upstreams: changes.added, overrides: content.tools.size }, 'configuration file read');
       await started;
@@ -165,7 +165,7 @@ export const toToolLog = (log: Logger): ToolLog => ({
   error: (message, fields = {}) => log.error(fields, message),
 });
 
-const toRules = (content?: ConfigContent): CatalogueRules => ({
+const readRules = (content?: ConfigContent): CatalogueRules => ({
   order: [DIRECTORY, ...(content?.upstreams.map(({ source }) => source) ?? [])],
   overrides: content?.tools ?? new Map(),
   lanePatterns: content?.lanes.flatMap(({ tools }) => tools) ?? [],
