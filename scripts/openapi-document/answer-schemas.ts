@@ -106,7 +106,7 @@ export const PROBLEMS = {
   403: problem('Requests from this origin are refused, or the key lacks the permission.', foreignOrigin()),
   429: problem(
     'This caller has sent too many requests.',
-    rateLimited({ of: 'key', rate: { requests: 600, windowMs: 60_000 }, retryAfterMs: 12_000 }),
+    rateLimited('key', { rate: { requests: 600, windowMs: 60_000 }, retryAfterMs: 12_000 }),
   ),
   503: problem('The service is stopping, or cannot verify the token now.', draining('other')),
 } as const;

@@ -3,7 +3,7 @@ import { isJsonBody } from '../routes/body-parsers.ts';
 import { addOpsRoutes, type OpsRoutesOptions } from '../routes/health.ts';
 import { addKeptResultsRoutes, type KeptResultsOptions } from '../routes/kept-results.ts';
 import { addRootRoute } from '../routes/pages.ts';
-import { addPendingCallsRoutes, type PendingCallsOptions } from '../routes/pending-calls.ts';
+import { addPendingCallsRoutes, type PendingLists } from '../routes/pending-calls.ts';
 import { refuseOtherMethods } from '../routes/problem-handler.ts';
 import { addRequestGate, callerOf, type GateOptions, isKnown, tellRefused } from '../routes/request-gate.ts';
 import type { AddedRoutes, RouteHost } from '../routes/route-host.ts';
@@ -17,13 +17,13 @@ import { createHttpServer, type HttpServerOptions } from './http-server.ts';
 type OpsOptions = HttpServerOptions & GateOptions & OpsRoutesOptions;
 
 export type AppOptions = OpsOptions &
-  Omit<ToolCallsOptions, 'callerOf'> &
-  Omit<SessionsOptions, 'callerOf'> &
-  Omit<KeptResultsOptions, 'callerOf'> &
-  Omit<PendingCallsOptions, 'callerOf'> &
-  Omit<ToolsOptions, 'callerOf'> &
+  ToolCallsOptions &
+  SessionsOptions &
+  KeptResultsOptions &
+  ToolsOptions &
   Pick<RouteHost, 'findTool' | 'endedSessions' | 'watchTools' | 'draining' | 'pendingTasks' | 'consolePages'> & {
     readonly version: string;
+    readonly pendingLists: PendingLists;
     /** `own`: health and metrics are served on a port of their own, and not here. */
     readonly opsPort: 'own' | 'shared';
     readonly beginTrace: BeginTrace | null;
@@ -64,11 +64,11 @@ const toLinks = ({ docs, added, opsPort }: AppOptions): Readonly<Record<string, 
 };
 
 const addRoutes = (app: FastifyInstance, options: AppOptions): void => {
-  addToolCallsRoute(app, { ...options, callerOf });
-  addKeptResultsRoutes(app, { ...options, callerOf });
-  addPendingCallsRoutes(app, { ...options, callerOf });
-  addSessionsRoutes(app, { ...options, callerOf });
-  addToolsRoutes(app, { ...options, callerOf });
+  addToolCallsRoute(app, options);
+  addKeptResultsRoutes(app, options);
+  addPendingCallsRoutes(app, options.pendingLists);
+  addSessionsRoutes(app, options);
+  addToolsRoutes(app, options);
   const host: RouteHost = {
     ...options,
     callerOf,
@@ -79,12 +79,18 @@ const addRoutes = (app: FastifyInstance, options: AppOptions): void => {
   if (options.opsPort === 'shared') addOpsRoutes(app, options, (request) => isKnown(request, options));
   const links = toLinks(options);
   addRootRoute(app, { version: options.version, links, page: links['console']?.slice(1) ?? null });
-  refuseOtherMethods(app, '/tool-calls', ['POST']);
-  refuseOtherMethods(app, '/tool-calls/:request_id', ['GET', 'HEAD', 'DELETE']);
-  refuseOtherMethods(app, '/tool-calls/:request_id/calls/:index', ['DELETE']);
-  refuseOtherMethods(app, '/tool-calls/:request_id/events', ['GET', 'HEAD']);
-  refuseOtherMethods(app, '/calls/pending', ['GET', 'HEAD', 'DELETE']);
-  refuseOtherMethods(app, '/sessions/:id', ['GET', 'HEAD', 'DELETE']);
-  for (const url of ['/sessions/:id/budgets', '/sessions/:id/budgets/:tool']) refuseOtherMethods(app, url, ['DELETE']);
-  for (const url of ['/tools', '/tools/:name']) refuseOtherMethods(app, url, ['GET', 'HEAD']);
+  for (const [url, methods] of METHODS) refuseOtherMethods(app, url, methods);
 };
+
+const METHODS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['/tool-calls', ['POST']],
+  ['/tool-calls/:request_id', ['GET', 'HEAD', 'DELETE']],
+  ['/tool-calls/:request_id/calls/:index', ['DELETE']],
+  ['/tool-calls/:request_id/events', ['GET', 'HEAD']],
+  ['/calls/pending', ['GET', 'HEAD', 'DELETE']],
+  ['/sessions/:id', ['GET', 'HEAD', 'DELETE']],
+  ['/sessions/:id/budgets', ['DELETE']],
+  ['/sessions/:id/budgets/:tool', ['DELETE']],
+  ['/tools', ['GET', 'HEAD']],
+  ['/tools/:name', ['GET', 'HEAD']],
+]);

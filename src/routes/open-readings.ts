@@ -1,8 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller } from '../auth/callers.ts';
 import { type ByteBudget, createByteBudget } from '../memory/byte-budget.ts';
 import { createNotKeptProblem, operationNotAllowed, overloaded, type ProblemError, unauthorized } from './problems.ts';
 import { callerKeyOf, callerOf, credentialOf, type GateOptions, MISSING_CALL } from './request-gate.ts';
-import type { Reading, RequestCaller } from './route-host.ts';
+import type { Reading } from './route-host.ts';
 
 export type OpenReadings = {
   /** Takes a place, until the answer is sent or its connection has closed; null: there is none. */
@@ -74,8 +75,8 @@ class OpenReading implements Reading {
   readonly over: Promise<void>;
   readonly end: () => void;
   readonly #credential: string | undefined;
-  readonly #admitted: RequestCaller;
-  #caller: RequestCaller;
+  readonly #admitted: Caller;
+  #caller: Caller;
   #tools: readonly (string | null)[] = [];
   #lost: ProblemError | null = null;
 

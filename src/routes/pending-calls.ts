@@ -2,10 +2,10 @@ import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastif
 import * as z from 'zod';
 import type { CallSpec } from '../executor/pending-calls.ts';
 import { ignoreBodies } from './body-parsers.ts';
-import { createStoreProblem, overloaded, ProblemError } from './problems.ts';
-import { callerKeyOf } from './request-gate.ts';
-import type { RequestCaller } from './route-host.ts';
+import { overloaded, readQuery } from './problems.ts';
+import { callerKeyOf, callerOf } from './request-gate.ts';
 import { sendReading } from './send-answer.ts';
+import { askStore } from './sessions.ts';
 
 /** Which pending calls of a tenant are meant: those that fit all of it. */
 export type PendingFilter = {
@@ -43,11 +43,6 @@ export type PendingLists = {
   ) => Promise<{ readonly cancelled: number; readonly running: number }>;
 };
 
-export type PendingCallsOptions = {
-  readonly callerOf: (request: FastifyRequest) => Pick<RequestCaller, 'tenant' | 'rateKey' | 'mayUse'>;
-  readonly pendingLists: PendingLists;
-};
-
 const MOST_LISTED = 1000;
 
 // Strict: a filter that is misspelled would mean other calls.
@@ -71,37 +66,31 @@ const Cancelling = Filter.extend({ force: z.enum(['true', 'false']).default('fal
  * GET and DELETE /calls/pending: the pending calls of the caller's tenant, of the tools that it may use. For operators: a
  * request id that only the owner of a leaked key has is not needed.
  */
-export const addPendingCallsRoutes = (app: FastifyInstance, { callerOf, pendingLists }: PendingCallsOptions): void => {
+export const addPendingCallsRoutes = (app: FastifyInstance, pendingLists: PendingLists): void => {
   // Going through all pending calls takes its time: each key has that done once at a time, and lists hold up no cancelling:
   // who lists without a pause may hold a key that leaked.
   const busy = new Set<string>();
-  const once = async <Answer>(request: FastifyRequest, ask: () => Promise<Answer>): Promise<Answer> => {
+  const once = <Answer>(request: FastifyRequest, ask: () => Promise<Answer>): Promise<Answer> => {
     const asker = `${request.method} ${callerOf(request).rateKey ?? callerKeyOf(request)}`;
     if (busy.has(asker)) throw overloaded({ reason: 'pending_lists', retryAfterSeconds: 1 });
     busy.add(asker);
-    try {
-      return await ask();
-    } catch (_away) {
-      throw createStoreProblem();
-    } finally {
-      busy.delete(asker);
-    }
+    return askStore(ask()).finally(() => busy.delete(asker));
   };
-  const toFilter = (request: FastifyRequest, { key, tool }: z.infer<typeof Filter>): PendingFilter => {
+  const createFilter = (request: FastifyRequest, { key, tool }: z.infer<typeof Filter>): PendingFilter => {
     const { tenant, mayUse } = callerOf(request);
     return { tenant, mayUse, caller: callerKeyOf(request), keyHash: key?.toLowerCase() ?? null, tool: tool ?? null };
   };
   app.get('/calls/pending', async (request, reply) => {
     const query = readQuery(Listing, request.query);
-    const filter = toFilter(request, query);
+    const filter = createFilter(request, query);
     const { calls, total } = await once(request, () => pendingLists.list(filter, query.limit));
-    return sendReading(reply, JSON.stringify({ calls: calls.map(toListed), total }));
+    return sendReading(reply, JSON.stringify({ calls: calls.map(describeCall), total }));
   });
   const addCancelRoute: FastifyPluginAsync = async (routes) => {
     ignoreBodies(routes);
     routes.delete('/calls/pending', async (request, reply) => {
       const query = readQuery(Cancelling, request.query);
-      const filter = toFilter(request, query);
+      const filter = createFilter(request, query);
       const how = query.force === 'true' ? 'forced' : 'asked';
       const counts = await once(request, () => pendingLists.cancel(filter, how));
       return sendReading(reply.code(202), JSON.stringify(counts));
@@ -110,7 +99,7 @@ export const addPendingCallsRoutes = (app: FastifyInstance, { callerOf, pendingL
   void app.register(addCancelRoute);
 };
 
-const toListed = ({ handle, record: { spec, state } }: OpenCall) => ({
+const describeCall = ({ handle, record: { spec, state } }: OpenCall) => ({
   request_id: spec.requestId,
   index: spec.index,
   call: handle,
@@ -123,15 +112,3 @@ const toListed = ({ handle, record: { spec, state } }: OpenCall) => ({
   // The SHA-256 of the session's id: of what stands before it, the tenant is known.
   session: spec.sessionKey?.slice(spec.sessionKey.lastIndexOf(':') + 1) ?? null,
 });
-
-const readQuery = <Query>(schema: z.ZodType<Query>, query: unknown): Query => {
-  const parsed = schema.safeParse(query);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  const where = issue?.path.join('.') ?? '';
-  throw new ProblemError(
-    400,
-    'invalid_query',
-    `${where === '' ? 'query' : where}: ${issue?.message ?? 'is not valid'}`,
-  );
-};

@@ -1,3 +1,5 @@
+import type * as z from 'zod';
+import type { Rate } from '../auth/callers.ts';
 import type { Problem } from '../contract/tool-result.ts';
 
 /**
@@ -112,15 +114,14 @@ export const issuerAway = (): ProblemError =>
 export const operationNotAllowed = (detail: string): ProblemError =>
   new ProblemError(403, 'operation_not_allowed', detail);
 
-/** A request that is one too many, and whose rate it exceeds: that of a key or token, or of an address. */
-export type RateExcess = {
-  readonly of: 'key' | 'address';
-  readonly rate: { readonly requests: number; readonly windowMs: number };
-  readonly retryAfterMs: number;
-};
-
-/** With the header fields of draft-ietf-httpapi-ratelimit-headers-10. */
-export const rateLimited = ({ of, rate, retryAfterMs }: RateExcess): ProblemError => {
+/**
+ * A request that is one too many of the rate of a key or token, or of an address. With the header fields of
+ * draft-ietf-httpapi-ratelimit-headers-10.
+ */
+export const rateLimited = (
+  of: 'key' | 'address',
+  { rate, retryAfterMs }: { readonly rate: Rate; readonly retryAfterMs: number },
+): ProblemError => {
   const [windowSeconds, retryAfterSeconds] = [rate.windowMs, retryAfterMs].map((ms) =>
     Math.max(1, Math.ceil(ms / 1000)),
   );
@@ -161,3 +162,11 @@ export const createStoreProblem = (): ProblemError =>
   new ProblemError(503, 'store_unavailable', 'The session store is unavailable. Try again.', {
     'retry-after': '1',
   });
+
+/** What the query of a request says; a problem names the first parameter that is wrong. */
+export const readQuery = <Query>(schema: z.ZodType<Query>, query: unknown): Query => {
+  const parsed = schema.safeParse(query);
+  if (parsed.success) return parsed.data;
+  const [{ path, message } = { path: [], message: 'is not valid' }] = parsed.error.issues;
+  throw new ProblemError(400, 'invalid_query', `${path.length === 0 ? 'query' : path.join('.')}: ${message}`);
+};

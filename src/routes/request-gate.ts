@@ -1,4 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Authenticate, Authentication, Caller, Operation } from '../auth/callers.ts';
+import type { OriginRule } from '../auth/origins.ts';
+import type { LimitRate } from '../auth/rate-limits.ts';
 import { addServerProblems } from './problem-handler.ts';
 import {
   draining,
@@ -8,36 +11,20 @@ import {
   operationNotAllowed,
   overloaded,
   type ProblemError,
-  type RateExcess,
   rateLimited,
   unauthorized,
 } from './problems.ts';
 import { NO_ROOM, type RequestHold } from './request-memory.ts';
-import type { RequestCaller, RouteOperation } from './route-host.ts';
 import { headerOf } from './watch-requests.ts';
-
-/** Who is behind a credential; why nobody is goes to `onRefused` alone. */
-type RequestAuthentication =
-  | { readonly kind: 'known'; readonly caller: RequestCaller }
-  | { readonly kind: 'refused'; readonly reason: 'missing' | 'unknown' | 'expired' | 'invalid_token' }
-  | { readonly kind: 'unavailable' };
 
 /** Why a request was refused for who sent it, or for how often. */
 export type GateRefusal =
-  | Extract<RequestAuthentication, { kind: 'refused' }>['reason']
+  | Extract<Authentication, { kind: 'refused' }>['reason']
   | 'operation'
   | 'origin'
   | 'rate'
   | 'unavailable'
   | 'overloaded';
-
-/** A request that was not let in, and whose it was as far as that is known. */
-type RefusedRequest = {
-  readonly reason: GateRefusal;
-  readonly tenant: string | null;
-  readonly key: string | null;
-  readonly address: string;
-};
 
 /** Why a batch is not taken now, and when it may be. */
 type Shed = { readonly reason: string; readonly retryAfterSeconds: number };
@@ -45,37 +32,31 @@ type Shed = { readonly reason: string; readonly retryAfterSeconds: number };
 /** How long the body of a batch is in bytes; or a request that has none, and no large answer. */
 export type RequestSize = number | 'no body';
 
-/** When a caller that has come too often may come again, and how often it may come. */
-type Limited = Pick<RateExcess, 'retryAfterMs' | 'rate'>;
-
-/** What is known at once, where it can be: the gate stands before every request. */
-type NowOrLater<Value> = Value | Promise<Value>;
-
 declare module 'fastify' {
   interface FastifyRequest {
     door: Door;
-    caller: RequestCaller | null;
+    caller: Caller | null;
   }
 }
 
 export type GateOptions = {
-  /** Never rejects. */
-  readonly authenticate: (credential: string | undefined) => NowOrLater<RequestAuthentication>;
-  readonly mayComeFrom: (headers: {
-    readonly origin: string | undefined;
-    readonly host: string | undefined;
-    readonly secFetchSite: string | undefined;
-    readonly userAgent: string | undefined;
-  }) => boolean;
-  /** When the caller may come again, if it has come too often. Never rejects; left out: as often as it likes. */
-  readonly limitRate?: (caller: RequestCaller, address: string) => NowOrLater<Limited | null>;
-  /** Hears of every request that is refused for its sender, or because there is too much to do; left out: nobody does. */
-  readonly onRefused?: (refused: RefusedRequest) => void;
+  readonly authenticate: Authenticate;
+  readonly mayComeFrom: OriginRule;
+  /** Left out: callers come as often as they like. */
+  readonly limitRate?: LimitRate;
+  /** Notified of every request that is refused for its sender, or because there is too much to do. */
+  readonly onRefused?: (refused: {
+    readonly reason: GateRefusal;
+    /** null as far as it is not known. */
+    readonly tenant: string | null;
+    readonly key: string | null;
+    readonly address: string;
+  }) => void;
   readonly isDraining: () => boolean;
   /** Whether the service has too much to do for a batch of this caller; null where it has not. */
   readonly shed: (caller: string) => Shed | null;
-  /** Tells now or later that there is too much to do, and gives the way to call that off; left out: now. */
-  readonly paceRefusal?: PaceRefusal;
+  /** Calls `tell` now or later, and gives the way to call it off: when a refusal for too much to do is told. Left out: now. */
+  readonly paceRefusal?: (tell: () => void) => () => void;
   /** Takes memory for a request of this caller and its answer; null where there is none. Left out: there always is. */
   readonly holdRequest?: (caller: string, of: RequestSize) => RequestHold | null;
   readonly createId: () => string;
@@ -109,12 +90,15 @@ export const addRequestGate = (app: FastifyInstance, options: GateOptions): void
 export const isKnown = (
   request: FastifyRequest,
   { authenticate }: Pick<GateOptions, 'authenticate'>,
-): NowOrLater<boolean> => {
+): boolean | Promise<boolean> => {
   const found = authenticate(credentialOf(request));
   return found instanceof Promise ? found.then(({ kind }) => kind === 'known') : found.kind === 'known';
 };
 
 type Refusal = ProblemError | undefined;
+
+/** What is known at once, where it can be: the gate stands before every request. */
+type Decision = Refusal | Promise<Refusal>;
 
 const settleLater = async (
   found: Promise<Refusal>,
@@ -127,7 +111,7 @@ const settleLater = async (
   return refusal;
 };
 
-const findRefusal = (request: FastifyRequest, options: GateOptions): NowOrLater<Refusal> => {
+const findRefusal = (request: FastifyRequest, options: GateOptions): Decision => {
   const { origin, host, 'user-agent': userAgent } = request.headers;
   if (host === undefined && request.raw.httpVersion === '1.1') return noHost();
   if (!options.mayComeFrom({ origin, host, secFetchSite: headerOf(request, 'sec-fetch-site'), userAgent })) {
@@ -143,11 +127,7 @@ const findRefusal = (request: FastifyRequest, options: GateOptions): NowOrLater<
     : admit(request, found, options);
 };
 
-const admit = (
-  request: FastifyRequest,
-  authentication: RequestAuthentication,
-  options: GateOptions,
-): NowOrLater<Refusal> => {
+const admit = (request: FastifyRequest, authentication: Authentication, options: GateOptions): Decision => {
   if (authentication.kind !== 'known') {
     tellRefused(authentication.kind === 'refused' ? authentication.reason : 'unavailable', request, options);
     return authentication.kind === 'refused' ? unauthorized() : issuerAway();
@@ -165,10 +145,14 @@ const admit = (
     : admitRated(request, limited, options);
 };
 
-const admitRated = (request: FastifyRequest, limited: Limited | null, options: GateOptions): Refusal => {
+const admitRated = (
+  request: FastifyRequest,
+  limited: Awaited<ReturnType<LimitRate>>,
+  options: GateOptions,
+): Refusal => {
   if (limited !== null) {
     tellRefused('rate', request, options);
-    return rateLimited({ ...limited, of: request.caller?.rateKey === null ? 'address' : 'key' });
+    return rateLimited(request.caller?.rateKey === null ? 'address' : 'key', limited);
   }
   const full = findShortage(request, options);
   if (full === null) return undefined;
@@ -204,7 +188,7 @@ export const tellRefused = (
 
 export const MISSING_CALL = 'This key may not call tools. Use a key with the operation call.';
 
-const MISSING_OPERATION: Readonly<Record<RouteOperation, string>> = {
+const MISSING_OPERATION: Readonly<Record<Operation, string>> = {
   call: MISSING_CALL,
   read: 'This key may not read sessions or list pending calls. Use a key with the operation read.',
   reset:
@@ -212,7 +196,7 @@ const MISSING_OPERATION: Readonly<Record<RouteOperation, string>> = {
 };
 
 /** The caller the gate let in. */
-export const callerOf = (request: FastifyRequest): RequestCaller => {
+export const callerOf = (request: FastifyRequest): Caller => {
   if (request.caller === null) throw unauthorized();
   return request.caller;
 };
@@ -249,16 +233,13 @@ export const doorOf = (method: string, url: string | undefined): Door => {
 };
 
 /** By path and method, so that a route which is forgotten here still needs a right. */
-const operationOf = (method: string, url = ''): RouteOperation => {
+const operationOf = (method: string, url = ''): Operation => {
   if (!url.startsWith('/sessions/') && url !== '/calls/pending') return 'call';
   return method === 'DELETE' ? 'reset' : 'read';
 };
 
-/** Calls `tell` now or later; gives the way to call it off. */
-type PaceRefusal = (tell: () => void) => () => void;
-
 /** Tells a refusal when it is its turn, or when its client has gone, whose turn is then another's. */
-const tellAtPace = ({ raw }: FastifyReply, pace: PaceRefusal, tell: () => void): void => {
+const tellAtPace = ({ raw }: FastifyReply, pace: NonNullable<GateOptions['paceRefusal']>, tell: () => void): void => {
   let isTold = false;
   const tellOnce = (): void => {
     if (isTold) return;

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller } from '../auth/callers.ts';
 import type { ToolDescription } from '../contract/tool-description.ts';
 import type { ExecuteBatch } from '../executor/batch-request.ts';
 import type { EndedSessions } from '../executor/session-store.ts';
@@ -7,7 +8,7 @@ import type { PendingTasks } from './pending-tasks.ts';
 /** What routes of extensions get of the service. */
 export type RouteHost = {
   /** Who sent the request: its tenant, which operations its key has and which tools it may use. Throws where nobody is known. */
-  readonly callerOf: (request: FastifyRequest) => RequestCaller;
+  readonly callerOf: (request: FastifyRequest) => Caller;
   /** The JSON of its body, parsed; undefined: it has none. `request.body` has its text beside it. */
   readonly bodyOf: (request: FastifyRequest) => unknown;
   /** Tells log and metrics of a request that its key may not make. */
@@ -44,25 +45,6 @@ export type RouteHost = {
   /** Logs an error that no caller sees. */
   readonly onBug: (error: unknown, requestId: string) => void;
 };
-
-/** Whoever calls, as far as the routes care. */
-export type RequestCaller = {
-  readonly tenant: string;
-  readonly key: string | null;
-  readonly keyHash?: string;
-  readonly id: string | null;
-  readonly rateKey: string | null;
-  readonly rate: { readonly requests: number; readonly windowMs: number } | null;
-  /** `all`: also every tool to come. */
-  readonly tools: 'all' | 'some';
-  readonly mayUse: (tool: string) => boolean;
-  readonly may: (operation: RouteOperation) => boolean;
-  /** Unix milliseconds from which its key or token is refused; left out: never. */
-  readonly validUntil?: number;
-};
-
-/** What a route asks of a caller: to `call` tools and look at them, to `read` sessions and list pending calls, to `reset` or end them. */
-export type RouteOperation = 'call' | 'read' | 'reset';
 
 /** An answer that is not whole yet: a long poll, a stream, or a batch that waits for its pending calls. */
 export type Reading = {

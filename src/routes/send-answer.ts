@@ -15,12 +15,18 @@ export type ResultsBody = {
   /** Of the request, not of a call. */
   readonly warnings?: readonly Warning[];
   /** The same for a conversation, where the calls came in another format than our own. */
-  readonly turn?: { readonly format: MessageFormat; readonly messages: unknown };
+  readonly conversation?: { readonly format: MessageFormat; readonly messages: unknown } | undefined;
 };
 
 /** What a body says behind its results, as JSON text. */
-export const toResultsTail = ({ turn, warnings = [] }: Pick<ResultsBody, 'turn' | 'warnings'>): string => {
-  const messages = turn === undefined ? '' : `,"format":"${turn.format}","messages":${JSON.stringify(turn.messages)}`;
+export const toResultsTail = ({
+  conversation,
+  warnings = [],
+}: Pick<ResultsBody, 'conversation' | 'warnings'>): string => {
+  const messages =
+    conversation === undefined
+      ? ''
+      : `,"format":"${conversation.format}","messages":${JSON.stringify(conversation.messages)}`;
   return warnings.length === 0 ? messages : `${messages},"warnings":${JSON.stringify(warnings)}`;
 };
 

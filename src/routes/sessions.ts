@@ -2,18 +2,10 @@ import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest 
 import { SessionId, type SessionView } from '../contract/session.ts';
 import { ignoreBodies } from './body-parsers.ts';
 import { createStoreProblem, operationNotAllowed, ProblemError } from './problems.ts';
-import { type GateOptions, tellRefused } from './request-gate.ts';
+import { callerOf, type GateOptions, tellRefused } from './request-gate.ts';
 import { sendReading } from './send-answer.ts';
 
-/** Whose sessions they are, and which tools' calls and budgets in them the caller may see and change. */
-type SessionCaller = {
-  readonly tenant: string;
-  readonly tools: 'all' | 'some';
-  readonly mayUse: (tool: string) => boolean;
-};
-
 export type SessionsOptions = Pick<GateOptions, 'onRefused'> & {
-  readonly callerOf: (request: FastifyRequest) => SessionCaller;
   /** An opaque key for a tenant's session. */
   readonly toSessionKey: (tenant: string, sessionId: string) => string;
   /** What of it whoever asks may see. */
@@ -32,15 +24,15 @@ type OfTool = { Params: { id: string; tool: string } };
 export const addSessionsRoutes = (app: FastifyInstance, options: SessionsOptions): void => {
   const { readSession, endSession, resetBudgets } = options;
   const keyOf = (request: FastifyRequest<OfSession>): string =>
-    options.toSessionKey(options.callerOf(request).tenant, checkSessionId(request.params.id));
+    options.toSessionKey(callerOf(request).tenant, checkSessionId(request.params.id));
   const requireAllTools = (request: FastifyRequest<OfSession>): FastifyRequest<OfSession> => {
-    if (options.callerOf(request).tools === 'all') return request;
+    if (callerOf(request).tools === 'all') return request;
     tellRefused('operation', request, options);
     throw operationNotAllowed(SOME_TOOLS);
   };
   const requireTool = (request: FastifyRequest<OfTool>): string => {
     const tool = checkToolName(request.params.tool);
-    if (options.callerOf(request).mayUse(tool)) return tool;
+    if (callerOf(request).mayUse(tool)) return tool;
     tellRefused('operation', request, options);
     throw operationNotAllowed('This key may not use that tool and may not reset its budget.');
   };
@@ -52,7 +44,7 @@ export const addSessionsRoutes = (app: FastifyInstance, options: SessionsOptions
   const addRoutes: FastifyPluginAsync = async (routes) => {
     ignoreBodies(routes);
     routes.get<OfSession>('/sessions/:id', async (request, reply) => {
-      const view = await ask(readSession(keyOf(request), options.callerOf(request).mayUse));
+      const view = await ask(readSession(keyOf(request), callerOf(request).mayUse));
       return sendReading(reply, JSON.stringify(view));
     });
     routes.delete<OfSession>('/sessions/:id', async (request, reply) =>
@@ -68,10 +60,12 @@ export const addSessionsRoutes = (app: FastifyInstance, options: SessionsOptions
   void app.register(addRoutes);
 };
 
-/** What the store answers, or a problem where it cannot answer now. */
+const ALWAYS_AWAY: Pick<SessionsOptions, 'isUnavailable'> = { isUnavailable: () => true };
+
+/** What the store answers, or a problem where it cannot answer now: whatever it rejects with, unless `isUnavailable` tells. */
 export const askStore = async <Answer>(
   asking: Promise<Answer>,
-  { isUnavailable }: Pick<SessionsOptions, 'isUnavailable'>,
+  { isUnavailable }: Pick<SessionsOptions, 'isUnavailable'> = ALWAYS_AWAY,
 ): Promise<Answer> => {
   try {
     return await asking;

@@ -22,30 +22,29 @@ type StreamEnd = {
   readonly origin: 'run' | 'replayed';
   /** Members of the body behind these results, as JSON text that begins with a comma; made when the results are sent. */
   readonly toTail: (results: readonly RenderedResult[]) => string;
-  /** Tells of the calls that go on, until all have ended or the reader has gone; null: none does. Gives all results then. */
-  readonly follow: ((listener: AnsweredListener) => Promise<readonly RenderedResult[]>) | null;
+  /** Whether calls go on: then it ends when all have ended or the reader has gone. */
+  readonly isPending: boolean;
 };
 
-/** The answer to a batch as a stream: `accepted`, each `result` once, `progress` and `part` between them, last `done`. */
-export type BatchStream = {
-  readonly listener: BatchListener;
-  /** Sends what has not been sent yet, and ends the stream. Where that fails the connection ends without `done`. */
-  readonly finish: (end: StreamEnd) => Promise<void>;
-};
-
-type BatchStreamOptions = StreamOptions & {
+type BatchStreamOptions = {
+  readonly requestId: string;
+  readonly sessionId: string | null;
   readonly format: StreamFormat;
   readonly tenant: string;
-  readonly watchParts: AnsweredCalls['watchParts'];
   readonly reading: Reading;
+  readonly streams: StreamOptions;
+  readonly watchParts: AnsweredCalls['watchParts'];
+  readonly followAnswered: AnsweredCalls['follow'];
 };
 
-/** Sends nothing before the batch is accepted: until then it can be refused by a status. */
-export const createBatchStream = (
-  reply: FastifyReply,
-  sessionId: string | null,
-  options: BatchStreamOptions,
-): BatchStream => {
+export type BatchStream = ReturnType<typeof createBatchStream>;
+
+/**
+ * The calls of a batch as a stream: `accepted` or `snapshot`, each `result` once, `progress` and `part` between them, last `done`.
+ * Sends nothing before its first event: until then the request can be refused by a status.
+ */
+export const createBatchStream = (reply: FastifyReply, options: BatchStreamOptions) => {
+  const { requestId, sessionId, tenant, reading } = options;
   const sent = new Set<number>();
   let stream: EventStream | null = null;
   let events = 0;
@@ -53,67 +52,74 @@ export const createBatchStream = (
     events += 1;
     stream?.send(event, String(events), dataJson);
   };
-  const tellPart = (index: number, valueJson: string): void => {
-    if (!sent.has(index)) send('part', toPartJson(index, valueJson));
-  };
-  const parts = options.watchParts(options.tenant, tellPart);
+  const parts = options.watchParts(tenant, (index, valueJson) => sendPart(index, valueJson));
   // Its calls may go on for hours after it.
   void whenClosed(reply).then(parts.stop);
-  cutOffWhenOver(options.reading, reply);
-  const names = `"request_id":${toJsonString(reply.request.id)},"session_id":${sessionId === null ? 'null' : toJsonString(sessionId)}`;
-  const open = (calls: readonly AcceptedCall[], headers: readonly string[]): void => {
-    stream = openEventStream(reply, options.format, { ...options, headers });
-    options.reading.shows(calls.map(({ name }) => name));
-    send('accepted', `{${names},"calls":[${calls.map(toCallJson).join(',')}]}`);
+  cutOffWhenOver(reading, reply);
+  const names = `"request_id":${toJsonString(requestId)},"session_id":${sessionId === null ? 'null' : toJsonString(sessionId)}`;
+  const open = (first: 'accepted' | 'snapshot', dataJson: string, headers: readonly string[] = []): void => {
+    stream = openEventStream(reply, options.format, { ...options.streams, headers });
+    send(first, dataJson);
   };
-  const tellResult = (index: number, { json, handle }: RenderedResult): void => {
+  const accept = (calls: readonly AcceptedCall[], headers?: readonly string[]): void => {
+    reading.shows(calls.map(({ name }) => name));
+    open('accepted', `{${names},"calls":[${calls.map(toCallJson).join(',')}]}`, headers);
+  };
+  const sendPart = (index: number, valueJson: string): void => {
+    if (!sent.has(index)) send('part', `{"index":${index},"value":${valueJson}}`);
+  };
+  const sendProgress: AnsweredListener['progress'] = (index, progress) =>
+    send('progress', JSON.stringify({ index, progress }));
+  const sendResult = (index: number, { json, handle }: RenderedResult): void => {
     // A call that goes on has no result yet.
     if (stream === null || sent.has(index) || handle !== null) return;
     sent.add(index);
     send('result', json);
   };
-  const tellAll = (results: readonly RenderedResult[]): void => {
-    for (const [index, result] of results.entries()) tellResult(index, result);
+  const sendResults = (results: readonly RenderedResult[]): void => {
+    for (const [index, result] of results.entries()) sendResult(index, result);
   };
-  const followToEnd = (results: readonly RenderedResult[], follow: NonNullable<StreamEnd['follow']>) => {
-    tellAll(results);
+  const followToEnd = (results: readonly RenderedResult[]): Promise<readonly RenderedResult[]> => {
+    sendResults(results);
     parts.watchResults(results);
-    return follow({ result: tellResult, progress: tellProgress });
+    const listener = { result: sendResult, progress: sendProgress };
+    return options.followAnswered(tenant, results, listener, whenClosed(reply));
   };
-  const finish = async ({ results, toTail, follow }: StreamEnd): Promise<void> => {
-    const last = follow === null ? results : await followToEnd(results, follow);
-    tellAll(last);
+  const sendEnd = async ({ results, origin, toTail, isPending }: StreamEnd): Promise<void> => {
+    if (stream === null) accept(results.map(readCall), origin === 'replayed' ? REPLAYED : []);
+    const last = isPending ? await followToEnd(results) : results;
+    sendResults(last);
     const status = last.some(({ handle }) => handle !== null) ? 'pending' : 'done';
     send('done', `{${names},"status":"${status}"${toTail(last)}}`);
     stream?.close();
   };
-  const tellProgress: AnsweredListener['progress'] = (index, progress) =>
-    send('progress', JSON.stringify({ index, progress }));
+  const listener: BatchListener = {
+    accepted: (calls) => accept(calls),
+    result: sendResult,
+    progress: (index, { progress, total = null, message = null }) =>
+      sendProgress(index, { done: progress, total, message }),
+    part: sendPart,
+    pending: parts.watch,
+  };
   return {
-    listener: {
-      accepted: (calls) => open(calls, []),
-      result: tellResult,
-      progress: (index, { progress, total = null, message = null }) =>
-        tellProgress(index, { done: progress, total, message }),
-      part: tellPart,
-      pending: parts.watch,
+    listener,
+    /** Begins with a body that shows these results as they are now, so that a reader who comes back misses nothing. */
+    openSnapshot: (bodyJson: string, results: readonly RenderedResult[]): void => {
+      for (const [index, { handle }] of results.entries()) if (handle === null) sent.add(index);
+      open('snapshot', bodyJson);
     },
-    finish: async (end) => {
-      if (stream === null) open(end.results.map(readCall), end.origin === 'replayed' ? REPLAYED : []);
-      let isWhole = false;
+    /** Sends what has not been sent yet, and ends the stream. Where that fails the connection ends without `done`. */
+    finish: async (end: StreamEnd): Promise<void> => {
       try {
-        await finish(end);
-        isWhole = true;
+        await sendEnd(end);
+      } catch (_broken) {
+        stream?.abort();
       } finally {
         parts.stop();
-        if (!isWhole) stream?.abort();
       }
     },
   };
 };
-
-/** The data of a `part`, from a value as JSON text. */
-export const toPartJson = (index: number, valueJson: string): string => `{"index":${index},"value":${valueJson}}`;
 
 const REPLAYED = ['idempotent-replayed', 'true'] as const;
 

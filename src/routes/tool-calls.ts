@@ -6,41 +6,46 @@ import type { AsyncTerms } from '../executor/pending-calls.ts';
 import type { AnsweredCalls } from './answered-calls.ts';
 import { isJsonBody, type JsonBody } from './body-parsers.ts';
 import type { Dialects, ReadProviderCalls } from './dialects.ts';
-import { type StreamOptions, toStreamFormat, whenClosed } from './event-stream.ts';
+import { type StreamOptions, toStreamFormat } from './event-stream.ts';
 import { type RecordKeys, readCallKeyOf, readIdempotency, toRequestRecord } from './idempotency.ts';
 import { findMisspelledHeaders } from './misspellings.ts';
 import { noPlace, type OpenReadings } from './open-readings.ts';
 import { type PreferAsyncOptions, readAsyncTerms } from './prefer-async.ts';
 import { ProblemError } from './problems.ts';
-import { readTurn, type Turn, type TurnDialect } from './read-turn.ts';
-import { callerKeyOf } from './request-gate.ts';
-import { holdUntil, type MemoryForm, requireRoomForReplay, toBatchMemory } from './request-memory.ts';
+import { type Message, readMessage } from './read-message.ts';
+import { callerKeyOf, callerOf } from './request-gate.ts';
+import { holdUntil, requireRoomForReplay, toBatchMemory } from './request-memory.ts';
 import type { Reading } from './route-host.ts';
 import { type ResultsBody, sendAnswer, sendAsyncAnswer, toResultsJson, toResultsTail } from './send-answer.ts';
 import { type BatchStream, createBatchStream } from './stream-batch.ts';
 
-export type ToolCallsOptions = PreferAsyncOptions & {
-  readonly dialects: Dialects;
-  readonly executeBatch: ExecuteBatch;
-  /** What a provider's model means by its calls. */
-  readonly readProviderCalls: ReadProviderCalls;
-  readonly callerOf: (request: FastifyRequest) => {
-    readonly tenant: string;
-    readonly key: string | null;
-    readonly keyHash?: string;
-    readonly id: string | null;
-    readonly mayUse: (tool: string) => boolean;
+export type ToolCallsOptions = PreferAsyncOptions &
+  RecordKeys & {
+    readonly dialects: Dialects;
+    readonly executeBatch: ExecuteBatch;
+    /** What a provider's model means by its calls. */
+    readonly readProviderCalls: ReadProviderCalls;
+    /** An opaque key for a tenant's session. */
+    readonly toSessionKey: (tenant: string, sessionId: string) => string;
+    readonly createId: () => string;
+    readonly streams: StreamOptions;
+    readonly readings: OpenReadings;
+    /** Notifies of calls that go on after their batch is answered. */
+    readonly followAnswered: AnsweredCalls['follow'];
+    readonly watchParts: AnsweredCalls['watchParts'];
   };
-  /** An opaque key for a tenant's session. */
-  readonly toSessionKey: (tenant: string, sessionId: string) => string;
-  readonly toRecordKey: RecordKeys['toRecordKey'];
-  readonly toRequestKey: RecordKeys['toRequestKey'];
-  readonly createId: () => string;
-  readonly streams: StreamOptions;
-  readonly readings: OpenReadings;
-  /** Tells of calls that go on after their batch is answered. */
-  readonly followAnswered: AnsweredCalls['follow'];
-  readonly watchParts: AnsweredCalls['watchParts'];
+
+/** One request: what it asks for, and how it is answered. */
+type Exchange = {
+  readonly reply: FastifyReply;
+  readonly body: JsonBody;
+  readonly message: Message;
+  /** null: it waits until the end of its calls. */
+  readonly terms: AsyncTerms | null;
+  /** The place of an answer that is a stream, or that may wait for pending calls; null: it is neither, or must not wait. */
+  readonly reading: Reading | null;
+  /** null: the answer is one body. */
+  readonly stream: BatchStream | null;
 };
 
 /**
@@ -50,72 +55,53 @@ export type ToolCallsOptions = PreferAsyncOptions & {
  */
 export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOptions): void => {
   // Not async: it sends at once what is there at once.
-  app.post('/tool-calls', (request: FastifyRequest, reply: FastifyReply) => {
-    const body = toBody(request.body);
-    const turn = readTurn(body.value, request.query, options.dialects);
-    const terms = readAsyncTerms(request, turn.envelope, options.callerOf(request).tenant, options);
-    const reading = toWaitReading(terms, reply, options);
-    const stream = reading === null ? null : toStream(turn, reading, reply, options);
-    const batch = toBatch({ turn, body, stream, terms, reading }, reply, options);
-    const answering = { reply, stream, batch, options };
+  app.post('/tool-calls', (_request, reply) => {
+    const exchange = openExchange(reply, options);
+    const batch = createBatch(exchange, options);
     const answer = holdUntil(batch, options.executeBatch(batch));
     if (answer instanceof Promise)
       return answer.then((known) => {
-        if (stream === null) reading?.requireRight();
-        send(known, turn, answering);
+        if (exchange.stream === null) exchange.reading?.requireRight();
+        send(known, batch, exchange, options);
       });
-    send(answer, turn, answering);
+    send(answer, batch, exchange, options);
     return undefined;
   });
 };
 
-/** The place of an answer that is a stream, or that may wait for pending calls; null: it is neither, or must not wait. */
-const toWaitReading = (
-  terms: AsyncTerms | null,
-  reply: FastifyReply,
-  { readings }: ToolCallsOptions,
-): Reading | null => {
-  const isStream = toStreamFormat(reply.request.headers.accept) !== null;
-  if (!isStream && (terms === null || terms.waitMs === 0)) return null;
-  const reading = readings.open(reply);
+const openExchange = (reply: FastifyReply, options: ToolCallsOptions): Exchange => {
+  const { request } = reply;
+  const { tenant } = callerOf(request);
+  const body = readBody(request.body);
+  const message = readMessage(body.value, request.query, options.dialects);
+  const terms = readAsyncTerms(request, message.envelope, tenant, options);
+  const format = toStreamFormat(request.headers.accept);
+  const mayWait = format !== null || (terms !== null && terms.waitMs !== 0);
+  const reading = mayWait ? options.readings.open(reply) : null;
   // Nothing has run. A batch that would only wait for its calls is accepted all the same, and answered at once.
-  if (reading === null && isStream) throw noPlace();
-  return reading;
+  if (reading === null && format !== null) throw noPlace();
+  const stream =
+    reading === null || format === null
+      ? null
+      : createBatchStream(reply, {
+          ...options,
+          requestId: request.id,
+          sessionId: message.envelope.session_id ?? null,
+          ...{ format, tenant, reading },
+        });
+  return { reply, body, message, terms, reading, stream };
 };
 
-/** The stream that the caller asked for; null: it gets one body. */
-const toStream = (
-  { envelope }: Turn,
-  reading: Reading,
-  reply: FastifyReply,
-  { streams, watchParts, callerOf }: ToolCallsOptions,
-): BatchStream | null => {
-  const format = toStreamFormat(reply.request.headers.accept);
-  if (format === null) return null;
-  const { tenant } = callerOf(reply.request);
-  return createBatchStream(reply, envelope.session_id ?? null, { ...streams, format, tenant, watchParts, reading });
+const readBody = (body: unknown): JsonBody => {
+  if (isJsonBody(body)) return body;
+  throw new ProblemError(400, 'invalid_json', 'The body is empty. Send a JSON object with calls, as application/json.');
 };
 
-/** How an answer is sent. */
-type Answering = {
-  readonly reply: FastifyReply;
-  readonly stream: BatchStream | null;
-  readonly batch: BatchRequest;
-  readonly options: ToolCallsOptions;
-};
-type AcceptedTurn = Pick<Answering, 'stream'> & {
-  readonly reading: Reading | null;
-  readonly turn: Turn;
-  readonly body: JsonBody;
-  readonly terms: AsyncTerms | null;
-};
-
-const toBatch = (
-  { turn: { envelope, dialect }, body, stream, terms, reading }: AcceptedTurn,
-  { request, raw }: FastifyReply,
-  options: ToolCallsOptions,
-): BatchRequest => {
-  const { tenant, key, keyHash, id, mayUse } = options.callerOf(request);
+const createBatch = (exchange: Exchange, options: ToolCallsOptions): BatchRequest => {
+  const { reply, body, message, stream, terms, reading } = exchange;
+  const { request, raw } = reply;
+  const { envelope, dialect } = message;
+  const { tenant, key, keyHash, id, mayUse } = callerOf(request);
   const { session_id: sessionId, deadline_ms: deadlineMs } = envelope;
   const sessionKey = typeof sessionId === 'string' ? options.toSessionKey(tenant, sessionId) : null;
   const { trace } = request;
@@ -133,7 +119,7 @@ const toBatch = (
     roundId: envelope.round_id ?? null,
     calls: envelope.calls,
     form: dialect === null ? 'calls' : 'message',
-    reading: toReading(dialect, options),
+    reading: findCallReading(dialect, options),
     body,
     order: envelope.order,
     onError: envelope.on_error,
@@ -142,29 +128,27 @@ const toBatch = (
     callKeyOf: readCallKeyOf(request, tenant, envelope, options),
     pendingRecord: () => toRequestRecord(request, tenant, options),
     // Whoever prefers an asynchronous answer may go: its calls go on.
-    client: terms === null ? toClient(raw, reading) : NEVER_GONE,
-    async: terms === null ? null : toWaitTerms(terms, reading),
-    memory: toBatchMemory(request, toMemoryForm(dialect, stream), body),
-    listener: stream?.listener ?? toToolListener(reading),
+    client: terms === null ? createClient(raw, reading) : NEVER_GONE,
+    async: terms === null ? null : limitWait(terms, reading),
+    memory: toBatchMemory(request, findMemoryForm(exchange), body),
+    listener: stream?.listener ?? createToolListener(reading),
     traceId: trace === null ? null : trace.traceId,
     trace: trace === null ? null : trace.ofBatch({ session: sessionKey }),
   };
 };
 
-const toReading = (dialect: TurnDialect | null, { readProviderCalls }: ToolCallsOptions): BatchRequest['reading'] => {
-  const habit = dialect?.habit ?? null;
-  return habit === null ? null : readProviderCalls(habit);
-};
+const findCallReading = (dialect: Message['dialect'], { readProviderCalls }: ToolCallsOptions) =>
+  dialect === null || dialect.schemaMode === null ? null : readProviderCalls(dialect.schemaMode);
 
 /** Without a place it does not wait. */
-const toWaitTerms = (terms: AsyncTerms, reading: Reading | null): AsyncTerms =>
+const limitWait = (terms: AsyncTerms, reading: Reading | null): AsyncTerms =>
   reading === null ? { ...terms, waitMs: 0 } : { ...terms, over: reading.over };
 
-const toToolListener = (reading: Reading | null): BatchRequest['listener'] =>
+const createToolListener = (reading: Reading | null): BatchRequest['listener'] =>
   reading === null ? null : { accepted: (calls) => reading.shows(calls.map(({ name }) => name)) };
 
 /** A stream that ends because its key was revoked cancels nothing: its calls were let in. */
-const toClient = (raw: ServerResponse, reading: Reading | null): Client => {
+const createClient = (raw: ServerResponse, reading: Reading | null): Client => {
   const client = new ReplyClient(raw);
   if (reading === null) return client;
   const isGone = (): boolean => client.isGone() && !reading.isLost();
@@ -179,48 +163,34 @@ const toClient = (raw: ServerResponse, reading: Reading | null): Client => {
 
 const NEVER_GONE: Client = { isGone: () => false, whenGone: () => () => undefined };
 
-const toMemoryForm = (dialect: TurnDialect | null, stream: BatchStream | null): MemoryForm => {
+const findMemoryForm = ({ message: { dialect }, stream }: Exchange) => {
   if (stream === null) return dialect === null ? 'results' : 'messages';
   return dialect === null ? 'streamed results' : 'streamed messages';
 };
 
-const send = (
-  answer: BatchAnswer,
-  { envelope, dialect, warnings: ofMembers }: Turn,
-  { reply, stream, batch, options }: Answering,
-): void => {
-  const { results, origin, status, isFound = true } = toResults(answer, batch);
+const send = (answer: BatchAnswer, batch: BatchRequest, exchange: Exchange, { dialects }: ToolCallsOptions): void => {
+  const { results, origin, status, isFound = true } = requireResults(answer, batch);
+  const { reply, message, stream } = exchange;
   const { request } = reply;
-  if (origin === 'replayed') requireRoomForReplay(request, results, toMemoryForm(dialect, stream));
-  const warnings = withHeaderWarnings(ofMembers, request);
+  const { envelope, dialect } = message;
+  if (origin === 'replayed') requireRoomForReplay(request, results, findMemoryForm(exchange));
+  const warnings = withHeaderWarnings(message.warnings, request);
   if (stream !== null) {
     const toTail = (last: readonly RenderedResult[]): string =>
-      toResultsTail({ warnings, ...toTurn(last, dialect, options.dialects) });
-    void finishStream(stream, { results, origin, toTail, follow: toFollow(results, status, reply, options) });
+      toResultsTail({ warnings, conversation: writeConversation(last, dialect, dialects) });
+    void stream.finish({ results, origin, toTail, isPending: status === 'pending' });
     return;
   }
+  const conversation = writeConversation(results, dialect, dialects);
+  const isRaw = dialect?.answer === 'messages';
   // Where nothing but the messages is sent, there is no other place for them.
-  if (warnings.length > 0 && dialect?.answer === 'messages')
-    reply.raw.setHeader(WARNING_HEADER, toHeaderText(warnings));
-  const body = { requestId: request.id, sessionId: envelope.session_id ?? null, status, results, warnings };
-  const json = dialect === null ? toResultsJson(body) : toTurnJson(body, dialect, options.dialects);
+  if (warnings.length > 0 && isRaw) reply.raw.setHeader(WARNING_HEADER, toHeaderText(warnings));
+  const sessionId = envelope.session_id ?? null;
+  const json = isRaw
+    ? JSON.stringify(conversation?.messages)
+    : toResultsJson({ requestId: request.id, sessionId, status, results, warnings, conversation });
   if (status === undefined) sendAnswer(reply, json, origin);
   else sendAsyncAnswer(reply, json, { origin, status, isFound, preferred: (batch.async ?? null) !== null });
-};
-
-// A stream that breaks says so by its end: there is nobody else to tell.
-const finishStream = async (stream: BatchStream, end: Parameters<BatchStream['finish']>[0]): Promise<void> => {
-  await stream.finish(end).catch(() => undefined);
-};
-
-const toFollow = (
-  results: readonly RenderedResult[],
-  status: 'pending' | 'done' | undefined,
-  reply: FastifyReply,
-  { followAnswered, callerOf }: ToolCallsOptions,
-): Parameters<BatchStream['finish']>[0]['follow'] => {
-  const { tenant } = callerOf(reply.request);
-  return status === 'pending' ? (listener) => followAnswered(tenant, results, listener, whenClosed(reply)) : null;
 };
 
 const withHeaderWarnings = (warnings: readonly Warning[], { headers }: FastifyRequest): readonly Warning[] => {
@@ -236,35 +206,23 @@ const toHeaderText = (warnings: readonly Warning[]): string =>
     .join(' ')
     .replace(/[^\x20-\x7e]/g, '?');
 
-/** The conversation that a stream ends with: with `raw` what would else be the whole body. */
-const toTurn = (
+/** What the conversation goes on with: with `raw` the whole body. */
+const writeConversation = (
   results: readonly RenderedResult[],
-  dialect: TurnDialect | null,
+  dialect: Message['dialect'],
   { readObservedResult }: Dialects,
-): Pick<ResultsBody, 'turn'> => {
-  if (dialect === null) return {};
+): ResultsBody['conversation'] => {
+  if (dialect === null) return undefined;
   const messages = dialect.toMessages(results.map(readObservedResult));
-  const sent = dialect.answer === 'messages' ? dialect.toRaw(messages) : messages;
-  return { turn: { format: dialect.format, messages: sent } };
+  return { format: dialect.format, messages: dialect.answer === 'messages' ? dialect.toRaw(messages) : messages };
 };
 
-const toTurnJson = (body: ResultsBody, dialect: TurnDialect, { readObservedResult }: Dialects): string => {
-  const messages = dialect.toMessages(body.results.map(readObservedResult));
-  if (dialect.answer === 'messages') return JSON.stringify(dialect.toRaw(messages));
-  return toResultsJson({ ...body, turn: { format: dialect.format, messages } });
-};
-
-const toBody = (body: unknown): JsonBody => {
-  if (isJsonBody(body)) return body;
-  throw new ProblemError(400, 'invalid_json', 'The body is empty. Send a JSON object with calls, as application/json.');
-};
-
-const toResults = (answer: BatchAnswer, { idempotency }: BatchRequest): Extract<BatchAnswer, { kind: 'results' }> => {
+const requireResults = (answer: BatchAnswer, { idempotency }: BatchRequest) => {
   if (answer.kind === 'results') return answer;
-  const chosen = idempotency?.key === null ? 'X-Request-Id' : 'Idempotency-Key';
+  const header = idempotency?.key === null ? 'X-Request-Id' : 'Idempotency-Key';
   throw answer.kind === 'other_body'
-    ? createReusedKeyProblem(chosen)
-    : createKeyInFlightProblem(answer.retryAfterMs, chosen);
+    ? createReusedKeyProblem(header)
+    : createKeyInFlightProblem(answer.retryAfterMs, header);
 };
 
 /** The header whose value is the key of a record: the request id where an asynchronous batch came without a key. */

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import { memberOf } from '../contract/json-record.ts';
 import { CATALOGUE_FORMATS, type CatalogueFormat } from '../contract/message-format.ts';
 import { findNearestNames } from '../contract/nearest-names.ts';
@@ -7,6 +8,7 @@ import { createToolFilter, isToolPattern } from '../contract/tool-names.ts';
 import type { Dialects, SchemaMode } from './dialects.ts';
 import { refuseFormat } from './misspellings.ts';
 import { ProblemError } from './problems.ts';
+import { callerOf } from './request-gate.ts';
 import { sendReading, sendUnlessKnown } from './send-answer.ts';
 
 export type ToolsOptions = {
@@ -14,13 +16,12 @@ export type ToolsOptions = {
   readonly describeTools: () => readonly ToolDescription[];
   /** A strong tag of a body, in its quotes. */
   readonly toEntityTag: (body: string) => string;
-  readonly callerOf: (request: FastifyRequest) => { readonly mayUse: (tool: string) => boolean };
 };
 
 /** GET /tools and GET /tools/{name}: the catalogue as far as the caller may use it, in its own form or a provider's. */
 export const addToolsRoutes = (app: FastifyInstance, options: ToolsOptions): void => {
   const toolsOf = (request: FastifyRequest): readonly ToolDescription[] => {
-    const { mayUse } = options.callerOf(request);
+    const { mayUse } = callerOf(request);
     return options.describeTools().filter(({ name }) => mayUse(name));
   };
   const { writeCatalogue } = options.dialects;
@@ -30,7 +31,7 @@ export const addToolsRoutes = (app: FastifyInstance, options: ToolsOptions): voi
     return sendUnlessKnown(request, reply, options.toEntityTag(json), () => sendReading(reply, json));
   };
   app.get('/tools', async (request, reply) => {
-    const { format, style } = readWish(request.query);
+    const { format, style } = readStyle(request.query);
     const isWanted = readNames(request.query);
     const tools = toolsOf(request).filter(({ name }) => isWanted(name));
     const toBody = () => (format === 'native' ? { tools } : writeCatalogue(tools, format, style));
@@ -41,7 +42,7 @@ export const addToolsRoutes = (app: FastifyInstance, options: ToolsOptions): voi
     );
   });
   app.get<{ Params: { name: string } }>('/tools/:name', async (request, reply) => {
-    const { format, style } = readWish(request.query);
+    const { format, style } = readStyle(request.query);
     const tool = toolsOf(request).find(({ name }) => name === request.params.name);
     if (tool === undefined) throw createNoToolProblem();
     if (format === 'native') return send(request, reply, JSON.stringify(tool));
@@ -56,8 +57,6 @@ export const createNoToolProblem = (): ProblemError =>
 
 const notFound = (detail: string): ProblemError => new ProblemError(404, 'tool_not_found', detail);
 
-type Wish = { readonly format: CatalogueFormat; readonly style: SchemaMode };
-
 const PARAMETERS = ['format', 'strict', 'names'];
 
 // Nothing was done yet: unlike a batch it can be refused for a slip of the pen. Other unknown parameters are ignored.
@@ -65,14 +64,20 @@ const refuseMisspelled = (query: unknown): void => {
   for (const name of Object.keys(Object(query))) {
     if (PARAMETERS.includes(name) || name.length > 40) continue;
     const [meant] = findNearestNames(name, PARAMETERS, 1);
-    if (meant !== undefined)
-      throw new ProblemError(400, 'bad_request', `'${name}' is unknown. Did you mean '${meant}'?`);
+    if (meant !== undefined) throw refuse(`'${name}' is unknown. Did you mean '${meant}'?`);
   }
 };
 
-const readWish = (query: unknown): Wish => {
+const refuse = (detail: string): ProblemError => new ProblemError(400, 'bad_request', detail);
+
+/** How the catalogue is asked for. */
+const readStyle = (query: unknown): { readonly format: CatalogueFormat; readonly style: SchemaMode } => {
   refuseMisspelled(query);
-  return { format: toFormat(memberOf(query, 'format')), style: toStyle(memberOf(query, 'strict')) };
+  const format = CATALOGUE_FORMATS.find((name) => name === (memberOf(query, 'format') ?? 'native'));
+  if (format === undefined) throw refuseFormat(memberOf(query, 'format'), CATALOGUE_FORMATS);
+  const strict = memberOf(query, 'strict') ?? 'false';
+  if (strict !== 'true' && strict !== 'false') throw refuse('strict must be true or false.');
+  return { format, style: strict === 'true' ? 'strict' : 'plain' };
 };
 
 /** `crm_*|search`, as an API key names its tools; without it all are wanted. */
@@ -81,21 +86,7 @@ const readNames = (query: unknown): ((tool: string) => boolean) => {
   if (value === undefined) return () => true;
   const patterns = typeof value === 'string' ? value.split('|') : [];
   if (patterns.length > 0 && patterns.every(isToolPattern)) return createToolFilter(patterns);
-  throw new ProblemError(400, 'bad_request', NO_NAMES);
-};
-
-const NO_NAMES = 'names must be tool names, or prefixes that end with * (github_*), separated by |.';
-
-const toFormat = (value: unknown): CatalogueFormat => {
-  const format = value === undefined ? 'native' : CATALOGUE_FORMATS.find((name) => name === value);
-  if (format !== undefined) return format;
-  throw refuseFormat(value, CATALOGUE_FORMATS);
-};
-
-const toStyle = (value: unknown): SchemaMode => {
-  if (value === undefined || value === 'false') return 'plain';
-  if (value === 'true') return 'strict';
-  throw new ProblemError(400, 'bad_request', 'strict must be true or false.');
+  throw refuse('names must be tool names, or prefixes that end with * (github_*), separated by |.');
 };
 
 /** The text of a catalogue, made once as long as the tools stay what they are. */
@@ -109,18 +100,15 @@ const MOST_TEXTS = 8;
  * `versionOf` gives another object whenever a description may have changed.
  */
 export const createCatalogueTexts = (versionOf: () => object): CatalogueTexts => {
-  const texts = new Map<string, string>();
+  const texts = new LRUCache<string, string>({ max: MOST_TEXTS });
   let version: object | null = null;
   return (tools, form, make) => {
-    const now = versionOf();
-    if (now !== version) texts.clear();
-    version = now;
+    const current = versionOf();
+    if (current !== version) texts.clear();
+    version = current;
     const key = `${form}\n${tools.map(({ name }) => name).join('\n')}`;
     const text = texts.get(key) ?? make();
-    texts.delete(key);
     texts.set(key, text);
-    const [oldest] = texts.keys();
-    if (texts.size > MOST_TEXTS && oldest !== undefined) texts.delete(oldest);
     return text;
   };
 };

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ToolCallsRequest } from '#src/contract/tool-call.ts';
-import { readPlainEnvelope } from '#src/routes/read-turn.ts';
+import { readPlainEnvelope } from '#src/routes/read-message.ts';
 
 const calls = fc.oneof(
   fc.array(fc.jsonValue(), { maxLength: 3 }),

@@ -4,14 +4,14 @@ import { dialects } from '@recourse/dialects';
 import { ANY_READINGS } from '@recourse/test-support/any-readings.ts';
 import fastify from 'fastify';
 import { onTestFinished } from 'vitest';
+import type { Caller } from '#src/auth/callers.ts';
 import type { SessionView } from '#src/contract/session.ts';
 import { readResult } from '#src/executor/kept-result.ts';
 import { addJsonBodyParser } from '#src/routes/body-parsers.ts';
 import { addKeptResultsRoutes } from '#src/routes/kept-results.ts';
-import { addPendingCallsRoutes, type PendingCallsOptions } from '#src/routes/pending-calls.ts';
+import { addPendingCallsRoutes, type PendingLists } from '#src/routes/pending-calls.ts';
 import { addProblemHandler, refuseOtherMethods, sendHttpProblem } from '#src/routes/problem-handler.ts';
-import { addRequestGate, callerOf, type GateOptions } from '#src/routes/request-gate.ts';
-import type { RequestCaller } from '#src/routes/route-host.ts';
+import { addRequestGate, type GateOptions } from '#src/routes/request-gate.ts';
 import { addSessionsRoutes } from '#src/routes/sessions.ts';
 import { watchRequests } from '#src/routes/watch-requests.ts';
 
@@ -47,10 +47,10 @@ export type LabOptions = {
   readonly storeFails?: Error;
   readonly isDraining?: () => boolean;
   readonly results?: ReadonlyMap<string, readonly string[]> | 'unavailable';
-  readonly pendingLists?: PendingCallsOptions['pendingLists'];
+  readonly pendingLists?: PendingLists;
 };
 
-const EVERYTHING: Omit<RequestCaller, 'tenant'> = {
+const EVERYTHING: Omit<Caller, 'tenant'> = {
   key: 'ci',
   id: 'caller',
   rateKey: 'ci',
@@ -60,7 +60,7 @@ const EVERYTHING: Omit<RequestCaller, 'tenant'> = {
   may: () => true,
 };
 
-const CALLERS: ReadonlyMap<string, RequestCaller> = new Map([
+const CALLERS: ReadonlyMap<string, Caller> = new Map([
   ['key-a', { ...EVERYTHING, tenant: 'a' }],
   ['key-b', { ...EVERYTHING, tenant: 'b' }],
   ['key-a-echo', { ...EVERYTHING, tenant: 'a', rateKey: 'echo', tools: 'some', mayUse: (tool) => tool === 'echo' }],
@@ -99,7 +99,6 @@ export const startSessionRoutes = async (options: LabOptions = {}) => {
     createId: () => 'made-by-the-routes-lab',
   });
   addSessionsRoutes(app, {
-    callerOf,
     toSessionKey: (tenant, sessionId) => `${tenant}:${sessionId}`,
     readSession: async (key, mayUse) => {
       await note(`read ${key}${mayUse('read_file') ? '' : ' without read_file'}`);
@@ -111,7 +110,6 @@ export const startSessionRoutes = async (options: LabOptions = {}) => {
   });
   addKeptResultsRoutes(app, {
     dialects,
-    callerOf,
     toRequestKey: (tenant, requestId) => `${tenant}:${requestId}`,
     findResults: async (_tenant, key) => {
       asked.push(`find ${key}`);
@@ -130,7 +128,7 @@ export const startSessionRoutes = async (options: LabOptions = {}) => {
     readings: ANY_READINGS,
     toEntityTag: (body) => `"${body.length}"`,
   });
-  if (options.pendingLists !== undefined) addPendingCallsRoutes(app, { callerOf, pendingLists: options.pendingLists });
+  if (options.pendingLists !== undefined) addPendingCallsRoutes(app, options.pendingLists);
   refuseOtherMethods(app, '/sessions/:id', ['GET', 'HEAD', 'DELETE']);
   refuseOtherMethods(app, '/sessions/:id/budgets', ['DELETE']);
   refuseOtherMethods(app, '/sessions/:id/budgets/:tool', ['DELETE']);

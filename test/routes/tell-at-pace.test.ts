@@ -1,12 +1,12 @@
 import type { AddressInfo } from 'node:net';
 import fastify from 'fastify';
 import { expect, onTestFinished, test } from 'vitest';
+import type { Caller } from '#src/auth/callers.ts';
 import { addProblemHandler } from '#src/routes/problem-handler.ts';
 import { addRequestGate } from '#src/routes/request-gate.ts';
-import type { RequestCaller } from '#src/routes/route-host.ts';
 import { watchRequests } from '#src/routes/watch-requests.ts';
 
-const ANYONE: RequestCaller = {
+const ANYONE: Caller = {
   tenant: 'a',
   key: 'ci',
   id: 'caller',

@@ -3,17 +3,17 @@ import { dialects } from '@recourse/dialects';
 import { ANY_READINGS } from '@recourse/test-support/any-readings.ts';
 import fastify from 'fastify';
 import { expect, onTestFinished, test } from 'vitest';
+import type { Caller } from '#src/auth/callers.ts';
 import type { BatchAnswer, ExecuteBatch } from '#src/executor/batch-request.ts';
 import { toEndedResult } from '#src/executor/render-result.ts';
 import type { MemoryLease } from '#src/memory/byte-budget.ts';
 import { addJsonBodyParser } from '#src/routes/body-parsers.ts';
 import { addProblemHandler } from '#src/routes/problem-handler.ts';
-import { addRequestGate, callerOf } from '#src/routes/request-gate.ts';
-import type { RequestCaller } from '#src/routes/route-host.ts';
+import { addRequestGate } from '#src/routes/request-gate.ts';
 import { addToolCallsRoute } from '#src/routes/tool-calls.ts';
 import { watchRequests } from '#src/routes/watch-requests.ts';
 
-const ANYONE: RequestCaller = {
+const ANYONE: Caller = {
   tenant: 'a',
   key: 'ci',
   id: 'caller',
@@ -70,7 +70,6 @@ const start = async (executeBatch: ExecuteBatch) => {
   const terms = {
     createId: () => 'id',
     maxDeadlineMs: 1000,
-    callerOf,
     readProviderCalls,
     streams,
     readings: ANY_READINGS,

@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller } from 'recourse-server/auth/callers';
 import type { BatchRequest } from 'recourse-server/executor/batch-request';
 import { isJsonBody, type JsonBody } from 'recourse-server/routes/body-parsers';
 import { ProblemError, toHttpFailure } from 'recourse-server/routes/problems';
 import { callerKeyOf } from 'recourse-server/routes/request-gate';
 import { toBatchMemory } from 'recourse-server/routes/request-memory';
-import type { RequestCaller } from 'recourse-server/routes/route-host';
 
 /** The session that a request names by `Mcp-Session-Id`; null where it names none. Throws where it can be no session. */
 export const sessionIdOf = ({ headers }: FastifyRequest): string | null => {
@@ -28,7 +28,7 @@ export type Exchange = Readonly<ReturnType<typeof openExchange>>;
 export const openExchange = (
   { request }: FastifyReply,
   body: JsonBody,
-  callerOf: (request: FastifyRequest) => RequestCaller,
+  callerOf: (request: FastifyRequest) => Caller,
 ) => {
   const { tenant, key, keyHash, id, mayUse } = callerOf(request);
   const { trace } = request;

@@ -1,19 +1,20 @@
 import type { AddressInfo } from 'node:net';
 import { ANY_READINGS } from '@recourse/test-support/any-readings.ts';
 import fastify from 'fastify';
+import type { Caller } from 'recourse-server/internal/auth/callers.ts';
 import type { ToolDescription } from 'recourse-server/internal/contract/tool-description.ts';
 import type { BatchAnswer, BatchRequest } from 'recourse-server/internal/executor/batch-request.ts';
 import type { MemoryLease } from 'recourse-server/internal/memory/byte-budget.ts';
 import { addJsonBodyParser } from 'recourse-server/internal/routes/body-parsers.ts';
 import { addProblemHandler } from 'recourse-server/internal/routes/problem-handler.ts';
 import { addRequestGate, callerOf } from 'recourse-server/internal/routes/request-gate.ts';
-import type { RequestCaller, RouteHost } from 'recourse-server/internal/routes/route-host.ts';
+import type { RouteHost } from 'recourse-server/internal/routes/route-host.ts';
 import { watchRequests } from 'recourse-server/internal/routes/watch-requests.ts';
 import { onTestFinished } from 'vitest';
 import { addMcpRoute } from '#src/mcp-route.ts';
 
 /** Who may do everything. */
-export const ANYONE: RequestCaller = {
+export const ANYONE: Caller = {
   tenant: 'a',
   key: 'ci',
   id: 'caller',
@@ -41,7 +42,7 @@ type RouteOptions = Partial<Pick<RouteHost, 'endSession' | 'findTool' | 'pending
   readonly tools?: readonly ToolDescription[];
   readonly hasRoom?: boolean;
   /** Who comes with a credential; left out: always the same. */
-  readonly toCaller?: (credential: string | undefined) => RequestCaller;
+  readonly toCaller?: (credential: string | undefined) => Caller;
 };
 
 /** The route alone on a real socket, before an executor and a store that end as the test says; closed when the test ends. */

@@ -7,57 +7,50 @@ import type { Dialect, Dialects, ParsedMessage, SchemaMode } from './dialects.ts
 import { findMisspelledMembers, refuseFormat } from './misspellings.ts';
 import { ProblemError } from './problems.ts';
 
-/** How the calls came, and so how they are answered. */
-export type TurnDialect = Pick<Dialect, 'format' | 'toRaw'> &
-  Pick<ParsedMessage, 'toMessages'> & {
-    /** `messages`: nothing but what the conversation goes on with. */
-    readonly answer: 'results and messages' | 'messages';
-    /** What its provider's models make of names and arguments; null where they are taken as they stand. */
-    readonly habit: SchemaMode | null;
-  };
-
-export type Turn = {
+/** What a request asks for. */
+export type Message = {
   readonly envelope: ToolCallsRequest;
-  /** null for the service's own envelope. */
-  readonly dialect: TurnDialect | null;
+  /** How the calls came, and so how they are answered; null for the service's own envelope. */
+  readonly dialect:
+    | (Pick<Dialect, 'format' | 'toRaw'> &
+        Pick<ParsedMessage, 'toMessages'> & {
+          /** `messages`: nothing but what the conversation goes on with. */
+          readonly answer: 'results and messages' | 'messages';
+          /** What its provider's models make of names and arguments; null where they are taken as they stand. */
+          readonly schemaMode: SchemaMode | null;
+        })
+    | null;
   /** Of members that are not known, and near one that is. */
   readonly warnings: readonly Warning[];
 };
 
 // What the query may say instead of the body; for a body that is posted as a provider sent it.
-const ENVELOPE_MEMBERS = [
-  ...(['session_id', 'round_id', 'order', 'on_error', 'deadline_ms', 'wait_ms', 'idempotency', 'notify'] as const),
-];
+const ENVELOPE_MEMBERS = 'session_id round_id order on_error deadline_ms wait_ms idempotency notify'.split(' ');
 
 /** Reads a body of any format, with what the query says of it; a ProblemError where that cannot be. */
-export const readTurn = (body: unknown, query: unknown, dialects: Dialects): Turn => {
+export const readMessage = (body: unknown, query: unknown, dialects: Dialects): Message => {
   const parameters = toMembers(query);
   const members = toMembers(body);
   const plain = Object.keys(parameters).length === 0 ? readPlainEnvelope(members) : null;
-  if (plain === null) return readAnyTurn(body, members, parameters, dialects);
+  if (plain === null) return readAnyMessage(body, members, parameters, dialects);
   return { envelope: plain, dialect: null, warnings: findMisspelledMembers(members, 'envelope') };
 };
 
-const readAnyTurn = (body: unknown, members: Members, parameters: Members, dialects: Dialects): Turn => {
-  const format = toFormat(parameters['format'] ?? members['format']);
-  const answer = toAnswer(parameters['raw'] ?? members['raw']);
-  const said = pickEnvelope(members, toTyped(parameters));
+const readAnyMessage = (body: unknown, members: Members, parameters: Members, dialects: Dialects): Message => {
+  const format = readFormat(parameters['format'] ?? members['format']);
+  const answer = readAnswer(parameters['raw'] ?? members['raw']);
+  const stated = pickEnvelope(members, parameters);
   const dialect = findDialect(format, body, members, dialects);
   const place = dialect === null || OWN.has(dialect.format) ? 'envelope' : 'message';
   const warnings = [...findMisspelledMembers(parameters, 'query'), ...findMisspelledMembers(members, place)];
-  if (dialect === null) return { envelope: readNative(body, said, dialects), dialect: null, warnings };
+  if (dialect === null) return { envelope: readNative(body, stated, dialects), dialect: null, warnings };
   refuseNativeCalls(members);
-  const turn = dialect.parse(body);
-  if (turn === null) throw refuseEnvelope(toMismatch(dialect.format, body, dialects));
+  const parsed = dialect.parse(body);
+  if (parsed === null) throw refuseEnvelope(explainMismatch(dialect.format, body, dialects));
+  const { format: found, toRaw } = dialect;
   return {
-    envelope: readEnvelope({ ...said, calls: turn.calls }),
-    dialect: {
-      format: dialect.format,
-      toRaw: dialect.toRaw,
-      toMessages: turn.toMessages,
-      answer,
-      habit: toHabit(dialect.format),
-    },
+    envelope: readEnvelope({ ...stated, calls: parsed.calls }),
+    dialect: { format: found, toRaw, toMessages: parsed.toMessages, answer, schemaMode: findSchemaMode(found) },
     warnings,
   };
 };
@@ -67,7 +60,7 @@ const readAnyTurn = (body: unknown, members: Members, parameters: Members, diale
 const OWN: ReadonlySet<MessageFormat> = new Set(['native', 'text'] as const);
 const PLAIN: ReadonlySet<MessageFormat> = new Set(['anthropic', 'gemini', 'bedrock'] as const);
 
-const toHabit = (format: MessageFormat): SchemaMode | null => {
+const findSchemaMode = (format: MessageFormat): SchemaMode | null => {
   if (OWN.has(format)) return null;
   return PLAIN.has(format) ? 'plain' : 'strict';
 };
@@ -76,37 +69,30 @@ const toMembers = (value: unknown): Members => (isRecord(value) ? value : NONE);
 const NONE: Members = {};
 
 /** The format that a request names, null where it names none; a ProblemError for any other name. */
-export const toFormat = (named: unknown): MessageFormat | null => {
+export const readFormat = (named: unknown): MessageFormat | null => {
   if (named === undefined || named === null) return null;
   const format = MESSAGE_FORMATS.find((name) => name === named);
   if (format !== undefined) return format;
   throw refuseFormat(named, MESSAGE_FORMATS);
 };
 
-const toAnswer = (raw: unknown): TurnDialect['answer'] => {
+const readAnswer = (raw: unknown): NonNullable<Message['dialect']>['answer'] => {
   if (raw === true || raw === 'true') return 'messages';
   if (raw === undefined || raw === null || raw === false || raw === 'false') return 'results and messages';
   throw refuseEnvelope('raw: must be true or false');
 };
 
-// The query has nothing but text.
-const toTyped = (query: Members): Members => {
-  const typed: Record<string, unknown> = { ...query };
-  for (const name of ['deadline_ms', 'wait_ms'] as const) {
-    const { [name]: value } = query;
-    if (typeof value === 'string' && value.trim() !== '' && !Number.isNaN(Number(value))) typed[name] = Number(value);
-  }
-  return typed;
-};
-
-// The query wins.
+/** What is stated of the calls; the query wins. It has nothing but text. */
 const pickEnvelope = (members: Members, parameters: Members): Members => {
-  const said: Record<string, unknown> = {};
+  const stated: Record<string, unknown> = {};
   for (const name of ENVELOPE_MEMBERS) {
-    if (Object.hasOwn(parameters, name)) said[name] = parameters[name];
-    else if (Object.hasOwn(members, name)) said[name] = members[name];
+    const parameter = parameters[name];
+    const isNumber = name.endsWith('_ms') && typeof parameter === 'string' && parameter.trim() !== '';
+    if (Object.hasOwn(parameters, name))
+      stated[name] = isNumber && !Number.isNaN(Number(parameter)) ? Number(parameter) : parameter;
+    else if (Object.hasOwn(members, name)) stated[name] = members[name];
   }
-  return said;
+  return stated;
 };
 
 const findDialect = (
@@ -119,13 +105,13 @@ const findDialect = (
   return Object.hasOwn(members, 'calls') ? null : dialects.detect(body);
 };
 
-const readNative = (body: unknown, said: Members, dialects: Dialects): ToolCallsRequest => {
-  const parsed = ToolCallsRequest.safeParse(isRecord(body) ? { ...body, ...said } : body);
-  if (parsed.success) return parsed.data;
-  const detail = toDetail(parsed.error.issues);
-  const members = toMembers(body);
-  if (Object.hasOwn(members, 'calls')) throw refuseEnvelope(`${detail}${toListHint(members['calls'])}`);
-  throw refuseEnvelope(toUntold(body, dialects) ?? `${detail}.${toCallsHint(members)} ${ACCEPTED_SHAPES}`);
+const readNative = (body: unknown, stated: Members, dialects: Dialects): ToolCallsRequest => {
+  const explain = (detail: string): string => {
+    const members = toMembers(body);
+    if (Object.hasOwn(members, 'calls')) return `${detail}${explainList(members['calls'])}`;
+    return explainUnnamed(body, dialects) ?? `${detail}.${explainCalls(members)} ${ACCEPTED_SHAPES}`;
+  };
+  return readEnvelope(isRecord(body) ? { ...body, ...stated } : body, explain);
 };
 
 const isOwnCall = (value: unknown): boolean => {
@@ -133,10 +119,10 @@ const isOwnCall = (value: unknown): boolean => {
   return typeof name === 'string' && inner === undefined && type === undefined;
 };
 
-const toListHint = (calls: unknown): string => (isOwnCall(calls) ? '. Write a list: {"calls": [{…}]}' : '');
+const explainList = (calls: unknown): string => (isOwnCall(calls) ? '. Write a list: {"calls": [{…}]}' : '');
 
 /** What was meant by a body without `calls`: a single call, or a list under another name. */
-const toCallsHint = (members: Members): string => {
+const explainCalls = (members: Members): string => {
   if (isOwnCall(members)) return ' The body is a single call: put it into a list, {"calls": [{…}]}.';
   const [misspelled] = Object.keys(members)
     .slice(0, 16)
@@ -155,15 +141,15 @@ const refuseNativeCalls = ({ tool_calls: calls }: Members): void => {
     throw refuseEnvelope('tool_calls: contains calls in the native format. Rename the list to calls: {"calls": [{…}]}');
 };
 
-const readEnvelope = (envelope: Members): ToolCallsRequest => {
+const readEnvelope = (envelope: unknown, explain = (detail: string): string => detail): ToolCallsRequest => {
   const parsed = ToolCallsRequest.safeParse(envelope);
   if (parsed.success) return parsed.data;
-  throw refuseEnvelope(toDetail(parsed.error.issues));
+  throw refuseEnvelope(explain(describeIssues(parsed.error.issues)));
 };
 
 const refuseEnvelope = (detail: string): ProblemError => new ProblemError(400, 'invalid_envelope', detail);
 
-const toDetail = (issues: readonly z.core.$ZodIssue[]): string =>
+const describeIssues = (issues: readonly z.core.$ZodIssue[]): string =>
   issues.map(({ path, message }) => (path.length === 0 ? message : `${path.join('.')}: ${message}`)).join('; ');
 
 const SHAPES = {
@@ -186,7 +172,7 @@ const SHAPES = {
 const PROVIDERS = MESSAGE_FORMATS.filter((format) => SHAPES[format] !== SHAPES.native);
 const ACCEPTED_SHAPES = `Send ${SHAPES.native}, or the message of a model as it is (${PROVIDERS.join(', ')}).`;
 
-const toMismatch = (format: MessageFormat, body: unknown, dialects: Dialects): string => {
+const explainMismatch = (format: MessageFormat, body: unknown, dialects: Dialects): string => {
   const found = dialects.formatsIn(body);
   const readers = findReaders(body, found, dialects).filter((reader) => reader !== format);
   const isNot = `The body is not in the format ${format}`;
@@ -194,14 +180,14 @@ const toMismatch = (format: MessageFormat, body: unknown, dialects: Dialects): s
     return `${isNot}: it contains calls in the format ${readers.join(' or ')}. Send it with format=${readers.join(' or format=')}.`;
   if (found.length > 0)
     return `${isNot}: it contains calls in the format ${found.join(' and ')}${NOT_READ}. Send ${SHAPES[format]}.`;
-  // What is wrong with the service's own envelope can be said in its own words.
+  // What is wrong with the service's own envelope can be stated in its own words.
   const parsed = SHAPES[format] === SHAPES.native ? ToolCallsRequest.safeParse(body) : null;
-  if (parsed?.success === false) return toDetail(parsed.error.issues);
+  if (parsed?.success === false) return describeIssues(parsed.error.issues);
   return `${isNot}. Send ${SHAPES[format]}.`;
 };
 
 /** The same for a body whose format was not named; null where it holds no calls of any format. */
-const toUntold = (body: unknown, dialects: Dialects): string | null => {
+const explainUnnamed = (body: unknown, dialects: Dialects): string | null => {
   const found = dialects.formatsIn(body);
   if (found.length === 0) return null;
   const readers = findReaders(body, found, dialects);
