@@ -53,7 +53,7 @@ export const buildOpsApp = (options: OpsOptions): FastifyInstance => {
 };
 
 // What is served depends on settings.
-const toLinks = ({ docs, added, opsPort }: AppOptions): Readonly<Record<string, string>> => {
+const listLinks = ({ docs, added, opsPort }: AppOptions): Readonly<Record<string, string>> => {
   const calls = { tool_calls: '/tool-calls', tools: '/tools' };
   const others = {
     ...(docs === 'on' ? { docs: '/docs', openapi: '/openapi.json' } : {}),
@@ -77,7 +77,7 @@ const addRoutes = (app: FastifyInstance, options: AppOptions): void => {
   };
   for (const { addRoutes: add } of options.added) add?.(app, host);
   if (options.opsPort === 'shared') addOpsRoutes(app, options, (request) => isKnown(request, options));
-  const links = toLinks(options);
+  const links = listLinks(options);
   addRootRoute(app, { version: options.version, links, page: links['console']?.slice(1) ?? null });
   for (const [url, methods] of METHODS) refuseOtherMethods(app, url, methods);
 };

@@ -56,7 +56,7 @@ const PAGE_HEADERS = toPageHeaders("'self'");
 const OF_CONNECTION = new Set(['connection', 'date', 'transfer-encoding']);
 
 // Answered in the form that every refusal has here.
-const toRefusal = (statusCode: number): Error =>
+const createRefusal = (statusCode: number): Error =>
   Object.assign(new Error('The documentation does not have this page.'), { statusCode });
 
 const sendPage = async (
@@ -65,10 +65,10 @@ const sendPage = async (
   reply: FastifyReply,
 ): Promise<FastifyReply> => {
   // `inject` resolves dots before it looks; a path with some in it names nothing here.
-  if (new URL(url, 'http://docs').pathname !== url.split('?', 1)[0]) throw toRefusal(404);
+  if (new URL(url, 'http://docs').pathname !== url.split('?', 1)[0]) throw createRefusal(404);
   // For HEAD as well: its length is that of the page.
   const answer = await docs.inject({ method: 'GET', url, headers });
-  if (answer.statusCode >= 400) throw toRefusal(answer.statusCode);
+  if (answer.statusCode >= 400) throw createRefusal(answer.statusCode);
   for (const [name, value] of Object.entries(answer.headers))
     if (value !== undefined && !OF_CONNECTION.has(name)) void reply.header(name, value);
   return reply.code(answer.statusCode).headers(PAGE_HEADERS).send(answer.rawPayload);

@@ -12,7 +12,7 @@ export type HttpServerOptions = StallOptions &
     readonly requestTimeoutMs: number;
     readonly createId: () => string;
     /** Called when an X-Request-Id is not used. */
-    readonly onRequestIdRefused?: (given: string, requestId: string) => void;
+    readonly onRequestIdRefused?: (requested: string, requestId: string) => void;
     readonly onBug: (error: unknown, requestId: string) => void;
   };
 
@@ -39,7 +39,7 @@ export const createHttpServer = (options: HttpServerOptions): FastifyInstance =>
     requestTimeout: options.requestTimeoutMs,
     routerOptions: { maxParamLength: 1024 },
     requestIdHeader: false,
-    genReqId: ({ headers }) => toRequestId(headers['x-request-id'], options),
+    genReqId: ({ headers }) => pickRequestId(headers['x-request-id'], options),
     clientErrorHandler: createClientErrorHandler(options.createId),
     // Answered here: what is thrown inside the router ends the process.
     frameworkErrors: (error, request, reply) => {
@@ -62,13 +62,13 @@ export const createHttpServer = (options: HttpServerOptions): FastifyInstance =>
   return app;
 };
 
-const toRequestId = (
-  given: FastifyRequest['headers'][string],
+const pickRequestId = (
+  requested: FastifyRequest['headers'][string],
   { createId, onRequestIdRefused }: Pick<HttpServerOptions, 'createId' | 'onRequestIdRefused'>,
 ): string => {
-  if (given === undefined) return createId();
-  if (typeof given === 'string' && REQUEST_ID.test(given)) return given;
+  if (requested === undefined) return createId();
+  if (typeof requested === 'string' && REQUEST_ID.test(requested)) return requested;
   const made = createId();
-  onRequestIdRefused?.(String(given), made);
+  onRequestIdRefused?.(String(requested), made);
   return made;
 };

@@ -42,7 +42,7 @@ const MEDIA_TYPES = { sse: 'text/event-stream', ndjson: 'application/x-ndjson' }
  * Which stream an `Accept` header prefers to JSON (RFC 9110, section 12.5.1); null: JSON. A type that is named wins over one
  * that only a wildcard allows; where JSON and a stream are named alike, JSON does.
  */
-export const toStreamFormat = (accept: string | undefined): StreamFormat | null => {
+export const negotiateStream = (accept: string | undefined): StreamFormat | null => {
   if (accept === undefined || !/event-stream|ndjson/i.test(accept)) return null;
   const qualities = readQualities(accept);
   const named = qualities.get('application/json');
@@ -64,32 +64,6 @@ const readQualities = (accept: string): ReadonlyMap<string, number> => {
   return qualities;
 };
 
-/** One answer that is sent event by event. What is sent once it has ended, or its reader has gone, is dropped. Never throws. */
-export type EventStream = {
-  /** `dataJson`: JSON text. `id`: rising within a stream, without line breaks or quotes. */
-  readonly send: (event: StreamEvent, id: string, dataJson: string) => void;
-  /** Nothing more is sent; what was is sent to its last byte. */
-  readonly close: () => void;
-  /** Ends the connection: its reader must not take what it has for the whole. */
-  readonly abort: () => void;
-};
-
-/** Sends the head, 200, with more `headers` as name, value, name, value; from here on the answer has no status any more. */
-export const openEventStream = (
-  reply: FastifyReply,
-  format: StreamFormat,
-  { headers = [], ...options }: StreamOptions & { readonly headers?: readonly string[] },
-): EventStream => {
-  const { raw, request } = reply;
-  reply.hijack();
-  const head = ['content-type', MEDIA_TYPES[format], 'cache-control', 'no-store', 'x-accel-buffering', 'no'];
-  // It may have gone while its body was being read.
-  if (!raw.destroyed) raw.writeHead(200, [...head, 'x-request-id', request.id, ...headers]);
-  return new ResponseStream(raw, { ...options, format, hold: request.hold });
-};
-
-type Sending = StreamOptions & { readonly format: StreamFormat; readonly hold: RequestHold | null };
-
 // What may wait for a reader before it misses parts and progress, in bytes. A part may be as large alone.
 const MOST_UNSENT = 262_144;
 // Larger texts are sent as bytes: the heap would keep the text, and the socket a copy of it.
@@ -97,56 +71,74 @@ const LARGE = 32_768;
 // How long a browser waits before it opens a stream again that broke, in milliseconds.
 const RETRY = 'retry: 2000\n\n';
 
-class ResponseStream implements EventStream {
+/** One answer that is sent event by event. What is sent once it has ended, or its reader has gone, is dropped. Never throws. */
+export class EventStream {
   readonly #raw: ServerResponse;
-  readonly #options: Sending;
-  readonly #stopHeartbeat: () => void;
+  readonly #hold: RequestHold | null;
+  readonly #format: StreamFormat;
+  readonly #observer: StreamOptions['observer'];
+  readonly #heartbeat: NodeJS.Timeout;
   /** Bytes of parts and progress that the hold has been charged for since the reader had last taken everything. */
   #droppableBytes = 0;
   #isOver: boolean;
 
-  constructor(raw: ServerResponse, options: Sending) {
+  /** Sends the head, 200, with more `headers` as name, value, name, value; from here on the answer has no status any more. */
+  constructor(
+    reply: FastifyReply,
+    format: StreamFormat,
+    { heartbeatMs, observer }: StreamOptions,
+    headers: readonly string[],
+  ) {
+    const { raw, request } = reply;
     this.#raw = raw;
-    this.#options = options;
+    this.#hold = request.hold;
+    this.#format = format;
+    this.#observer = observer;
+    // It may have gone while its body was being read.
     this.#isOver = raw.destroyed;
+    this.#heartbeat = setInterval(() => this.#beat(), heartbeatMs).unref();
+    reply.hijack();
     if (this.#isOver) {
-      this.#stopHeartbeat = () => undefined;
+      clearInterval(this.#heartbeat);
       return;
     }
-    const timer = setInterval(() => this.#beat(), options.heartbeatMs).unref();
-    this.#stopHeartbeat = () => clearInterval(timer);
-    options.observer.opened();
+    const head = ['content-type', MEDIA_TYPES[format], 'cache-control', 'no-store', 'x-accel-buffering', 'no'];
+    raw.writeHead(200, [...head, 'x-request-id', request.id, ...headers]);
+    observer.opened();
     raw.once('close', () => {
       this.#isOver = true;
-      this.#stopHeartbeat();
-      options.observer.closed();
+      clearInterval(this.#heartbeat);
+      observer.closed();
     });
-    if (options.format === 'sse') raw.write(RETRY);
+    if (format === 'sse') raw.write(RETRY);
   }
 
+  /** `dataJson`: JSON text. `id`: rising within a stream, without line breaks or quotes. */
   send(event: StreamEvent, id: string, dataJson: string): void {
     if (!this.#canWrite()) return;
     const data = toOneLineJson(toWellFormedJson(dataJson));
     const text =
-      this.#options.format === 'sse'
+      this.#format === 'sse'
         ? `event: ${event}\nid: ${id}\ndata: ${data}\n\n`
         : `{"event":"${event}","id":"${id}","data":${data}}\n`;
-    if (isDroppable(event) && !this.#hasRoom(text.length)) this.#options.observer.dropped(event);
+    if (isDroppable(event) && !this.#hasRoom(text.length)) this.#observer.dropped(event);
     else this.#raw.write(text.length < LARGE ? text : Buffer.from(text));
   }
 
+  /** Nothing more is sent; what was is sent to its last byte. */
   close(): void {
-    this.#stopHeartbeat();
+    clearInterval(this.#heartbeat);
     if (!this.#canWrite()) return;
     this.#isOver = true;
     this.#raw.end();
     // What is still to be sent is all that is left of the answer.
-    this.#options.hold?.set(this.#raw.writableLength);
+    this.#hold?.set(this.#raw.writableLength);
   }
 
+  /** Ends the connection: its reader must not take what it has for the whole. */
   abort(): void {
     this.#isOver = true;
-    this.#stopHeartbeat();
+    clearInterval(this.#heartbeat);
     this.#raw.destroy();
   }
 
@@ -155,7 +147,7 @@ class ResponseStream implements EventStream {
   }
 
   #hasRoom(bytes: number): boolean {
-    const { hold } = this.#options;
+    const hold = this.#hold;
     const unsent = this.#raw.writableLength;
     if (unsent === 0) {
       hold?.give(this.#droppableBytes);
@@ -170,7 +162,7 @@ class ResponseStream implements EventStream {
   #beat(): void {
     // Where something waits to be sent, the connection is not silent, or its reader is not there.
     if (!this.#canWrite() || this.#raw.writableLength > 0) return;
-    this.#raw.write(this.#options.format === 'sse' ? ':\n\n' : '{"event":"heartbeat"}\n');
+    this.#raw.write(this.#format === 'sse' ? ':\n\n' : '{"event":"heartbeat"}\n');
   }
 }
 

@@ -5,7 +5,7 @@ import type { RenderedResult } from '../contract/tool-result.ts';
 import type { AnsweredBatch, AnsweredCalls, ResultsNow, ResultsWait } from './answered-calls.ts';
 import { ignoreBodies } from './body-parsers.ts';
 import type { Dialects, LateTerms } from './dialects.ts';
-import { type StreamOptions, toStreamFormat } from './event-stream.ts';
+import { negotiateStream, type StreamOptions } from './event-stream.ts';
 import { noPlace, type OpenReadings } from './open-readings.ts';
 import { createNotKeptProblem, createStoreProblem, ProblemError, readQuery } from './problems.ts';
 import { readFormat } from './read-message.ts';
@@ -88,7 +88,7 @@ export const addKeptResultsRoutes = (app: FastifyInstance, options: KeptResultsO
     reading.shows(found.results.map(readToolName));
     const now = await read(request, found, null);
     reading.requireRight();
-    const format = toStreamFormat(request.headers.accept) ?? 'sse';
+    const format = negotiateStream(request.headers.accept) ?? 'sse';
     const { tenant } = callerOf(request);
     // The session's id is kept nowhere, and so cannot be given back.
     const stream = createBatchStream(reply, { ...options, requestId, sessionId: null, format, tenant, reading });

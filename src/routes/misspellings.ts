@@ -49,7 +49,7 @@ export const findMisspelledMembers = (members: Readonly<Record<string, unknown>>
     if (looked > MOST_LOOKED_AT) break;
     const meant = findMember(name, place, members);
     if (meant !== null)
-      warnings.push(toWarning(place === 'query' ? `'${name}' of the query` : `'${name}'`, `'${meant}'`));
+      warnings.push(createWarning(place === 'query' ? `'${name}' of the query` : `'${name}'`, `'${meant}'`));
   }
   return warnings;
 };
@@ -59,13 +59,13 @@ export const findMisspelledMembers = (members: Readonly<Record<string, unknown>>
 /** The same for a header that was meant to be Idempotency-Key, where that itself is not there. */
 export const findMisspelledHeaders = (headers: Readonly<Record<string, unknown>>): readonly Warning[] => {
   if (headers['idempotency-key'] !== undefined) return [];
-  if (headers['x-idempotency-key'] !== undefined) return [toKeyWarning('X-Idempotency-Key')];
-  return headers['idempotency_key'] === undefined ? [] : [toKeyWarning('Idempotency_Key')];
+  if (headers['x-idempotency-key'] !== undefined) return [warnOfHeader('X-Idempotency-Key')];
+  return headers['idempotency_key'] === undefined ? [] : [warnOfHeader('Idempotency_Key')];
 };
 
-const toKeyWarning = (header: string): Warning => toWarning(`The header ${header}`, 'Idempotency-Key');
+const warnOfHeader = (header: string): Warning => createWarning(`The header ${header}`, 'Idempotency-Key');
 
-const toWarning = (what: string, meant: string): Warning => ({
+const createWarning = (what: string, meant: string): Warning => ({
   code: 'unknown_member',
   message: `${what} is unknown and was ignored. Did you mean ${meant}?`,
 });
@@ -90,15 +90,15 @@ const PATHS = [
 const LONGEST = 80;
 
 /** ` Did you mean GET /live?` for a path that nothing is at; "" where nothing near is served. */
-export const toPathHint = (app: FastifyInstance, url: string): string => {
+export const describeNearPaths = (app: FastifyInstance, url: string): string => {
   const path = url.split('?', 1)[0] ?? '';
   if (path.length > LONGEST) return '';
   const served = findPaths(path.toLowerCase()).filter((url) => app.hasRoute({ url, method: methodOf(url) }));
-  return served.length === 0 ? '' : ` Did you mean ${served.map(toText).join(' or ')}?`;
+  return served.length === 0 ? '' : ` Did you mean ${served.map(describePath).join(' or ')}?`;
 };
 
 const methodOf = (path: string): 'GET' | 'POST' => (path === '/tool-calls' || path === '/mcp' ? 'POST' : 'GET');
-const toText = (path: string): string => `${methodOf(path)} ${path.replace(':id', '{id}')}`;
+const describePath = (path: string): string => `${methodOf(path)} ${path.replace(':id', '{id}')}`;
 
 const findPaths = (path: string): readonly string[] => {
   // A prefix that other interfaces have, and a slash too many.
@@ -109,12 +109,12 @@ const findPaths = (path: string): readonly string[] => {
   const name = word.replaceAll('_', '-');
   const other = Object.keys(OTHER_PATHS).find((paths) => OTHER_PATHS[paths]?.includes(name));
   if (other !== undefined) return other.split(' ');
-  const [near] = findNearestNames(name, PATHS.map(toName), 1);
-  const known = PATHS.find((candidate) => toName(candidate) === near);
+  const [near] = findNearestNames(name, PATHS.map(readName), 1);
+  const known = PATHS.find((candidate) => readName(candidate) === near);
   return known === undefined || (more.length > 0 && !known.includes(':')) ? [] : [known];
 };
 
-const toName = (path: string): string => path.split('/')[1] ?? '';
+const readName = (path: string): string => path.split('/')[1] ?? '';
 
 // By other names: of the company, the model, or the interface.
 const OTHER_FORMATS: Readonly<Record<string, string>> = {

@@ -78,7 +78,7 @@ class OpenReading implements Reading {
   readonly #admitted: Caller;
   #caller: Caller;
   #tools: readonly (string | null)[] = [];
-  #lost: ProblemError | null = null;
+  #refusal: ProblemError | null = null;
 
   constructor(request: FastifyRequest) {
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -90,11 +90,11 @@ class OpenReading implements Reading {
   }
 
   isLost(): boolean {
-    return this.#lost !== null;
+    return this.#refusal !== null;
   }
 
   requireRight(): void {
-    if (this.#lost !== null) throw this.#lost;
+    if (this.#refusal !== null) throw this.#refusal;
   }
 
   shows(tools: readonly (string | null)[]): void {
@@ -107,56 +107,53 @@ class OpenReading implements Reading {
     if (this.#admitted.keyHash === undefined) return;
     const found = authenticate(this.#credential);
     if (found instanceof Promise || found.kind !== 'known' || found.caller.tenant !== this.#admitted.tenant) {
-      this.#lose(unauthorized());
+      this.#revoke(unauthorized());
       return;
     }
     this.#caller = found.caller;
     if (found.caller.may('call')) this.#checkTools();
-    else this.#lose(operationNotAllowed(MISSING_CALL));
+    else this.#revoke(operationNotAllowed(MISSING_CALL));
   }
 
   checkExpiry(now: number): void {
     const { validUntil = Number.POSITIVE_INFINITY } = this.#caller;
-    if (validUntil <= now) this.#lose(unauthorized());
+    if (validUntil <= now) this.#revoke(unauthorized());
   }
 
   #checkTools(): void {
     const isTaken = (tool: string | null): boolean =>
       tool !== null && this.#admitted.mayUse(tool) && !this.#caller.mayUse(tool);
-    if (this.#tools.some(isTaken)) this.#lose(createNotKeptProblem());
+    if (this.#tools.some(isTaken)) this.#revoke(createNotKeptProblem());
   }
 
-  #lose(problem: ProblemError): void {
-    this.#lost ??= problem;
+  #revoke(problem: ProblemError): void {
+    this.#refusal ??= problem;
     this.end();
   }
 }
 
-/** Takes a place for a key of a tenant, or of an address; gives the way to give it back. */
-type TakePlace = (tenant: string, key: string | null) => (() => void) | null;
-
 /**
  * Places are shared as bytes are: a tenant may have at most as many as are left free beside it, so one alone half of all; and of
- * that half a key as many as its tenant's other keys leave free.
+ * that half a key as many as its tenant's other keys leave free. An address (key: null) has no keys. Gives the way to give a place
+ * back; null: there is none.
  */
-const createPlaces = (most: number): TakePlace => {
+const createPlaces = (most: number) => {
   const tenants = createByteBudget({ limitBytes: most });
   const keysOf = new Map<string, ByteBudget>();
-  return (tenant, key) => {
+  return (tenant: string, key: string | null): (() => void) | null => {
     const ofTenant = tenants.open(tenant, 1);
-    // An address has no keys.
-    if (ofTenant === null || key === null) return ofTenant === null ? null : () => ofTenant.release();
+    if (ofTenant === null) return null;
+    if (key === null) return () => ofTenant.release();
     const keys = keysOf.get(tenant) ?? createByteBudget({ limitBytes: Math.floor(most / 2) });
     const ofKey = keys.open(key, 1);
-    if (ofKey === null) {
-      ofTenant.release();
-      return null;
-    }
-    keysOf.set(tenant, keys);
-    return () => {
-      ofKey.release();
-      ofTenant.release();
-      if (keys.inUse() === 0) keysOf.delete(tenant);
-    };
+    if (ofKey !== null) keysOf.set(tenant, keys);
+    else ofTenant.release();
+    return ofKey === null
+      ? null
+      : () => {
+          ofKey.release();
+          ofTenant.release();
+          if (keys.inUse() === 0) keysOf.delete(tenant);
+        };
   };
 };

@@ -9,17 +9,17 @@ export type PreferAsyncOptions = {
   readonly maxDeadlineMs: number;
 };
 
-type Said = Pick<ToolCallsRequest, 'wait_ms' | 'notify'>;
+type Stated = Pick<ToolCallsRequest, 'wait_ms' | 'notify'>;
 
 /** What a request says of how long it waits: `Prefer: respond-async, wait=10` (RFC 7240), or `wait_ms`; null: until the end. */
 export const readAsyncTerms = (
   { headers }: Pick<FastifyRequest, 'headers'>,
-  said: Said,
+  stated: Stated,
   tenant: string,
   options: PreferAsyncOptions,
 ): AsyncTerms | null => {
   const { prefer } = headers;
-  const { wait_ms: waitMs, notify = null } = said;
+  const { wait_ms: waitMs, notify = null } = stated;
   if (prefer === undefined && typeof waitMs !== 'number' && notify === null) return null;
   const preferred = readPreferences(prefer);
   if (!preferred.has('respond-async') && typeof waitMs !== 'number') {
@@ -29,7 +29,7 @@ export const readAsyncTerms = (
   }
   if (notify !== null && !options.hasWebhook(tenant, notify))
     throw createNotifyProblem(`No webhook endpoint '${notify}' is configured for this caller.`);
-  const wait = typeof waitMs === 'number' ? waitMs : toWaitMs(preferred.get('wait'));
+  const wait = typeof waitMs === 'number' ? waitMs : parseWaitMs(preferred.get('wait'));
   return { waitMs: wait === null ? null : Math.min(wait, options.maxDeadlineMs), notify };
 };
 
@@ -46,5 +46,5 @@ const readPreferences = (header: string | readonly string[] | undefined): Readon
   return preferences;
 };
 
-const toWaitMs = (seconds: string | undefined): number | null =>
+const parseWaitMs = (seconds: string | undefined): number | null =>
   seconds !== undefined && /^\d{1,6}$/.test(seconds) ? Number(seconds) * 1000 : null;

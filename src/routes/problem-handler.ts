@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { findOwedAnswer, stopReading } from './connections.ts';
-import { toPathHint } from './misspellings.ts';
+import { describeNearPaths } from './misspellings.ts';
 import { refuseNext } from './pipelining.ts';
 import { ProblemError, STATUS_CODES, toHttpFailure, toProblem, type Words, wordsOf } from './problems.ts';
 
@@ -21,7 +21,7 @@ export const addProblemHandler = (app: FastifyInstance, onBug: (error: unknown, 
     const index = app.hasRoute({ url: '/openapi.json', method: 'GET' }) ? ' GET /openapi.json lists all paths.' : '';
     return sendProblem(request, reply, 404, [
       'not_found',
-      `There is no resource at this path.${toPathHint(app, request.url)}${index}`,
+      `There is no resource at this path.${describeNearPaths(app, request.url)}${index}`,
     ]);
   });
 };

@@ -4,14 +4,7 @@ import type { RenderedResult } from '../contract/tool-result.ts';
 import type { AcceptedCall, BatchListener } from '../executor/batch-request.ts';
 import { toJsonString } from '../json/json-text.ts';
 import type { AnsweredCalls, AnsweredListener } from './answered-calls.ts';
-import {
-  type EventStream,
-  openEventStream,
-  type StreamEvent,
-  type StreamFormat,
-  type StreamOptions,
-  whenClosed,
-} from './event-stream.ts';
+import { EventStream, type StreamEvent, type StreamFormat, type StreamOptions, whenClosed } from './event-stream.ts';
 import { cutOffWhenOver } from './open-readings.ts';
 import type { Reading } from './route-host.ts';
 
@@ -58,7 +51,7 @@ export const createBatchStream = (reply: FastifyReply, options: BatchStreamOptio
   cutOffWhenOver(reading, reply);
   const names = `"request_id":${toJsonString(requestId)},"session_id":${sessionId === null ? 'null' : toJsonString(sessionId)}`;
   const open = (first: 'accepted' | 'snapshot', dataJson: string, headers: readonly string[] = []): void => {
-    stream = openEventStream(reply, options.format, { ...options.streams, headers });
+    stream = new EventStream(reply, options.format, options.streams, headers);
     send(first, dataJson);
   };
   const accept = (calls: readonly AcceptedCall[], headers?: readonly string[]): void => {

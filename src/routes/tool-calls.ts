@@ -6,7 +6,7 @@ import type { AsyncTerms } from '../executor/pending-calls.ts';
 import type { AnsweredCalls } from './answered-calls.ts';
 import { isJsonBody, type JsonBody } from './body-parsers.ts';
 import type { Dialects, ReadProviderCalls } from './dialects.ts';
-import { type StreamOptions, toStreamFormat } from './event-stream.ts';
+import { negotiateStream, type StreamOptions } from './event-stream.ts';
 import { type RecordKeys, readCallKeyOf, readIdempotency, toRequestRecord } from './idempotency.ts';
 import { findMisspelledHeaders } from './misspellings.ts';
 import { noPlace, type OpenReadings } from './open-readings.ts';
@@ -75,7 +75,7 @@ const openExchange = (reply: FastifyReply, options: ToolCallsOptions): Exchange 
   const body = readBody(request.body);
   const message = readMessage(body.value, request.query, options.dialects);
   const terms = readAsyncTerms(request, message.envelope, tenant, options);
-  const format = toStreamFormat(request.headers.accept);
+  const format = negotiateStream(request.headers.accept);
   const mayWait = format !== null || (terms !== null && terms.waitMs !== 0);
   const reading = mayWait ? options.readings.open(reply) : null;
   // Nothing has run. A batch that would only wait for its calls is accepted all the same, and answered at once.

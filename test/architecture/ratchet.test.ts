@@ -10,7 +10,7 @@ const ROOT = join(import.meta.dirname, '../..');
 
 /** Most lines of each unit, with scripts of Redis, pages and styles; without tests and README. */
 const LINES: Readonly<Record<string, number>> = {
-  src: 29110,
+  src: 28920,
   'packages/background': 5515,
   'packages/cli': 1390,
   'packages/console': 3165,
@@ -42,7 +42,7 @@ const MOST_FLOORS = 15;
 const MOST_DOORS = 123;
 const MOST_TYPES_PER_1000_LINES = 21;
 /** Of all functions, those whose names begin with `to`, in percent. */
-const MOST_CONVERSIONS_PERCENT = 23;
+const MOST_CONVERSIONS_PERCENT = 22;
 
 const FILES = readSourceFiles();
 const TOTAL = FILES.reduce((sum, { lines }) => sum + lines, 0);

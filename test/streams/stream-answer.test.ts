@@ -3,7 +3,7 @@ import { ACCEPT, FORMATS, foldEvents, sendFor, startStreams, streamBatch } from 
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { expect, test } from 'vitest';
-import { toStreamFormat } from '#src/routes/event-stream.ts';
+import { negotiateStream } from '#src/routes/event-stream.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
 import { readLines } from './raw-stream.ts';
 
@@ -24,7 +24,7 @@ test.each<[string | undefined, 'sse' | 'ndjson' | null]>([
   ['text/event-stream;q=high', null],
   ['text/html', null],
 ])('Accept: %s is answered with %s', (accept, format) => {
-  expect(toStreamFormat(accept)).toBe(format);
+  expect(negotiateStream(accept)).toBe(format);
 });
 
 test.each(FORMATS)('the head of a stream says what it is, and that nobody keeps or buffers it (%s)', async (format) => {
