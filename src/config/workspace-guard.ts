@@ -10,7 +10,7 @@ import { toPathText } from './file/mistakes.ts';
 import { configFileCandidates } from './file/read-config-file.ts';
 import { createFindOverlap } from './path-overlap.ts';
 import type { Config } from './settings/config.ts';
-import { toStoreChoice } from './settings/store-choice.ts';
+import { readStoreChoice } from './settings/store-choice.ts';
 
 const OWN_DIRECTORY = INSTALLATION.replace(/\/$/, '');
 const EXAMPLE_WORKSPACE = join(PACKAGE_ROOT, 'examples/workspace');
@@ -67,7 +67,7 @@ export const createWorkspaceGuard = async (config: Config, environment: Variable
     check,
     checkSettings: async (toolFiles) => {
       const { TOOLS_DIR, API_KEYS_FILE } = config;
-      const store = toStoreChoice(config);
+      const store = readStoreChoice(config);
       const checks = await Promise.all([
         checkConfigFile(),
         check('TOOLS_DIR', [...toPaths(TOOLS_DIR), ...toolFiles]),

@@ -3,7 +3,7 @@ import { getHeapStatistics } from 'node:v8';
 import type { Logger } from 'pino';
 import type { RateLimitsOptions } from '../auth/rate-limits.ts';
 import type { Config } from '../config/settings/config.ts';
-import { type StoreChoice, toStoreChoice } from '../config/settings/store-choice.ts';
+import { readStoreChoice, type StoreChoice } from '../config/settings/store-choice.ts';
 import { parseStoreKeys } from '../config/settings/store-keys.ts';
 import type { BudgetMode } from '../contract/tool-result.ts';
 import type { IdempotencyStore } from '../executor/keyed-store.ts';
@@ -96,7 +96,7 @@ export const wireStore = async (config: Config, parts: StoreParts): Promise<Wire
     spaceObserver: createSpaceObserver(parts),
     sealing: createSealing(config, parts),
   };
-  const choice = toStoreChoice(config);
+  const choice = readStoreChoice(config);
   const opened = await openChosen(choice, config, observed);
   const backend = opened === null ? openMemory(parts) : await guard(opened, observed);
   return openStores(config, { ...backend, kind: choice.kind }, parts);

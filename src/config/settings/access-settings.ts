@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { findKeyMistake } from '../../auth/api-keys.ts';
+import { findKeyMistake, loadApiKeys } from '../../auth/api-keys.ts';
 import { parseRate } from '../../auth/callers.ts';
 import { flag, list, optionalPort, whole } from '../../extensions/setting-kinds.ts';
 
@@ -21,8 +21,9 @@ export const ACCESS_SETTINGS = {
   ALLOW_ANONYMOUS: flag(false).describe('Serve callers without an API key on any HOST.'),
   API_KEYS: list
     .superRefine((entries, context) => {
-      const mistake = entries.map(findKeyMistake).find((found) => found !== null);
-      if (mistake !== undefined) context.addIssue({ code: 'custom', message: mistake });
+      const malformed = entries.map(findKeyMistake).find((found) => found !== null);
+      const [repeated] = loadApiKeys({ entries, fileText: null }).mistakes;
+      if (repeated !== undefined) context.addIssue({ code: 'custom', message: malformed ?? `is invalid: ${repeated}` });
     })
     .describe(
       'Comma-separated keys, each `tenant=sha256` with the hex SHA-256 of the key, and its permissions: docs/access.md. `recourse key` creates one.',

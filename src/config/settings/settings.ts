@@ -1,21 +1,38 @@
 import * as z from 'zod';
-import { flag, list, listOf, MAX_TIMER_MS, oneOf, optionalWhole, whole } from '../../extensions/setting-kinds.ts';
+import {
+  flag,
+  list,
+  listOf,
+  listOfWords,
+  MAX_TIMER_MS,
+  oneOf,
+  optionalWhole,
+  whole,
+} from '../../extensions/setting-kinds.ts';
+import { EXTENSION_SETTINGS, OWN_EXTENSIONS } from '../../packages.ts';
 import { isSentinelUrl, parseSentinelUrl, splitRedisUrl } from '../../sessions/redis-url.ts';
 import { ACCESS_SETTINGS } from './access-settings.ts';
+import { LANE_NAME } from './lanes.ts';
 import { parseStore, STORE_RULE } from './store-choice.ts';
 import { parseStoreKeys } from './store-keys.ts';
-import { TOOL_SETTINGS } from './tool-settings.ts';
-import { WORKER_SETTINGS } from './worker-settings.ts';
 
 const VARIABLES_RULE = 'must be a comma-separated list of names of environment variables';
-const PERMISSION = /^(fs-read|fs-write|net|child|worker|addons|wasi)$/;
-const PERMISSIONS_RULE = 'must be a comma-separated list of fs-read, fs-write, net, child, worker, addons, wasi';
+const PERMISSIONS = ['fs-read', 'fs-write', 'net', 'child', 'worker', 'addons', 'wasi'] as const;
 const isServerUrl = (url: string): boolean => /^rediss?:\/\/\S+$/.test(url) && URL.canParse(url);
 const isRedisUrl = (url: string): boolean =>
   isSentinelUrl(url) ? !('mistake' in parseSentinelUrl(url)) : splitRedisUrl(url).every(isServerUrl);
 const SECRETS_RULE =
   'must be a comma-separated list of variables, prefixes such as GITHUB_* or suffixes such as *_TOKEN';
 const SECRET_NAMES = ['*_TOKEN', '*_KEY', '*_SECRET', '*_PASSWORD', '*_CREDENTIALS'];
+
+/** How TOOL_GROUPS is read where these are its words. */
+export const createGroupList = (words: readonly string[]) =>
+  listOfWords(words).describe(
+    `Comma-separated optional tool groups to enable: ${words.join(', ')}. See docs/tools.md.`,
+  );
+
+/** Which tools are offered, and the settings that the extensions of every service declare. */
+export const TOOL_SETTINGS = { TOOL_GROUPS: createGroupList([...OWN_EXTENSIONS.groups.keys()]), ...EXTENSION_SETTINGS };
 
 /** Every setting: how it is read, its default, and what it is for. docs/configuration.md is made from this. */
 export const SETTINGS = {
@@ -83,7 +100,7 @@ export const SETTINGS = {
   TOOLS_ENV_ALLOW: listOf(/^[A-Za-z_]\w*\*?$/, `${VARIABLES_RULE}, or prefixes such as GITHUB_*`).describe(
     'Comma-separated variables, or prefixes such as `GITHUB_*`, that a tool gets if it declares them.',
   ),
-  TOOLS_PERMISSIONS: listOf(PERMISSION, PERMISSIONS_RULE, ['fs-read', 'fs-write', 'net', 'child']).describe(
+  TOOLS_PERMISSIONS: listOfWords(PERMISSIONS, ['fs-read', 'fs-write', 'net', 'child']).describe(
     "What tool hosts may do under Node's permission model: fs-read, fs-write, net, child, worker, addons, wasi. On Node 24 net must be among them.",
   ),
   TOOLS_INLINE: list.describe(
@@ -179,7 +196,20 @@ export const SETTINGS = {
   SHUTDOWN_GRACE_MS: whole(25_000, 0, MAX_TIMER_MS).describe(
     'Time that running calls get after SIGTERM, in milliseconds.',
   ),
-  ...WORKER_SETTINGS,
+  ROLE: oneOf(['all', 'api', 'worker'])
+    .default('all')
+    .describe(
+      'What this process does: answer requests (api), run queued calls (worker), or both (all). api and worker need REDIS_URL.',
+    ),
+  WORKER_LANES: listOf(LANE_NAME, 'must be a comma-separated list of lanes').describe(
+    'Comma-separated lanes whose calls this process runs. Unset: all.',
+  ),
+  WORKER_CONCURRENCY: whole(16, 1, 10_000).describe(
+    'Queued calls that run at once in a lane without its own `concurrency`. From 2 on, the last slot is kept for a tenant that has nothing running in the lane.',
+  ),
+  WORKER_GRACE_MS: optionalWhole(0, MAX_TIMER_MS).describe(
+    'Milliseconds that queued writes get after SIGTERM. Unset: SHUTDOWN_GRACE_MS.',
+  ),
   METRICS_MAX_TOOLS: whole(40, 1, 1000).describe(
     'Number of tools with their own histogram label; further ones are `_other`.',
   ),

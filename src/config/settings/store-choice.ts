@@ -21,26 +21,20 @@ export const parseStore = (text: string): StoreChoice | null => {
   return { kind: 'sqlite', path: resolve(path), durable: durable === 'power' ? 'power' : 'process' };
 };
 
+type StoreSettings = { readonly STORE?: string | undefined; readonly REDIS_URL?: string | undefined };
+
 /** The store that the settings ask for. */
-export const toStoreChoice = (config: {
-  readonly STORE?: string | undefined;
-  readonly REDIS_URL?: string | undefined;
-}): StoreChoice => parseStore(config.STORE ?? '') ?? { kind: config.REDIS_URL === undefined ? 'memory' : 'redis' };
+export const readStoreChoice = ({ STORE = '', REDIS_URL }: StoreSettings): StoreChoice =>
+  parseStore(STORE) ?? { kind: REDIS_URL === undefined ? 'memory' : 'redis' };
 
 /** How STORE contradicts REDIS_URL, as a predicate that says what to do; null where it does not. */
-export const toStoreProblem = ({
-  STORE,
-  REDIS_URL,
-}: {
-  readonly STORE?: string | undefined;
-  readonly REDIS_URL?: string | undefined;
-}): string | null => {
-  const choice = STORE === undefined ? null : parseStore(STORE);
-  if (choice?.kind === 'sqlite' && /^sqlite:~/.test(STORE ?? ''))
+export const findStoreProblem = ({ STORE = '', REDIS_URL }: StoreSettings): string | null => {
+  const kind = parseStore(STORE)?.kind;
+  if (STORE.startsWith('sqlite:~'))
     return 'has a path that begins with ~, which only a shell expands: write the absolute path';
-  if (choice?.kind === 'redis' && REDIS_URL === undefined)
+  if (kind === 'redis' && REDIS_URL === undefined)
     return 'is redis, and REDIS_URL is not set: set it to the address of the Redis, or STORE to memory or sqlite:PATH';
-  if (choice !== null && choice.kind !== 'redis' && REDIS_URL !== undefined)
-    return `is ${choice.kind}, and REDIS_URL is set, which is for STORE=redis alone: unset one of the two`;
+  if (kind !== undefined && kind !== 'redis' && REDIS_URL !== undefined)
+    return `is ${kind}, and REDIS_URL is set, which is for STORE=redis alone: unset one of the two`;
   return null;
 };

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { loadConfig } from '#src/config/settings/config.ts';
 import { SETTINGS } from '#src/config/settings/settings.ts';
-import { toStoreChoice } from '#src/config/settings/store-choice.ts';
+import { readStoreChoice } from '#src/config/settings/store-choice.ts';
 import { EXTENSION_SETTINGS, OWN_EXTENSIONS } from '#src/packages.ts';
 
 const DIGEST = 'a'.repeat(64);
@@ -152,14 +152,14 @@ test.each(['memory', 'sqlite:a.db'])('STORE=%s contradicts REDIS_URL', (store) =
 });
 
 test('the store is Redis where REDIS_URL is set, else memory; a path of SQLite becomes absolute', () => {
-  expect(toStoreChoice({})).toEqual({ kind: 'memory' });
-  expect(toStoreChoice({ REDIS_URL: 'redis://127.0.0.1' })).toEqual({ kind: 'redis' });
-  expect(toStoreChoice({ STORE: 'sqlite:/data/a.db' })).toEqual({
+  expect(readStoreChoice({})).toEqual({ kind: 'memory' });
+  expect(readStoreChoice({ REDIS_URL: 'redis://127.0.0.1' })).toEqual({ kind: 'redis' });
+  expect(readStoreChoice({ STORE: 'sqlite:/data/a.db' })).toEqual({
     kind: 'sqlite',
     path: '/data/a.db',
     durable: 'process',
   });
-  expect(toStoreChoice({ STORE: 'sqlite:a.db?durable=power' })).toEqual({
+  expect(readStoreChoice({ STORE: 'sqlite:a.db?durable=power' })).toEqual({
     kind: 'sqlite',
     path: join(process.cwd(), 'a.db'),
     durable: 'power',
