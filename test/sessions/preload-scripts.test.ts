@@ -32,7 +32,7 @@ test('a server knows a script before it is first run, also one that was made lat
     return known;
   };
   await expect.poll(() => isKnown(INDEX), WAIT).toEqual([1]);
-  const later = toFile('turns.lua');
+  const later = toFile('tenant-order.lua');
   expect(await isKnown(later)).toEqual([0]);
   createRedisScript(client, later);
   await expect.poll(() => isKnown(later), WAIT).toEqual([1]);

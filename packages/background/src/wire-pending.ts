@@ -19,7 +19,7 @@ import { KEY_HOLDER, toCallKey } from './calls/call-kind.ts';
 import type { CallRecords } from './calls/call-records.ts';
 import type { Job, JobEnd, JobQueue, Taking } from './jobs/job-queue.ts';
 import { createMemoryJobQueue } from './jobs/memory-job-queue.ts';
-import { observeJobQueue } from './jobs/observe-job-queue.ts';
+import { observeRuns, sampleLanes } from './jobs/observe-job-queue.ts';
 import { createPendingLists } from './pending-lists.ts';
 import { createNotifications } from './pending-notifications.ts';
 import { PendingService } from './pending-service.ts';
@@ -71,7 +71,7 @@ export const wirePending = async (config: Config, parts: PendingParts): Promise<
   };
   if (config.ROLE === 'worker' && parts.apiKeys === null) await refuseCallsOfKeys(records, onFailed);
   const notifications = createNotifications({ ...parts, isEnded: isEndedBy(records), onFailed });
-  const queue = observeJobQueue(await createQueue(config, lanes, onFailed), metrics.jobs);
+  const queue = await createQueue(config, lanes, onFailed);
   let worker: Worker | null = null;
   // Of this process: without Redis nobody else knows of them.
   let open = 0;
@@ -87,7 +87,7 @@ export const wirePending = async (config: Config, parts: PendingParts): Promise<
   const laneOf = createLaneLookup(lanes);
   const service = new PendingService({ records, queue, run, laneOf, onFailed, time, onAccepted });
   const closing = new AbortController();
-  const stops: (() => void)[] = [service.close, () => closing.abort()];
+  const stops: (() => void)[] = [service.close, () => closing.abort(), sampleLanes(queue, metrics.jobs)];
   let taking: Taking | null = null;
   return {
     service,
@@ -108,7 +108,8 @@ export const wirePending = async (config: Config, parts: PendingParts): Promise<
       records.onReturn(sweep);
       if (config.ROLE === 'api') return;
       const served = toServedLanes(config, lanes);
-      taking = queue.take(served, worker.run);
+      for (const { lane } of served) metrics.jobs.laneServed(lane);
+      taking = queue.take(served, observeRuns(worker.run, metrics.jobs));
       if (config.ROLE === 'worker') stops.push(watchTaking(taking, queue, served, log));
     },
     drain: () => {

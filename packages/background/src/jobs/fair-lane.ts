@@ -14,7 +14,7 @@ export type WaitingJob = { readonly job: Job };
  *
  * While a tenant has jobs waiting and starts n of them, each other tenant starts at most n + 2. One that is new to the lane
  * waits for one start of each other tenant at most: where a tenant has a thousand jobs, the first of another runs next.
- * `packages/background/src/jobs/lua/turns.lua` is the same rule, for Redis.
+ * `packages/background/src/jobs/lua/tenant-order.lua` is the same rule, for Redis.
  */
 export class FairLane<Entry extends WaitingJob> {
   #time = FIRST_TAG;

@@ -1,130 +1,160 @@
 import { CommandTimeout, LONG_TIMEOUT_MS } from '@recourse/store-redis/command-timeout';
 import { createRedisScript, type openQueueConnection, type RedisClient } from '@recourse/store-redis/redis-client';
-import { Queue } from 'bullmq';
+import { Queue, type Job as QueuedJob } from 'bullmq';
 import * as z from 'zod';
 import type { Job, LaneState } from './job-queue.ts';
 
+// `since`: from when on a job that comes again waits, in Unix milliseconds. Left out: since it was added.
+const JobData = z.object({ tenant: z.string(), since: z.number().optional() });
 /** What BullMQ keeps of a job beside its id, which is the call. */
-export const JobData = z.object({ tenant: z.string() });
 export type JobData = z.infer<typeof JobData>;
 
 /** The priority of a job that comes again: BullMQ runs it before all that have one. */
 export const AGAIN_TAG = 0;
 
-/** The jobs of one lane whose calls fall into one shard: one queue of BullMQ, and beside it who has which turn. */
-export type JobShard = {
-  readonly lane: string;
-  /** Where BullMQ's keys begin; with the hash tag that keeps them together in a cluster. */
-  readonly prefix: string;
-  readonly offer: (job: Job) => Promise<void>;
-  readonly offerAgain: (job: Job) => Promise<void>;
-  readonly cancel: (job: Job) => Promise<void>;
-  readonly state: () => Promise<Omit<LaneState, 'lane'>>;
-  /** A worker has taken a job with this tag. */
-  readonly noteTaken: (job: Job, tag: number) => Promise<void>;
-  /** Takes the first job that waits of a tenant that is none of these out of the queue; null: there is none. */
-  readonly takeOfOthers: (tenants: readonly string[]) => Promise<Job | null>;
-  /** A job waits again, after so many milliseconds. */
-  readonly noteAgain: (call: string, afterMs: number) => Promise<void>;
-  readonly close: () => Promise<void>;
-};
-
-export type JobShardOptions = {
-  /** What the keys of all lanes begin with. */
-  readonly keyPrefix: string;
-  readonly lane: string;
-  readonly shard: number;
-  /** For the turns. */
-  readonly client: Pick<RedisClient, 'callWithTimeout' | 'preload'>;
-  /** For BullMQ. */
-  readonly connection: ReturnType<typeof openQueueConnection>;
-};
-
 /** The one queue of BullMQ at a shard; its shard tells it apart. */
 export const BULLMQ_NAME = 'jobs';
 
-// In place of the lock of the worker that has a job: BullMQ takes the job from whoever has it.
-const ANY_WORKER = '0';
+export type QueueConnection = ReturnType<typeof openQueueConnection>;
 
-const TURNS = new URL('lua/turns.lua', import.meta.url);
+// In place of the lock of the worker that has a job: BullMQ takes the job from any.
+const ANY_WORKER = '0';
 // BullMQ writes each step of each job down, for listeners that this service does not have; without a limit 10 000.
 const MOST_EVENTS = 100;
-const State = z.tuple([z.int(), z.int()]);
+// Tenants take turns: the first job of each is among the first two or three of any other.
+const MOST_READ = 100;
+const ORDER = new URL('lua/tenant-order.lua', import.meta.url);
 
-/** Opens the queue of one shard. It connects nothing itself. */
-export const createJobShard = (options: JobShardOptions): JobShard => {
-  const { lane, client, connection } = options;
-  const prefix = `${options.keyPrefix}:{jobs:${lane}:${options.shard}}`;
-  const queue = new Queue<JobData>(BULLMQ_NAME, {
-    connection,
-    prefix,
-    // The versions of Redis that the service runs with are BullMQ's as well; and it would print its advice.
-    skipVersionCheck: true,
-    streams: { events: { maxLen: MOST_EVENTS } },
-    defaultJobOptions: { attempts: 1, removeOnComplete: true, removeOnFail: true },
-  });
-  // They are the connection's, whose owner hears of them.
-  queue.on('error', () => undefined);
-  const script = createRedisScript(client, TURNS);
-  const own = ['turns', 'waiting', 'since'].map((name) => `${prefix}:${name}`);
-  const keys = [...own, ...['prioritized', 'wait', 'delayed', 'active'].map((name) => queue.toKey(name))];
-  const run = (step: string, ...words: readonly string[]): Promise<unknown> =>
-    script(keys, [step, queue.toKey(''), ...words]);
-  const timeout = new CommandTimeout(LONG_TIMEOUT_MS);
-  // BullMQ waits for a connection, and would do later what nobody waits for any more.
-  const inTime = <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
-    if (connection.status !== 'ready') return Promise.reject(new Error('Redis is not connected'));
-    const answer = timeout.wait(ask());
-    timeout.begin(performance.now());
-    return answer;
-  };
-  const noteTaken: JobShard['noteTaken'] = async ({ call, tenant }, tag) => {
-    await run('take', tenant, call, String(tag));
-  };
-  const noteAgain: JobShard['noteAgain'] = async (call, afterMs) => {
-    await run('again', call, String(Math.round(afterMs)));
-  };
-  const offer = async ({ call, tenant }: Job): Promise<'waits' | 'taken'> => {
-    const tag = Number(await run('offer', tenant, call));
-    if (tag > 0) await inTime(() => queue.add('call', { tenant }, { jobId: call, priority: tag }));
-    return tag < 0 ? 'taken' : 'waits';
-  };
-  return {
+/**
+ * The jobs of one lane whose calls fall into one shard: one queue of BullMQ, and beside it the order of tenants, which gives
+ * each job its priority. Connects nothing itself.
+ */
+export class JobShard {
+  readonly lane: string;
+  /** Where BullMQ's keys begin; with the hash tag that keeps them together in a cluster. */
+  readonly prefix: string;
+  readonly #connection: QueueConnection;
+  readonly #queue: Queue<JobData>;
+  readonly #order: (step: string, job: Job, tag?: number) => Promise<unknown>;
+  readonly #timeout = new CommandTimeout(LONG_TIMEOUT_MS);
+
+  constructor({
+    keyPrefix,
     lane,
-    prefix,
-    offer: async (job) => void (await offer(job)),
-    offerAgain: async (job) => {
-      if ((await offer(job)) === 'waits') return;
-      const queued = await inTime(() => queue.getJob(job.call));
-      await inTime(async () => queued?.changePriority({ priority: AGAIN_TAG }));
-      await inTime(async () => queued?.moveToWait(ANY_WORKER));
-      await noteAgain(job.call, 0);
-    },
-    cancel: async ({ call, tenant }) => {
-      const queued = await inTime(() => queue.getJob(call));
-      if (queued === undefined) return;
-      const removed = await inTime(() => queue.remove(call));
-      if (removed === 0) return;
-      const youngest = await run('remove', tenant, call, String(queued.priority));
-      if (typeof youngest !== 'string') return;
-      const moved = await inTime(() => queue.getJob(youngest));
-      await inTime(async () => moved?.changePriority({ priority: queued.priority }));
-    },
-    state: async () => {
-      const [count, oldestWaitingMs] = State.parse(await run('state'));
-      return { waiting: count, oldestWaitingMs };
-    },
-    noteTaken,
-    takeOfOthers: async (tenants) => {
-      const call = await run('others', ...tenants);
-      const queued = typeof call === 'string' ? await queue.getJob(call) : undefined;
-      // Whoever removes it has it: a job that a worker has taken cannot be removed.
-      if (queued?.id === undefined || (await queue.remove(queued.id)) === 0) return null;
-      const job = { call: queued.id, tenant: JobData.parse(queued.data).tenant, lane };
-      await noteTaken(job, queued.priority);
+    shard,
+    client,
+    connection,
+  }: {
+    /** What the keys of all lanes begin with. */
+    readonly keyPrefix: string;
+    readonly lane: string;
+    readonly shard: number;
+    /** For the order of tenants. */
+    readonly client: Pick<RedisClient, 'callWithTimeout' | 'preload'>;
+    /** For BullMQ. */
+    readonly connection: QueueConnection;
+  }) {
+    this.lane = lane;
+    this.prefix = `${keyPrefix}:{jobs:${lane}:${shard}}`;
+    this.#connection = connection;
+    const queue = new Queue<JobData>(BULLMQ_NAME, {
+      connection,
+      prefix: this.prefix,
+      // The versions of Redis that the service runs with are BullMQ's as well; and it would print its advice.
+      skipVersionCheck: true,
+      streams: { events: { maxLen: MOST_EVENTS } },
+      defaultJobOptions: { attempts: 1, removeOnComplete: true, removeOnFail: true },
+    });
+    // They are the connection's, whose owner hears of them.
+    queue.on('error', () => undefined);
+    this.#queue = queue;
+    const script = createRedisScript(client, ORDER);
+    const keys = [
+      ...['turns', 'waiting'].map((name) => `${this.prefix}:${name}`),
+      ...['prioritized', 'wait', 'active'].map((name) => queue.toKey(name)),
+    ];
+    this.#order = (step, { call, tenant }, tag) =>
+      script(keys, [step, queue.toKey(call), tenant, call, ...(tag === undefined ? [] : [String(tag)])]);
+  }
+
+  async offer(job: Job): Promise<'waits' | 'taken'> {
+    const { call, tenant } = job;
+    const tag = Number(await this.#order('offer', job));
+    if (tag > 0) await this.#inTime(() => this.#queue.add('call', { tenant }, { jobId: call, priority: tag }));
+    return tag < 0 ? 'taken' : 'waits';
+  }
+
+  /** The same of a job that no worker has, whatever BullMQ believes. */
+  async offerAgain(job: Job): Promise<void> {
+    if ((await this.offer(job)) === 'waits') return;
+    const queued = await this.#inTime(() => this.#queue.getJob(job.call));
+    if (queued === undefined) return;
+    await this.#inTime(() => noteAgain(queued, 0));
+    await this.#inTime(() => queued.moveToWait(ANY_WORKER));
+  }
+
+  async cancel(job: Job): Promise<void> {
+    const queued = await this.#inTime(() => this.#queue.getJob(job.call));
+    if (queued === undefined || (await this.#inTime(() => this.#queue.remove(job.call))) === 0) return;
+    const youngest = await this.#order('remove', job, queued.priority);
+    if (typeof youngest !== 'string') return;
+    const moved = await this.#inTime(() => this.#queue.getJob(youngest));
+    await this.#inTime(async () => moved?.changePriority({ priority: queued.priority }));
+  }
+
+  /** The oldest is among the first of those that wait, for the jobs of each tenant run in their order. */
+  async state(): Promise<Omit<LaneState, 'lane'>> {
+    const now = Date.now();
+    const [waiting, due, first] = await this.#inTime(() =>
+      Promise.all([
+        this.#queue.getJobCountByTypes('waiting', 'prioritized'),
+        this.#queue.getDelayedCount(now + 1),
+        this.#queue.getJobs(['waiting', 'prioritized', 'delayed'], 0, MOST_READ - 1, true),
+      ]),
+    );
+    const ages = first.map(({ data, timestamp }) => now - (data.since ?? timestamp));
+    return { waiting: waiting + due, oldestWaitingMs: Math.max(0, ...ages) };
+  }
+
+  /** Notes that a worker has taken the job, which has this tag. */
+  async noteTaken(job: Job, tag: number): Promise<void> {
+    await this.#order('take', job, tag);
+  }
+
+  /** Takes the first job that waits of a tenant that is none of these out of the queue; null: there is none. */
+  async takeOfOthers(tenants: ReadonlySet<string>): Promise<Job | null> {
+    for (const type of ['waiting', 'prioritized'] as const) {
+      const first = await this.#queue.getJobs([type], 0, MOST_READ - 1, true);
+      const queued = first.find(({ data }) => !tenants.has(data.tenant));
+      if (queued === undefined) continue;
+      const job = this.toJob(queued);
+      // Who removes it has it: a job that a worker has taken cannot be removed.
+      if ((await this.#queue.remove(job.call)) === 0) return null;
+      await this.noteTaken(job, queued.priority);
       return job;
-    },
-    noteAgain,
-    close: () => queue.close(),
-  };
+    }
+    return null;
+  }
+
+  toJob({ id, data }: QueuedJob<JobData>): Job {
+    return { call: String(id), tenant: JobData.parse(data).tenant, lane: this.lane };
+  }
+
+  close(): Promise<void> {
+    return this.#queue.close();
+  }
+
+  // BullMQ waits for a connection, and would do later what nothing waits for any more.
+  #inTime<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+    if (this.#connection.status !== 'ready') return Promise.reject(new Error('Redis is not connected'));
+    const answer = this.#timeout.wait(ask());
+    this.#timeout.begin(performance.now());
+    return answer;
+  }
+}
+
+/** Has a job run before those that no worker has had, once it is moved; it waits again after so many milliseconds. */
+export const noteAgain = async (queued: QueuedJob<JobData>, afterMs: number): Promise<void> => {
+  await queued.updateData({ ...queued.data, since: Date.now() + afterMs });
+  await queued.changePriority({ priority: AGAIN_TAG });
 };

@@ -1,4 +1,4 @@
-import type { JobQueue, LaneState } from './job-queue.ts';
+import type { Job, JobEnd, JobQueue, LaneState } from './job-queue.ts';
 
 /** Is told of what a job queue does. */
 export type JobObserver = {
@@ -10,42 +10,38 @@ export type JobObserver = {
   readonly ended: (lane: string) => void;
 };
 
-// As often as Prometheus scrapes at the most; a script of Redis for each lane and shard.
+// As often as Prometheus scrapes at the most; a few commands of Redis for each lane and shard.
 const SAMPLE_MS = 5000;
 
-/** The same queue, whose observer is told of each job that is taken and, every five seconds until it closes, of all lanes. */
-export const observeJobQueue = (queue: JobQueue, observer: JobObserver, sampleMs = SAMPLE_MS): JobQueue => {
-  let isClosed = false;
+/** Tells the observer of all lanes, every five seconds until it is stopped. */
+export const sampleLanes = (
+  queue: Pick<JobQueue, 'lanes'>,
+  { lanesRead }: Pick<JobObserver, 'lanesRead'>,
+  sampleMs = SAMPLE_MS,
+): (() => void) => {
+  let isStopped = false;
   let timer: NodeJS.Timeout | undefined;
   const sample = async (): Promise<void> => {
     const lanes = await queue.lanes().then(
       (states) => states,
       () => [],
     );
-    if (isClosed) return;
-    observer.lanesRead(lanes);
+    if (isStopped) return;
+    lanesRead(lanes);
     // After the answer, so that a slow Redis is not asked twice at once.
-    timer = setTimeout(() => void sample(), sampleMs);
-    timer.unref();
+    timer = setTimeout(() => void sample(), sampleMs).unref();
   };
   void sample();
-  return {
-    durability: queue.durability,
-    offer: (job) => queue.offer(job),
-    offerAgain: (job) => queue.offerAgain(job),
-    cancel: (job) => queue.cancel(job),
-    lanes: () => queue.lanes(),
-    take: (lanes, run) => {
-      for (const { lane } of lanes) observer.laneServed(lane);
-      return queue.take(lanes, (job) => {
-        observer.taken(job.lane);
-        return run(job).finally(() => observer.ended(job.lane));
-      });
-    },
-    close: () => {
-      isClosed = true;
-      clearTimeout(timer);
-      return queue.close();
-    },
+  return () => {
+    isStopped = true;
+    clearTimeout(timer);
   };
 };
+
+/** What takes jobs by this `run`, and tells the observer of each. */
+export const observeRuns =
+  (run: (job: Job) => Promise<JobEnd>, { taken, ended }: Pick<JobObserver, 'taken' | 'ended'>) =>
+  (job: Job): Promise<JobEnd> => {
+    taken(job.lane);
+    return run(job).finally(() => ended(job.lane));
+  };

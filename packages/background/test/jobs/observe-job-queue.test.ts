@@ -2,21 +2,21 @@ import { createMetrics } from 'recourse-server/internal/telemetry/metrics.ts';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { JobQueue } from '#src/jobs/job-queue.ts';
 import { createMemoryJobQueue } from '#src/jobs/memory-job-queue.ts';
-import { observeJobQueue } from '#src/jobs/observe-job-queue.ts';
+import { observeRuns, sampleLanes } from '#src/jobs/observe-job-queue.ts';
 import { recordJobs, SOON } from './job-recorder.ts';
 
-const observe = (queue: JobQueue) => {
+const observe = (queue: Pick<JobQueue, 'lanes'>) => {
   const metrics = createMetrics('1.0.0');
-  const observed = observeJobQueue(queue, metrics.jobs, 5);
-  onTestFinished(() => observed.close());
+  onTestFinished(sampleLanes(queue, metrics.jobs, 5));
   const lines = async (): Promise<readonly string[]> =>
     (await metrics.registry.metrics()).split('\n').filter((line) => line.startsWith('recourse_jobs_'));
-  return { observed, lines };
+  return { metrics, lines };
 };
 
 test('metrics show what waits in each lane, what runs here, and what was taken', async () => {
-  const { observed, lines } = observe(createMemoryJobQueue(['default', 'gpu']));
-  await observed.offer({ call: 'c_1', tenant: 'a', lane: 'gpu' });
+  const queue = createMemoryJobQueue(['default', 'gpu']);
+  const { metrics, lines } = observe(queue);
+  await queue.offer({ call: 'c_1', tenant: 'a', lane: 'gpu' });
   await vi.waitFor(async () => {
     expect(await lines()).toEqual([
       'recourse_jobs_waiting{lane="default"} 0',
@@ -26,12 +26,13 @@ test('metrics show what waits in each lane, what runs here, and what was taken',
     ]);
   }, SOON);
   const jobs = recordJobs();
-  observed.take(
+  for (const lane of ['default', 'gpu']) metrics.jobs.laneServed(lane);
+  queue.take(
     [
       { lane: 'default', concurrency: 1 },
       { lane: 'gpu', concurrency: 1 },
     ],
-    jobs.run,
+    observeRuns(jobs.run, metrics.jobs),
   );
   await jobs.untilStarted(1);
   await vi.waitFor(async () => {
@@ -53,15 +54,7 @@ test('metrics show what waits in each lane, what runs here, and what was taken',
 test('while the queue does not answer, no old number is shown', async () => {
   const memory = createMemoryJobQueue(['default']);
   let isAway = false;
-  const { lines } = observe({
-    durability: 'process',
-    offer: (job) => memory.offer(job),
-    offerAgain: (job) => memory.offerAgain(job),
-    take: (lanes, run) => memory.take(lanes, run),
-    cancel: (job) => memory.cancel(job),
-    lanes: () => (isAway ? Promise.reject(new Error('away')) : memory.lanes()),
-    close: () => memory.close(),
-  });
+  const { lines } = observe({ lanes: () => (isAway ? Promise.reject(new Error('away')) : memory.lanes()) });
   await vi.waitFor(async () => expect(await lines()).toHaveLength(2), SOON);
   isAway = true;
   await vi.waitFor(async () => expect(await lines()).toHaveLength(0), SOON);

@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createFairTurns } from './fair-turns-model.ts';
 
-const TURNS = new URL('../../src/jobs/lua/turns.lua', import.meta.url);
+const TURNS = new URL('../../src/jobs/lua/tenant-order.lua', import.meta.url);
 
 let redis: RedisForTests | undefined;
 let connected: RedisClient | undefined;
@@ -35,9 +35,10 @@ let runs = 0;
 const createScriptTurns = () => {
   runs += 1;
   const key = (name: string): string => `turns-test:{${process.pid}:${runs}}:${name}`;
-  const keys = ['turns', 'waiting', 'since', 'prioritized', 'wait', 'delayed', 'active'].map(key);
+  const keys = ['turns', 'waiting', 'prioritized', 'wait', 'active'].map(key);
   const script = createRedisScript(client(), TURNS);
-  const run = (step: string, ...words: readonly string[]) => script(keys, [step, key(''), ...words]);
+  const run = (step: string, tenant: string, call: string, ...tag: readonly string[]) =>
+    script(keys, [step, key(call), tenant, call, ...tag]);
   return {
     key,
     offer: (tenant: string, call: string) => run('offer', tenant, call),
@@ -103,7 +104,7 @@ test('a lane in which nothing waits leaves nothing behind', async () => {
   for (const call of ['c_1', 'c_2']) await scripts.offer('a', call);
   await scripts.take('a', 'c_1', 1);
   await scripts.remove('a', 'c_2', 2);
-  expect(await client().call('EXISTS', scripts.key('turns'), scripts.key('waiting'), scripts.key('since'))).toBe(0);
+  expect(await client().call('EXISTS', scripts.key('turns'), scripts.key('waiting'))).toBe(0);
 });
 
 test('the tag of a job that was never added is given up once nothing waits and nothing was offered for long', async () => {
