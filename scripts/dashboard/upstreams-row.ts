@@ -61,7 +61,7 @@ export const UPSTREAMS_ROW: Row = {
         description:
           'Messages that wait for their delivery. With Redis every replica shows those of all. A rising line means that the endpoint fails or is too slow.',
         unit: 'short',
-        queries: only(`sum by (endpoint) (${series('recourse_webhooks_waiting')})`, '{{endpoint}}'),
+        queries: only(`max by (endpoint) (${series('recourse_webhooks_waiting')})`, '{{endpoint}}'),
       },
     ),
   ],

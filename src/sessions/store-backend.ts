@@ -14,8 +14,6 @@ export type StoreBackend = {
   readonly keysOf: (kind: string) => readonly string[];
   /** Calls the listener each time the store is back after it was away. */
   readonly onReturn: (listener: () => void) => void;
-  /** The name of this process's own queues. */
-  readonly queue: string;
   /** Opens memory for the time when the store is away; null: the store is in the memory of this process. */
   readonly openOutageMemory: (() => RecordStore) | null;
   /** How processes that share the store reach each other; null: this process has the store alone. */

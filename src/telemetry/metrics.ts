@@ -314,9 +314,11 @@ const createWebhookMetrics = ({ counter, tallyGauge }: Define) => ({
     'Attempts to deliver a webhook message: delivered, retried, given_up, disabled (the endpoint answered 410).',
     ['endpoint', 'result'],
   ),
-  webhooksWaiting: tallyGauge('webhooks_waiting', 'Webhook messages that wait and this process is to deliver.', [
-    'endpoint',
-  ]),
+  webhooksWaiting: tallyGauge(
+    'webhooks_waiting',
+    'Webhook messages that wait, at all processes that share the store.',
+    ['endpoint'],
+  ),
 });
 
 // Scrapers come every few seconds; who comes more often gets what was collected a moment ago.

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { getHeapStatistics } from 'node:v8';
 import type { Logger } from 'pino';
 import type { RateLimitsOptions } from '../auth/rate-limits.ts';
@@ -206,11 +205,8 @@ const withPages = (sessions: SessionStore, pageTokens: PageTokenStore): SessionS
 /** Unix milliseconds, by a clock that nobody sets. */
 const timeOfProcess = (): number => Math.floor(performance.timeOrigin + performance.now());
 
-/** The name of the queues of a process that has the store alone: its successor has the same. */
-const LOCAL_QUEUE = 'local';
-
 const openMemory = ({ memory }: StoreParts): Backend => ({
-  ...{ durability: 'process', shared: null, outage: null, rates: null, queue: LOCAL_QUEUE },
+  ...{ durability: 'process', shared: null, outage: null, rates: null },
   records: createMemoryRecordStore({ memory, now: timeOfProcess }),
   space: UNLIMITED_SPACE,
   sealing: NO_SEALING,
@@ -233,7 +229,7 @@ const guard = async (store: OpenedStore, parts: BackendParts): Promise<Backend> 
   await store.connect(() => space.look());
   return {
     ...{ durability, keysOf, records, space, sealing, outage: { availability, local } },
-    ...(shared === null ? { shared, rates: null, queue: LOCAL_QUEUE } : guardShared(shared, availability)),
+    ...(shared === null ? { shared, rates: null } : guardShared(shared, availability)),
     close: async () => {
       await space.stop();
       store.close();
@@ -244,7 +240,7 @@ const guard = async (store: OpenedStore, parts: BackendParts): Promise<Backend> 
 const guardShared = (
   { client, subscription }: NonNullable<OpenedStore['shared']>,
   { ask }: StoreAvailability,
-): Pick<Backend, 'shared' | 'rates' | 'queue'> => ({
+): Pick<Backend, 'shared' | 'rates'> => ({
   shared: {
     client: {
       ...client,
@@ -256,7 +252,6 @@ const guardShared = (
     keyPrefix: `${KEY_PREFIX}:rate`,
     call: async (...words) => ask('rate', 'short', () => client.call(...words)),
   },
-  queue: randomUUID(),
 });
 
 // Of the memory of all stores: the last states that this process has seen in Redis or in its file. As much as the parts of results, marks, leases,

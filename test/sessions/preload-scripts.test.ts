@@ -7,7 +7,7 @@ import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 
 const toFile = (name: string): URL => new URL(`../../packages/background/src/jobs/lua/${name}`, import.meta.url);
-const INDEX = toFile('pending-index.lua');
+const INDEX = toFile('due-index.lua');
 const WAIT = { timeout: timeLimit(20_000), interval: 20 };
 
 const startLab = async (settings: readonly string[] = []) => {

@@ -1,5 +1,5 @@
 import { callKind } from '@recourse/background/calls/call-kind';
-import { createMessageKind, endpointKind, queueKind } from '@recourse/background/deliveries/delivery-kinds';
+import { createMessageKind, endpointKind } from '@recourse/background/deliveries/delivery-kinds';
 import { expect, test } from 'vitest';
 import { answerKind, keyedKind } from '#src/sessions/idempotency/idempotency-kinds.ts';
 import { createSessionKind } from '#src/sessions/session-kind.ts';
@@ -53,13 +53,7 @@ test('a record of any kind is read whatever its fields say, and ends', () => {
       ['h', 'b'],
       text,
     );
-    readAndSave(queueKind, ['m:id', 'm:'], text);
-    readAndSave(endpointKind, ['q:name', 'd'], text);
+    readAndSave(endpointKind, ['d'], text);
     readAndSave(createSessionKind(60_000), ['h', 'n', 'c', 'j', 'q', 'o', 't:x', 's:x'], text);
   }
-});
-
-test('of an endpoint whose queue is damaged nobody is known to have that queue: it is everyone\u2019s', () => {
-  const { queues } = endpointKind.decode(toFields(['q:name', 'no time']));
-  expect(queues.get('name')).toBe(0);
 });

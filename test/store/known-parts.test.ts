@@ -1,6 +1,6 @@
 import { callKind } from '@recourse/background/calls/call-kind';
 import { createSessionCalls } from '@recourse/background/calls/session-calls';
-import { createRecordDeliveries } from '@recourse/background/deliveries/record-deliveries';
+import { RecordDeliveries } from '@recourse/background/deliveries/record-deliveries';
 import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import { expect, test } from 'vitest';
 import { createRecordEndedSessions } from '#src/sessions/ended-sessions.ts';
@@ -29,13 +29,13 @@ test('what a process remembers of the records of all kinds has one bound: their 
   createIdempotencyStore({ store, durability: 'durable' });
   createRecordPageTokens({ store, local: null, ttlMs: 1000 });
   createRecordEndedSessions({ store, ttlMs: 1000 });
-  createRecordDeliveries({ store, queue: 'queue', survives: 'nothing' });
+  new RecordDeliveries({ store, survives: 'nothing' });
   createStoreCheck(store);
   new OpenedStoreSpace({ store, look: () => null, observer, onFailed: () => undefined });
 
   expect([...parts.keys()].sort()).toEqual([
     ...['answer', 'call', 'calls', 'check', 'ended', 'endpoint'],
-    ...['keyed', 'message', 'pages', 'queue', 'session', 'share'],
+    ...['keyed', 'message', 'pages', 'session', 'share'],
   ]);
   expect([...parts.values()].reduce((sum, part) => sum + part, 0)).toBeLessThanOrEqual(1);
 });

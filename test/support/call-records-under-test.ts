@@ -1,10 +1,14 @@
 import type { CallRecord, Claim } from '@recourse/background/calls/call-kind';
 import type { CallRecords } from '@recourse/background/calls/call-records';
-import { type CallRecordsOptions, createCallRecords } from '@recourse/background/calls/call-records';
+import {
+  type CallRecordsOptions,
+  createCallRecords,
+  type PendingLimits,
+} from '@recourse/background/calls/call-records';
 import { createLocalSignals, createRedisSignals } from '@recourse/background/calls/call-signals';
-import { openEmbeddedCallRecords } from '@recourse/background/calls/embedded-call-records';
-import { createLiveCalls, type PendingLimits } from '@recourse/background/calls/live-calls';
-import { createRedisLiveCalls } from '@recourse/background/jobs/redis-live-calls';
+import { createDueIndex } from '@recourse/background/jobs/due-index';
+import { createRedisLiveCalls } from '@recourse/background/jobs/redis-due-index';
+import { openEmbeddedCallRecords } from '@recourse/background/open-call-records';
 import type { RedisClient, RedisSubscription } from '@recourse/store-redis/redis-client';
 import { createRedisRecordStore } from '@recourse/store-redis/redis-record-store';
 import { createSqliteRecordStore } from '@recourse/store-sqlite/sqlite-record-store';
@@ -60,8 +64,9 @@ export const openEmbeddedCalls = (
   const limits = { ...ROOMY_LIMITS, ...some };
   const options = {
     ...rest,
-    ...({ store, durability: 'process', holdsArguments: true, makingPauseMs: 1, onReturn } as const),
-    ...{ signals: createLocalSignals(), live: createLiveCalls({ limits, budget, now }), ofSession: limits.ofSession },
+    ...({ store, durability: 'process', budget, limits, makingPauseMs: 1, onReturn } as const),
+    signals: createLocalSignals(),
+    live: createDueIndex({ limits: { ofHolder: limits.ofKey, ofAll: limits.ofService }, now }),
   };
   return openEmbeddedCallRecords(options, keys);
 };
@@ -142,20 +147,20 @@ export const createRedisRecords = (
 ): CallRecords => {
   const limits = { ...ROOMY_LIMITS, ...some };
   const timeouts = { short: timeoutMs, long: timeoutMs };
-  const live = createRedisLiveCalls({ client, limits });
+  const live = createRedisLiveCalls(client, limits);
   return createCallRecords({
     ...rest,
-    ...({ durability: 'durable', holdsArguments: false, makingPauseMs: 50, ofSession: limits.ofSession } as const),
+    ...({ durability: 'durable', budget: null, limits, makingPauseMs: 50 } as const),
     onReturn,
     store: guard(createRedisRecordStore({ client, cacheBytes: 10_000_000, timeouts, skewMs })),
     signals: createRedisSignals({ client, subscription }),
     live: {
       ...live,
-      popDue: async (most) => {
-        const { now, calls: due } = await live.popDue(most);
-        return { now: now + skewMs(), calls: due };
+      popDue: async (most, againMs) => {
+        const due = await live.popDue(most, againMs);
+        return { ...due, now: due.now + skewMs() };
       },
-      lookAgain: (call, poppedAt, afterMs) => live.lookAgain(call, poppedAt - skewMs(), afterMs),
+      putOff: (call, dueAt, afterMs) => live.putOff(call, dueAt - skewMs(), afterMs),
     },
   });
 };

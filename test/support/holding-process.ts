@@ -3,9 +3,8 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createCallRecords } from '@recourse/background/calls/call-records';
 import { createLocalSignals } from '@recourse/background/calls/call-signals';
-import { createLiveCalls } from '@recourse/background/calls/live-calls';
+import { createDueIndex } from '@recourse/background/jobs/due-index';
 import { Job } from 'bullmq';
-import { createByteBudget } from '#src/memory/byte-budget.ts';
 import { createStoreMemory } from '#src/memory/store-memory.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 
@@ -57,15 +56,12 @@ const toHandleOfJob = (self: unknown): string => memberOf(self, 'id');
 // Nothing is asked of it: only its prototype is wanted, which all records of this process share.
 const records: unknown = Object.getPrototypeOf(
   createCallRecords({
-    ...({ durability: 'durable', holdsArguments: false, ofSession: 1, makingPauseMs: 1 } as const),
+    ...({ durability: 'durable', budget: null, makingPauseMs: 1 } as const),
     store: createMemoryRecordStore({ memory: createStoreMemory({ totalBytes: 0 }), now: Date.now }),
     signals: createLocalSignals(),
     onReturn: () => undefined,
-    live: createLiveCalls({
-      limits: { ofKey: 1, ofService: 1 },
-      budget: createByteBudget({ limitBytes: 0 }),
-      now: Date.now,
-    }),
+    limits: { ofSession: 1, ofKey: 1, ofService: 1 },
+    live: createDueIndex({ limits: { ofHolder: 1, ofAll: 1 }, now: Date.now }),
   }),
 );
 if (typeof records !== 'object' || records === null) throw new Error('The records have no prototype.');

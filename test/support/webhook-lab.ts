@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createRecordDeliveries } from '@recourse/background/deliveries/record-deliveries';
+import { RecordDeliveries } from '@recourse/background/deliveries/record-deliveries';
 import type { DeliveryStore } from '@recourse/background/webhooks/delivery-store';
 import { createEndpointClients } from '@recourse/background/webhooks/endpoint-clients';
 import type { EndpointSettings } from '@recourse/background/webhooks/endpoint-settings';
@@ -151,11 +151,7 @@ export const createLab = (
 };
 
 export const createMemoryStore = (now = (): number => performance.now()): DeliveryStore =>
-  createRecordDeliveries({
-    store: createMemoryRecordStore({ memory: roomyMemory(), now }),
-    queue: 'local',
-    survives: 'nothing',
-  });
+  new RecordDeliveries({ store: createMemoryRecordStore({ memory: roomyMemory(), now }), survives: 'nothing' });
 
 /** What a receiver got, once it is so many messages. */
 export const whenReceived = async (receiver: Receiver, count: number) => {

@@ -1,4 +1,4 @@
-import { type CallRecord, timesOf } from './calls/call-kind.ts';
+import type { CallRecord } from './calls/call-kind.ts';
 import type { CallRecords } from './calls/call-records.ts';
 
 // A message that got lost costs a waiter at most this.
@@ -50,7 +50,7 @@ export class CallWaiters {
     };
     const stop = this.onChange(key, look);
     // By then it is over, also by a clock that is rounded.
-    const leftMs = timesOf(first).expiresAt + 1 - this.#time();
+    const leftMs = first.expiresAt + 1 - this.#time();
     const timer = setTimeout(() => resolve(this.#read(key)), leftMs > 0 ? Math.min(waitMs, leftMs) : waitMs);
     void over?.then(() => resolve(null));
     // It may have ended between the first reading and this.
@@ -69,7 +69,7 @@ export class CallWaiters {
     this.#calls.set(key, call);
     call.listeners.add(listener);
     this.#waiting += 1;
-    this.#unwatch ??= this.#records.watch(this.#tell);
+    this.#unwatch ??= this.#records.signals.watch(this.#tell);
     // Where the records are of this process no message gets lost.
     if (this.#records.durability === 'durable')
       this.#timer ??= setInterval(() => void this.#lookAgain(), LOOK_AGAIN_MS).unref();

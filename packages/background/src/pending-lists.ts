@@ -3,7 +3,7 @@ import type { OpenCall, PendingFilter, PendingLists } from 'recourse-server/rout
 import { type CallRecord, handleOf, KEY_HOLDER } from './calls/call-kind.ts';
 import type { CallRecords } from './calls/call-records.ts';
 import { StoreKeyMissingError } from './calls/call-seals.ts';
-import type { LiveCall } from './calls/live-calls.ts';
+import type { DueEntry } from './jobs/due-index.ts';
 
 // Each is one to three commands: the store and the event loop serve others between two parts.
 const READ_AT_ONCE = 50;
@@ -15,7 +15,7 @@ export const createPendingLists = ({
   end,
   closed,
 }: {
-  readonly records: Pick<CallRecords, 'list' | 'describe' | 'cancel'>;
+  readonly records: Pick<CallRecords, 'live' | 'describe' | 'cancel'>;
   readonly onFailed: (error: unknown) => void;
   /** Ends a call that no worker runs, by what its record says. */
   readonly end: (key: string, call: Pick<CallSpec, 'tenant' | 'tool'>) => Promise<void>;
@@ -24,7 +24,7 @@ export const createPendingLists = ({
   const find = async function* (
     filter: PendingFilter,
   ): AsyncIterable<readonly (OpenCall & { readonly key: string })[]> {
-    for await (const part of records.list()) {
+    for await (const part of records.live.list()) {
       const keys = part.filter((call) => mayFit(call, filter)).map(({ key }) => key);
       for (const some of inParts(keys, READ_AT_ONCE)) yield await readFitting(some, filter, records);
     }
@@ -68,7 +68,7 @@ const toCancelled = (key: string, record: CallRecord | null): readonly Cancelled
     ? [{ key, tenant: record.spec.tenant, tool: record.spec.tool }]
     : [];
 
-const mayFit = ({ key, holder }: LiveCall, { tenant, keyHash }: PendingFilter): boolean =>
+const mayFit = ({ key, holder }: DueEntry, { tenant, keyHash }: PendingFilter): boolean =>
   key.startsWith(`${tenant}:`) && (keyHash === null || holder.startsWith(KEY_HOLDER + keyHash));
 
 const readFitting = async (
@@ -78,12 +78,13 @@ const readFitting = async (
 ): Promise<readonly (OpenCall & { readonly key: string })[]> => {
   const read = await Promise.all(keys.map(async (key) => ({ key, record: await records.describe(key) })));
   return read.flatMap(({ key, record }) => {
-    if (record === null || record.state === 'ended') return [];
-    const { spec } = record;
+    if (record === null) return [];
+    const { state, spec } = record;
+    if (state === 'ended') return [];
     // Whether it fits is sealed, and to leave it out could leave a call to a key that leaked.
     if (spec === null) throw new StoreKeyMissingError('This process lacks the key that a pending call is sealed with.');
     const fits = spec.caller === caller && (tool === null || spec.tool === tool) && mayUse(spec.tool);
-    return fits ? [{ key, handle: handleOf(key), record }] : [];
+    return fits ? [{ key, handle: handleOf(key), record: { state, spec } }] : [];
   });
 };
 

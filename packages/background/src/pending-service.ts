@@ -10,7 +10,8 @@ import type {
   PendingCalls,
 } from 'recourse-server/executor/pending-calls';
 import { CallWaiters } from './call-waiters.ts';
-import { type CallRecord, handleOf, type PendingRecord, timesOf, toCallKey } from './calls/call-kind.ts';
+import { type CallRecord, createCall, handleOf, toCallKey, toCallRecord } from './calls/call-kind.ts';
+import { LOOK_SOON_MS } from './calls/call-leases.ts';
 import type { CallRecords } from './calls/call-records.ts';
 import { StoreKeyMissingError } from './calls/call-seals.ts';
 import type { PartsWatch } from './calls/call-signals.ts';
@@ -74,7 +75,7 @@ export class PendingService implements PendingCalls {
 
   find(sessionKey: string, fingerprint: string): Promise<AcceptedCall | null> {
     const find = async (): Promise<AcceptedCall | null> => {
-      const key = await this.#options.records.findSame(sessionKey, fingerprint);
+      const key = await this.#options.records.sessions.findSame(sessionKey, fingerprint);
       return key === null ? null : this.#attach(key);
     };
     return find().catch(this.#orNull);
@@ -143,7 +144,7 @@ export class PendingService implements PendingCalls {
   /** The calls of a session that have not ended, oldest first. Rejects with the store. */
   async ofSession(sessionKey: string): Promise<readonly { readonly spec: CallSpec; readonly pending: PendingCall }[]> {
     const { records } = this.#options;
-    const keys = await records.ofSession(sessionKey);
+    const keys = await records.sessions.list(sessionKey);
     const found = await Promise.all(keys.map(async (key) => ({ key, record: await records.find(key) })));
     return found.flatMap(({ key, record }) => {
       const spec = record?.spec ?? null;
@@ -154,7 +155,7 @@ export class PendingService implements PendingCalls {
 
   /** Hears of the parts of a call of the tenant. */
   watchParts(tenant: string, handle: string, listener: (valueJson: string) => void): PartsWatch {
-    return this.#options.records.watchParts(toCallKey(tenant, handle), listener);
+    return this.#options.records.signals.watchParts(toCallKey(tenant, handle), listener);
   }
 
   /**
@@ -195,7 +196,14 @@ export class PendingService implements PendingCalls {
     await this.#dispatch(key, spec);
     // What was just written need not be read. What an earlier try has written may have ended.
     const record = isNew ? null : await records.find(key).catch(this.#orNull);
-    return { kind: 'accepted', call: this.#toAccepted(key, record ?? toFresh(spec)), how: 'new' };
+    return {
+      kind: 'accepted',
+      call: this.#toAccepted(
+        key,
+        record ?? toCallRecord(createCall(spec, { spec, creation: '' }, spec.acceptedAt), spec),
+      ),
+      how: 'new',
+    };
   }
 
   /**
@@ -252,7 +260,7 @@ export class PendingService implements PendingCalls {
     if (spec === null) return;
     // Whoever takes it decides by the record whether it runs, or is not known to have ended.
     await queue.offerAgain(this.#toJob(key, spec)).catch((error: unknown) => {
-      records.lookSoon(key, spec);
+      records.enterAgain(key, spec, LOOK_SOON_MS);
       onFailed(error);
     });
   }
@@ -271,7 +279,7 @@ export class PendingService implements PendingCalls {
 
   /** Ends a call whose time is over, also where no worker takes it; false: it had not been over. */
   async #endOverdue(key: string, record: CallRecord | null): Promise<boolean> {
-    if (record === null || record.state === 'ended' || this.#options.time() < timesOf(record).expiresAt) return false;
+    if (record === null || record.state === 'ended' || this.#options.time() < record.expiresAt) return false;
     if (record.spec === null) return false;
     await this.end(key, record.spec);
     return true;
@@ -322,17 +330,6 @@ type Announce = Parameters<PendingCalls['accept']>[1];
 
 const UNAVAILABLE: Acceptance = { kind: 'unavailable' };
 
-/** The record of a call that has just been made. */
-const toFresh = (spec: CallSpec): PendingRecord => ({
-  spec,
-  state: 'queued',
-  begins: 0,
-  cancel: 'no',
-  progress: null,
-  lackedSince: null,
-  result: null,
-});
-
 // 128 bits. The same in each try of a batch: a call that was accepted once is not accepted again.
 const HANDLE_CHARACTERS = 22;
 
@@ -366,8 +363,7 @@ const MODES = { process: { mode: 'memory' }, file: { mode: 'sqlite' }, durable: 
 
 const toCallState = (record: CallRecord, handle: string, durability: CallRecords['durability']): CallState => {
   if (record.state === 'ended') return { kind: 'ended', result: toReadable(record) };
-  const { state, progress } = record;
-  const { acceptedAt, expiresAt } = timesOf(record);
+  const { state, progress, acceptedAt, expiresAt } = record;
   return {
     kind: 'pending',
     pending: {

@@ -180,7 +180,7 @@ const createMayStart = ({ apiKeys, log, now, time }: Pick<WorkerParts, 'apiKeys'
 /** Rejects where a call that has not ended names an API key. Where the store cannot be asked, each call is given back later. */
 const refuseCallsOfKeys = async (records: CallRecords, onFailed: (error: unknown) => void): Promise<void> => {
   const namesKey = async (): Promise<boolean> => {
-    for await (const calls of records.list())
+    for await (const calls of records.live.list())
       if (calls.some(({ holder }) => holder.startsWith(KEY_HOLDER))) return true;
     return false;
   };

@@ -151,7 +151,7 @@ class HeldCall {
     const { records, count, budget } = this.#options;
     const { spec } = this.#record;
     if (outcome === null && spec.effects !== 'write' && (await this.#begin()) !== 'held') return later(AGAIN_AFTER_MS);
-    const unwatch = records.watch((key) => {
+    const unwatch = records.signals.watch((key) => {
       if (key === this.#lease.key) void this.#readCancel();
     });
     const hold = budget.openBeyond(spec.caller, argumentBytes);

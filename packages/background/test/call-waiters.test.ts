@@ -57,9 +57,7 @@ const watchQuestions = (records: CallRecords) => {
     holdsArguments: false,
     withdraw: (key) => records.withdraw(key),
     describe: (key) => records.describe(key),
-    list: () => records.list(),
     publishPart: (lease, valueJson) => records.publishPart(lease, valueJson),
-    watchParts: (key, listener) => records.watchParts(key, listener),
     create: (key, spec) => records.create(key, spec),
     confirm: (key) => records.confirm(key),
     find: (key) => {
@@ -76,12 +74,12 @@ const watchQuestions = (records: CallRecords) => {
     release: (lease, lackedAt) => records.release(lease, lackedAt),
     commit: (lease, result, how) => records.commit(lease, result, how),
     cancel: (key, how) => records.cancel(key, how),
-    ofSession: (sessionKey) => records.ofSession(sessionKey),
-    findSame: (sessionKey, fingerprint) => records.findSame(sessionKey, fingerprint),
     due: (most) => records.due(most),
-    lookSoon: (key, spec) => records.lookSoon(key, spec),
+    enterAgain: (key, spec, afterMs) => records.enterAgain(key, spec, afterMs),
     onReturn: (listener) => records.onReturn(listener),
-    watch: (listener) => records.watch(listener),
+    signals: records.signals,
+    sessions: records.sessions,
+    live: records.live,
   };
   return { watched, asked };
 };

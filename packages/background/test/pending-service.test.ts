@@ -67,9 +67,7 @@ const loseAnswers = (records: CallRecords, lost: { confirm: number; withdraw: nu
     create: (key, spec) => records.create(key, spec),
     versions: (keys) => records.versions(keys),
     describe: (key) => records.describe(key),
-    list: () => records.list(),
     publishPart: (lease, valueJson) => records.publishPart(lease, valueJson),
-    watchParts: (key, listener) => records.watchParts(key, listener),
     confirm: (key) => lose('confirm', records.confirm(key)),
     withdraw: (key) => (lost.withdraw > 0 ? lose('withdraw', Promise.resolve()) : records.withdraw(key)),
     find: (key) => records.find(key),
@@ -79,12 +77,12 @@ const loseAnswers = (records: CallRecords, lost: { confirm: number; withdraw: nu
     release: (lease, lackedAt) => records.release(lease, lackedAt),
     commit: (lease, result, how) => records.commit(lease, result, how),
     cancel: (key, how) => records.cancel(key, how),
-    ofSession: (sessionKey) => records.ofSession(sessionKey),
-    findSame: (sessionKey, fingerprint) => records.findSame(sessionKey, fingerprint),
     due: (most) => records.due(most),
-    lookSoon: (key, spec) => records.lookSoon(key, spec),
+    enterAgain: (key, spec, afterMs) => records.enterAgain(key, spec, afterMs),
     onReturn: (listener) => records.onReturn(listener),
-    watch: (listener) => records.watch(listener),
+    signals: records.signals,
+    sessions: records.sessions,
+    live: records.live,
   };
 };
 

@@ -72,40 +72,29 @@ export type Call = z.infer<typeof Head> & {
 /** A pending call as it is stored; null: there is none. */
 export type StoredCall = { call: Call | null };
 
-type CallFacts = Readonly<Pick<Call, 'begins' | 'cancel' | 'lackedSince' | 'progress' | 'result'>>;
+/** What is told of a pending call. Times by the store's clock, in Unix milliseconds. */
+export type CallRecord = Readonly<Pick<Call, 'state' | 'begins' | 'cancel' | 'lackedSince' | 'progress' | 'result'>> &
+  Pick<CallSpec, 'acceptedAt' | 'expiresAt'> & {
+    /** null: it does not open here, for it is damaged, or sealed with a key which this process lacks. */
+    readonly spec: CallSpec | null;
+  };
 
-/** What is told of a call that has not ended. */
-export type PendingRecord = CallFacts & { readonly state: 'queued' | 'running'; readonly spec: CallSpec };
-
-/** What is told of one that is sealed with a key which this process lacks: where it stands, for that is not sealed. */
-export type SealedRecord = CallFacts & {
-  readonly state: 'queued' | 'running';
-  readonly spec: null;
-  readonly acceptedAt: number;
-  readonly expiresAt: number;
-};
-
-/** What is told of one that has ended. `spec`: null where it does not open. */
-type EndedRecord = CallFacts & { readonly state: 'ended'; readonly spec: CallSpec | null };
-
-/** What is told of a pending call. */
-export type CallRecord = PendingRecord | SealedRecord | EndedRecord;
+/** What is told of one that opens. */
+export type PendingRecord = CallRecord & { readonly spec: CallSpec };
 
 /** What somebody asked of a call. */
 export type CancelRequest = CallRecord['cancel'];
 
 /** `spec`: as it was opened; null: it does not open. */
-export const toCallRecord = (call: Call, spec: CallSpec | null): CallRecord => {
+export const toCallRecord = <Spec extends CallSpec | null>(
+  call: Call,
+  spec: Spec,
+): CallRecord & { readonly spec: Spec } => {
   const { state, begins, cancel, lackedSince, progress, result, createdAt, lifeMs } = call;
-  const facts = { begins, cancel, lackedSince, progress, result };
-  if (state === 'ended') return { ...facts, state, spec };
-  if (spec !== null) return { ...facts, state, spec };
-  return { ...facts, state, spec, acceptedAt: createdAt, expiresAt: createdAt + lifeMs - RESULT_TTL_MS };
+  const acceptedAt = spec?.acceptedAt ?? createdAt;
+  const expiresAt = spec?.expiresAt ?? createdAt + lifeMs - RESULT_TTL_MS;
+  return { state, begins, cancel, lackedSince, progress, result, spec, acceptedAt, expiresAt };
 };
-
-/** When a call that has not ended was accepted, and when its time is over. */
-export const timesOf = (record: PendingRecord | SealedRecord): Pick<CallSpec, 'acceptedAt' | 'expiresAt'> =>
-  record.spec ?? record;
 
 /** A call that a worker holds: only under this number may it write. */
 export type CallLease = {
@@ -137,13 +126,6 @@ export type Creation =
 
 /** `late`: after its worker may have lost the call. `unknown`: the result says that nobody knows how the call ended. */
 export type CommitKind = { readonly late: boolean; readonly unknown: boolean };
-
-/** What the worker gets that has just taken the call. */
-export const toHeld = (key: string, call: Call, spec: CallSpec, isTakenOver: boolean): Claim => {
-  const { fence, creation, begins, cancel, lackedSince, progress, result } = call;
-  const record: PendingRecord = { spec, state: 'queued', begins, cancel, lackedSince, progress, result };
-  return { kind: 'held', lease: { key, fence, spec, creation }, record, isTakenOver };
-};
 
 /** A lease that has run out is no obstacle while no other worker has taken the call. */
 export const findHeld = ({ call }: StoredCall, { fence }: Pick<CallLease, 'fence'>): Call | null =>

@@ -1,7 +1,9 @@
 import type { CallSpec } from 'recourse-server/executor/pending-calls';
+import type { ByteBudget } from 'recourse-server/memory/byte-budget';
 import { inRoom, type Shortage, type StoreSpace, UNLIMITED_SPACE } from 'recourse-server/sessions/store-space';
-import { type Decide, isNoRecord, type RecordStore, type Records } from 'recourse-server/store/record-store';
+import type { Decide, RecordStore, Records } from 'recourse-server/store/record-store';
 import { NO_SEALING, type Sealing } from 'recourse-server/store/seals';
+import type { DueEntry, DueIndex } from '../jobs/due-index.ts';
 import {
   BRIEF_FIELDS,
   type CallLease,
@@ -20,26 +22,29 @@ import {
   markCancelled,
   mayEnd,
   type StoredCall,
-  toHeld,
+  toCallRecord,
   VERSION_FIELDS,
+  weighCall,
 } from './call-kind.ts';
-import { CallLeases, GONE, LEASE_MS, type Look } from './call-leases.ts';
+import { CallLeases, LEASE_MS, LOOK_SOON_MS } from './call-leases.ts';
 import { takeResultRoom, toArgumentsWeight, toCallWeight } from './call-room.ts';
 import { CallSeals, type Looked, type Unopened } from './call-seals.ts';
-import type { CallListener, CallSignals, PartsWatch } from './call-signals.ts';
-import { type LiveCall, type LiveCalls, LOOK_AFTER_MS, LOOK_SOON_MS } from './live-calls.ts';
-import { createSessionCalls, type Peeked, type SessionCalls } from './session-calls.ts';
+import type { CallSignals } from './call-signals.ts';
+import { createSessionCalls, type SessionCalls } from './session-calls.ts';
+
+/** How many calls may be pending at once. */
+export type PendingLimits = { readonly ofSession: number; readonly ofKey: number; readonly ofService: number };
 
 export type CallRecordsOptions = {
   readonly store: RecordStore;
   /** `process`: gone when this process ends. `file`: the next process on this machine goes on with them. `durable`: others do. */
   readonly durability: 'durable' | 'file' | 'process';
-  /** Whether memory is held here for the arguments of all calls that have not ended: a worker need not hold it again. */
-  readonly holdsArguments: boolean;
+  /** Where the memory of calls is taken from while they are pending; null: the store is not this process's alone. */
+  readonly budget: Pick<ByteBudget, 'open' | 'openBeyond' | 'partOf' | 'limitBytes'> | null;
   readonly signals: CallSignals;
-  readonly live: LiveCalls;
-  /** How many calls of a session may be pending at once. */
-  readonly ofSession: number;
+  /** All calls that have not ended, and when each is looked at next. */
+  readonly live: DueIndex;
+  readonly limits: PendingLimits;
   /** How long is waited for another process, or another batch of this one, that is making a call. */
   readonly makingPauseMs: number;
   /** Calls the listener each time the store is back after it was away. */
@@ -56,9 +61,6 @@ export type CallRecords = Pick<StoredCallRecords, keyof StoredCallRecords>;
 
 export const createCallRecords = (options: CallRecordsOptions): CallRecords => new StoredCallRecords(options);
 
-// Of entries that one question for calls that are due goes through: many have a worker.
-const DUE_ROUNDS = 100;
-
 /**
  * The records of pending calls: the truth about each, whatever a queue says. Each step is one decision on a record, which waits
  * at most a second until it is kept. All reject when the store fails. A record that has not ended is never dropped for want of
@@ -66,22 +68,38 @@ const DUE_ROUNDS = 100;
  */
 class StoredCallRecords {
   readonly durability: CallRecordsOptions['durability'];
+  /** Whether memory is held here for the arguments of all calls that have not ended: a worker need not hold it again. */
   readonly holdsArguments: boolean;
+  /** Hears of calls and of their parts. Best effort: who waits reads again once a second. */
+  readonly signals: CallSignals;
+  /** The calls of each session that have not ended. */
+  readonly sessions: SessionCalls;
+  /** All calls that have not ended; of those that begin or end meanwhile some may be left out or have ended. */
+  readonly live: DueIndex;
+  /** Calls the listener each time the store is back after it was away. */
+  readonly onReturn: CallRecordsOptions['onReturn'];
   readonly #options: CallRecordsOptions;
   readonly #calls: Records<StoredCall>;
-  readonly #sessions: SessionCalls;
-  readonly #leases = new CallLeases();
+  readonly #leases: CallLeases;
   readonly #seals: CallSeals;
 
   constructor(options: CallRecordsOptions) {
-    const { store, ofSession, makingPauseMs, onReturn } = options;
+    const { store, limits, makingPauseMs, onReturn } = options;
     this.durability = options.durability;
-    this.holdsArguments = options.holdsArguments;
+    this.signals = options.signals;
+    this.live = options.live;
+    this.onReturn = onReturn;
+    this.holdsArguments = options.budget !== null;
     this.#options = options;
-    onReturn(() => this.#leases.leaveToOwners());
     this.#calls = store.open(callKind);
+    this.#leases = new CallLeases(this.#calls, options.live, onReturn);
     this.#seals = new CallSeals(this.#calls, options.sealing ?? NO_SEALING, options.signals.publish);
-    this.#sessions = createSessionCalls({ store, most: ofSession, peek: (key) => this.#peek(key), makingPauseMs });
+    this.sessions = createSessionCalls({
+      store,
+      most: limits.ofSession,
+      peek: async (key) => (await this.#leases.look(key)).state,
+      makingPauseMs,
+    });
   }
 
   async create(key: string, spec: CallSpec): Promise<Creation> {
@@ -96,7 +114,6 @@ class StoredCallRecords {
 
   // At once, for they are three records. A record without its entries, or the other way round, is not confirmed.
   async #create(key: string, spec: CallSpec): Promise<Creation> {
-    const { live } = this.#options;
     const kept = this.#seals.keep(key, spec);
     const create: Decide<StoredCall, 'created' | 'exists' | 'ended'> = (stored, now) => {
       const { call } = stored;
@@ -107,14 +124,14 @@ class StoredCallRecords {
     };
     const [made, inSession, inAll] = await Promise.all([
       this.#update(key, create),
-      this.#sessions.enter(key, spec),
-      live.enter(key, spec),
+      this.sessions.enter(key, spec),
+      this.#enter(key, spec),
     ]);
     if (made === 'exists') return EXISTS;
     const refusal = made === 'ended' ? EXISTS : [inSession, inAll].find((entered) => typeof entered === 'object');
     if (refusal === undefined) return { kind: 'created' };
-    if (inSession === 'entered') this.#sessions.leave(key, spec);
-    if (inAll === 'entered') live.leave({ key, holder: holderOf(spec) });
+    if (inSession === 'entered') this.sessions.leave(key, spec);
+    if (inAll === 'entered') this.#leave({ key, holder: holderOf(spec) });
     // Where that fails the record is gone in a minute.
     if (made === 'created') await this.#withdraw(key).then(ignore, ignore);
     return refusal;
@@ -153,7 +170,7 @@ class StoredCallRecords {
       return { isCancelled: call.fence > 0, spec: call.fence > 0 || 'problem' in spec ? null : spec };
     };
     const { isCancelled, spec } = await this.#calls.update(key, take, 'always');
-    if (isCancelled) this.#options.signals.publish(key);
+    if (isCancelled) this.signals.publish(key);
     return spec;
   }
 
@@ -169,22 +186,13 @@ class StoredCallRecords {
     return this.#seals.settle(key, await this.#calls.read(key, look, BRIEF_FIELDS));
   }
 
-  /** All calls that have not ended, a part at a time; of those that begin or end meanwhile some may be left out or have ended. */
-  list(): AsyncIterable<readonly LiveCall[]> {
-    return this.#options.live.list();
-  }
-
   /**
    * What tells whether something has happened to each of these calls, for much less than `find`: '' as long as it has neither
    * ended nor said how far it is, else a text that changes with that; a call that is unknown has ended.
    */
   async versions(keys: readonly string[]): Promise<readonly string[]> {
-    const toVersion = ({ call }: StoredCall): string => {
-      if (call === null || call.state === 'ended') return 'ended';
-      return call.progress === null ? '' : JSON.stringify(call.progress);
-    };
     const look = async (key: string): Promise<string> =>
-      (await this.#calls.read(key, toVersion, VERSION_FIELDS)) ?? 'ended';
+      (await this.#calls.read(key, describeVersion, VERSION_FIELDS)) ?? 'ended';
     // A key that is no record says nothing of the others; where none is answered the store is away.
     const looks = keys.map(look);
     if (keys.length > 0) await Promise.any(looks);
@@ -208,12 +216,13 @@ class StoredCallRecords {
       // Whatever an earlier worker began, this one has not.
       call.state = 'queued';
       call.leaseEndsAt = now + LEASE_MS;
-      return toHeld(key, call, spec, isTakenOver);
+      const lease = { key, fence: call.fence, spec, creation: call.creation };
+      return { kind: 'held', lease, record: toCallRecord(call, spec), isTakenOver };
     });
     if ('problem' in claim) return { kind: await this.#seals.refuse(key, claim) };
     if (claim.kind !== 'held') return claim;
-    this.#sessions.enterAgain(key, claim.record.spec);
-    this.#options.live.enterAgain(key, claim.record.spec, LEASE_MS);
+    this.sessions.enterAgain(key, claim.record.spec);
+    this.enterAgain(key, claim.record.spec, LEASE_MS);
     return claim;
   }
 
@@ -242,7 +251,7 @@ class StoredCallRecords {
       return { state: 'held', cancel: call.cancel };
     };
     const renewed = await this.#calls.update(lease.key, hold, 'always');
-    if (renewed.state === 'held' && progress !== null) this.#options.signals.publish(lease.key);
+    if (renewed.state === 'held' && progress !== null) this.signals.publish(lease.key);
     return renewed;
   }
 
@@ -266,7 +275,7 @@ class StoredCallRecords {
    * lost commits the same result again: it has ended the call.
    */
   async commit(lease: CallLease, uncapped: string, how: CommitKind): Promise<'held' | 'lost'> {
-    const { space = UNLIMITED_SPACE, signals, live, maxResultBytes } = this.#options;
+    const { space = UNLIMITED_SPACE, maxResultBytes } = this.#options;
     const { key, fence, spec } = lease;
     const { result, weight } = await takeResultRoom(space, spec.tenant, uncapped, maxResultBytes);
     const kept = this.#seals.keepEnded(lease);
@@ -281,10 +290,10 @@ class StoredCallRecords {
     const ended = await inRoom(space, spec.tenant, weight, () => this.#calls.update(key, toEnd, 'always'));
     if (ended === 'again' || ended === 'lost') space.give(spec.tenant, weight);
     if (ended === 'lost') return 'lost';
-    signals.publish(key);
+    this.signals.publish(key);
     if (ended === 'first') space.give(spec.tenant, this.#seals.toWeight(toArgumentsWeight(spec)));
-    this.#sessions.leave(key, spec);
-    live.leave({ key, holder: holderOf(spec) });
+    this.sessions.leave(key, spec);
+    this.#leave({ key, holder: holderOf(spec) });
     return 'held';
   }
 
@@ -295,64 +304,43 @@ class StoredCallRecords {
       return this.#seals.look(key, stored, 'all');
     });
     const record = await this.#seals.settle(key, opened);
-    if (record !== null) this.#options.signals.publish(key);
+    if (record !== null) this.signals.publish(key);
     return record;
-  }
-
-  /** The calls of a session that have not ended, oldest first. */
-  ofSession(sessionKey: string): Promise<readonly string[]> {
-    return this.#sessions.list(sessionKey);
-  }
-
-  /** The pending call of a session with this fingerprint; null: none. */
-  findSame(sessionKey: string, fingerprint: string): Promise<string | null> {
-    return this.#sessions.findSame(sessionKey, fingerprint);
   }
 
   /**
    * Calls that no worker holds and whose time to be looked at has come, at most so many, each to one asker: those that wait, each once
    * in a while, and those whose lease has lapsed, as soon as they may be taken.
    */
-  async due(most: number): Promise<readonly string[]> {
-    const due: string[] = [];
-    for (let round = 0; round < DUE_ROUNDS && due.length < most; round += 1) {
-      const wanted = most - due.length;
-      const askedAt = performance.now();
-      const { now, calls } = await this.#options.live.popDue(wanted);
-      this.#leases.heard(now, askedAt);
-      const areDue = await Promise.all(calls.map((call) => this.#isDue(call, now)));
-      due.push(...calls.flatMap(({ key }, place) => (areDue[place] === true ? [key] : [])));
-      if (calls.length < wanted) break;
-    }
-    return due;
+  due(most: number): Promise<readonly string[]> {
+    return this.#leases.due(most);
   }
 
-  /** A sweep soon looks at the call again: what it was to be given it has not got. Best effort. */
-  lookSoon(key: string, spec: CallSpec): void {
-    this.#options.live.enterAgain(key, spec, LOOK_SOON_MS);
+  /**
+   * Has a sweep look at a call that is in the store after so many milliseconds, whatever room there is. Best effort, and waits for
+   * nothing.
+   */
+  enterAgain(key: string, spec: CallSpec, afterMs: number): void {
+    const { budget } = this.#options;
+    const reserve = budget === null ? undefined : () => budget.openBeyond(spec.caller, weighCall(spec));
+    void this.live.enterAgain({ key, holder: holderOf(spec) }, afterMs, reserve).then(ignore, ignore);
   }
 
-  /** Hears of each time the store is back after it was away. */
-  onReturn(listener: () => void): void {
-    this.#options.onReturn(listener);
+  /** Enters a call before its record is made. */
+  async #enter(key: string, spec: CallSpec): Promise<'existing' | 'entered' | Creation> {
+    const { limits, budget } = this.#options;
+    const reserve = budget === null ? undefined : () => budget.open(spec.caller, weighCall(spec));
+    const entered = await this.live.enter({ key, holder: holderOf(spec) }, LOOK_SOON_MS, reserve);
+    if (entered === 'existing' || entered === 'entered') return entered;
+    if (entered === 'holder_full') return { kind: 'full', of: 'key', limit: limits.ofKey };
+    if (entered === 'full') return { kind: 'full', of: 'service', limit: limits.ofService };
+    const part = budget?.partOf(spec.caller) ?? null;
+    return { kind: 'full', of: part === null ? 'memory' : 'caller', limit: part ?? budget?.limitBytes ?? 0 };
   }
 
-  /** Whether the call is due. One that is held is looked at again when its lease may be taken. */
-  async #isDue(call: LiveCall, poppedAt: number): Promise<boolean> {
-    const { live } = this.#options;
-    const look = async (): Promise<Look> => (await this.#calls.read(call.key, this.#leases.look, HEAD_FIELDS)) ?? GONE;
-    const found = await look().then(undefined, (error: unknown) => (isNoRecord(error) ? GONE : null));
-    // A part of the store is away: its owners cannot renew, either.
-    if (found === null) this.#leases.leaveToOwners();
-    if (found?.state === 'gone' || found?.state === 'ended') live.leave(call);
-    if (found?.state === 'held') live.lookAgain(call, poppedAt, found.leftMs);
-    if (found?.state === 'waiting') live.lookAgain(call, poppedAt, LOOK_AFTER_MS);
-    return found?.state === 'waiting';
-  }
-
-  /** Hears of calls until it is stopped. Best effort: who waits reads again once a second. */
-  watch(listener: CallListener): () => void {
-    return this.#options.signals.watch(listener);
+  /** Best effort, and waits for nothing: an entry that stays is taken out by the sweep that finds it. */
+  #leave(entry: DueEntry): void {
+    void this.live.leave(entry).then(ignore, ignore);
   }
 
   /**
@@ -362,16 +350,7 @@ class StoredCallRecords {
   publishPart(lease: HeldBy, valueJson: string): void {
     const isHeld = (stored: StoredCall): boolean => findHeld(stored, lease) !== null;
     const ask = async (): Promise<boolean> => (await this.#calls.read(lease.key, isHeld, HEAD_FIELDS)) === true;
-    this.#options.signals.publishPart(lease.key, valueJson, ask);
-  }
-
-  /** Hears of the parts of a call in their order, from `ready` until it is stopped. */
-  watchParts(key: string, listener: (valueJson: string) => void): PartsWatch {
-    return this.#options.signals.watchParts(key, listener);
-  }
-
-  async #peek(key: string): Promise<Peeked> {
-    return (await this.#calls.read(key, this.#leases.look, HEAD_FIELDS))?.state ?? 'gone';
+    this.signals.publishPart(lease.key, valueJson, ask);
   }
 
   async #update<Result>(key: string, decide: Decide<StoredCall, Result>): Promise<Result> {
@@ -381,10 +360,15 @@ class StoredCallRecords {
   /** A call that the store has no room for, unless it is there. */
   async #findKept(key: string, { sessionKey, fingerprint }: CallSpec, shortage: Shortage): Promise<Creation> {
     if ((await this.find(key)) !== null) return EXISTS;
-    const same = sessionKey === null ? null : await this.findSame(sessionKey, fingerprint);
+    const same = sessionKey === null ? null : await this.sessions.findSame(sessionKey, fingerprint);
     return same === null ? { kind: 'full', ...shortage } : { kind: 'same', key: same };
   }
 }
+
+const describeVersion = ({ call }: StoredCall): string => {
+  if (call === null || call.state === 'ended') return 'ended';
+  return call.progress === null ? '' : JSON.stringify(call.progress);
+};
 
 type HeldBy = Pick<CallLease, 'key' | 'fence'>;
 

@@ -50,7 +50,7 @@ const MAKING_MS = 5000;
 // How often a call looks whether the same one, which is in its session, is pending.
 const MOST_TRIES = 4;
 
-type Entered = 'known' | 'entered' | Exclude<Creation, { kind: 'created' | 'exists' }>;
+type Entered = 'existing' | 'entered' | Exclude<Creation, { kind: 'created' | 'exists' }>;
 
 /** Where the calls of each session are found that have not ended, and the same call. The record of a call is the truth. */
 export type SessionCalls = ReturnType<typeof createSessionCalls>;
@@ -59,8 +59,8 @@ const decideEntry = (
   calls: ListedCalls,
   { key, fingerprint, most, how }: { key: string; fingerprint: string; most: number; how: 'alone' | 'beside' },
   now: number,
-): 'known' | 'same' | 'full' | 'entered' => {
-  if (calls.has(key)) return 'known';
+): 'existing' | 'same' | 'full' | 'entered' => {
+  if (calls.has(key)) return 'existing';
   if (how === 'alone' && [...calls.values()].some((other) => other.fingerprint === fingerprint)) return 'same';
   if (calls.size >= most) return 'full';
   calls.set(key, { enteredAt: now, fingerprint });
@@ -130,7 +130,7 @@ export const createSessionCalls = ({
     // At last the same call is being made for longer than that takes: whoever made it has died.
     const entry = { key, fingerprint: spec.fingerprint, most, how: tries < MOST_TRIES ? 'alone' : 'beside' } as const;
     const entered = await update(sessionKey, (calls, now) => decideEntry(calls, entry, now));
-    if (entered === 'known' || entered === 'entered') return entered;
+    if (entered === 'existing' || entered === 'entered') return entered;
     if (entered === 'full' && tries > 1) return full;
     const same = await findSame(sessionKey, spec.fingerprint);
     if (same !== null) return { kind: 'same', key: same };
@@ -140,7 +140,7 @@ export const createSessionCalls = ({
   return {
     /** Enters a call before its record is made; `full` and `same`: it is not entered. */
     enter: async (key: string, spec: CallSpec): Promise<Entered> =>
-      spec.sessionKey === null ? 'known' : enter(key, spec, spec.sessionKey),
+      spec.sessionKey === null ? 'existing' : enter(key, spec, spec.sessionKey),
     /** Enters a call that a worker has taken: the store may have lost the list. Best effort, and waits for nothing. */
     enterAgain: (key: string, { sessionKey, fingerprint }: CallSpec): void => {
       if (sessionKey === null) return;

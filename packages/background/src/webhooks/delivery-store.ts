@@ -14,8 +14,8 @@ export type Delivery = {
 
 /** A delivery that is this process's for the time of its lease. */
 export type ClaimedDelivery = Delivery & {
-  /** Where the store has it. */
-  readonly queue: string;
+  /** When its lease ends, by the clock of the store. */
+  readonly dueAt: number;
   /** Which attempt this is, the first being 1. An attempt whose process died counts. */
   readonly attempt: number;
 };
@@ -53,12 +53,3 @@ export type DeliveryStore = {
 };
 
 export const NO_CLAIM: Claim = { deliveries: [], nextMs: null, waiting: 0, disabled: null };
-
-/** What two claims of one endpoint are together. */
-export const addUp = (one: Claim, other: Claim): Claim => ({
-  deliveries: [...one.deliveries, ...other.deliveries],
-  waiting: one.waiting + other.waiting,
-  nextMs:
-    one.nextMs === null || other.nextMs === null ? (one.nextMs ?? other.nextMs) : Math.min(one.nextMs, other.nextMs),
-  disabled: other.disabled ?? one.disabled,
-});

@@ -22,14 +22,14 @@ const start = async () => {
 test('only calls that somebody watches have a channel, however many watch one', async () => {
   const { records, channels } = await start();
   const keys = [await accept(records), await accept(records)];
-  const [first, again] = [1, 2].map(() => records.watchParts(keys[0] ?? '', () => undefined));
+  const [first, again] = [1, 2].map(() => records.signals.watchParts(keys[0] ?? '', () => undefined));
   if (first === undefined || again === undefined) throw new Error('There are two watches.');
   await Promise.all([first.ready, again.ready]);
   expect(await channels()).toEqual([`recourse2:parts:${keys[0]}`]);
   first.stop();
   again.stop();
   await expect.poll(channels, WAIT).toEqual([]);
-  const other = records.watchParts(keys[1] ?? '', () => undefined);
+  const other = records.signals.watchParts(keys[1] ?? '', () => undefined);
   await other.ready;
   expect(await channels()).toEqual([`recourse2:parts:${keys[1]}`]);
   other.stop();
@@ -40,7 +40,7 @@ test('a worker drops parts that Redis has not taken past a mebibyte, and shows l
   const { records } = await start();
   const key = await accept(records);
   const heard: string[] = [];
-  const { ready } = records.watchParts(key, (valueJson) => void heard.push(valueJson.slice(0, 4)));
+  const { ready } = records.signals.watchParts(key, (valueJson) => void heard.push(valueJson.slice(0, 4)));
   await ready;
   const { lease } = await take(records, key);
   for (let part = 0; part < 20; part += 1)
@@ -54,11 +54,11 @@ test('after Redis was away parts are heard again', async () => {
   const { server, records } = await start();
   const key = await accept(records);
   const heard: string[] = [];
-  const { ready } = records.watchParts(key, (valueJson) => void heard.push(valueJson));
+  const { ready } = records.signals.watchParts(key, (valueJson) => void heard.push(valueJson));
   await ready;
   await server.restart();
   const later = await accept(records).catch(() => accept(records));
-  const { ready: readyAgain, stop } = records.watchParts(later, (valueJson) => void heard.push(valueJson));
+  const { ready: readyAgain, stop } = records.signals.watchParts(later, (valueJson) => void heard.push(valueJson));
   await readyAgain;
   records.publishPart((await take(records, later)).lease, '1');
   await expect.poll(() => heard, WAIT).toEqual(['1']);

@@ -67,7 +67,7 @@ test(
     const [one, other] = replicas;
     if (one === undefined || other === undefined) throw new Error('There are two replicas.');
     const heard: string[] = [];
-    one.records.watch((key) => heard.push(key));
+    one.records.signals.watch((key) => heard.push(key));
     const probe = await accept(other.records);
     const isHeard = async (): Promise<boolean> => {
       await other.records.cancel(probe, 'asked');

@@ -80,8 +80,8 @@ const stepsOf = (records: CallRecords, key: string): readonly (() => Promise<unk
     () => records.begin(lease),
     () => records.release(lease),
     () => records.cancel(key, 'asked'),
-    () => records.ofSession(spec.sessionKey ?? ''),
-    () => records.findSame(spec.sessionKey ?? '', spec.fingerprint),
+    () => records.sessions.list(spec.sessionKey ?? ''),
+    () => records.sessions.findSame(spec.sessionKey ?? '', spec.fingerprint),
   ];
 };
 

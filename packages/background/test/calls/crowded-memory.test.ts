@@ -15,7 +15,7 @@ test('calls that have not ended stay in a memory that is full; of those that hav
   for (let count = 0; count < 20; count += 1) keys.push(await accept(records, { sessionKey }));
   const known = async () => (await Promise.all(keys.map((key) => records.find(key)))).filter((found) => found !== null);
   expect(await known()).toHaveLength(20);
-  expect(await records.ofSession(sessionKey)).toEqual(keys);
+  expect(await records.sessions.list(sessionKey)).toEqual(keys);
   for (const key of keys) await records.commit((await take(records, key)).lease, '{}', SURE);
   const left = await known();
   expect(left.length).toBeGreaterThan(0);

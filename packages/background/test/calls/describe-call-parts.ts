@@ -16,7 +16,7 @@ export const describeCallParts = (createRecords: CreateCallRecordsUnderTest): vo
     const { records, lapse } = await createRecords();
     const watch = async (key: string) => {
       const heard: string[] = [];
-      const { ready, stop } = records.watchParts(key, (valueJson) => void heard.push(valueJson));
+      const { ready, stop } = records.signals.watchParts(key, (valueJson) => void heard.push(valueJson));
       await ready;
       return { heard, stop };
     };

@@ -75,8 +75,8 @@ const describeCreating = (createRecords: CreateCallRecordsUnderTest): void => {
     const { records, passLook, passMinute } = await createRecords();
     const { key, spec } = createCallSpec();
     await records.create(key, spec);
-    expect(await records.ofSession(spec.sessionKey ?? '')).toEqual([]);
-    expect(await records.findSame(spec.sessionKey ?? '', spec.fingerprint)).toBeNull();
+    expect(await records.sessions.list(spec.sessionKey ?? '')).toEqual([]);
+    expect(await records.sessions.findSame(spec.sessionKey ?? '', spec.fingerprint)).toBeNull();
     await passLook();
     expect(await records.due(10)).toEqual([]);
     await passMinute(key);
@@ -280,7 +280,7 @@ const describeCancelling = (createRecords: CreateCallRecordsUnderTest): void => 
     const other = await accept(records);
     const heard: string[] = [];
     // What an earlier test did may be heard late, from another node.
-    const stop = records.watch((one) => void ((one === key || one === other) && heard.push(one)));
+    const stop = records.signals.watch((one) => void ((one === key || one === other) && heard.push(one)));
     const { lease } = await take(records, key);
     await records.renew(lease, { done: 1, total: null, message: null });
     await records.cancel(key, 'asked');
@@ -299,14 +299,14 @@ const describeFinding = (createRecords: CreateCallRecordsUnderTest): void => {
   test('the calls of a session that have not ended, oldest first', async () => {
     const { records } = await createRecords();
     const sessionKey = `tenant:session-of-${createCallSpec().key}`;
-    expect(await records.ofSession(sessionKey)).toEqual([]);
+    expect(await records.sessions.list(sessionKey)).toEqual([]);
     const first = await accept(records, { sessionKey });
     await new Promise((resolve) => setTimeout(resolve, 2));
     const second = await accept(records, { sessionKey });
     await accept(records);
-    expect(await records.ofSession(sessionKey)).toEqual([first, second]);
+    expect(await records.sessions.list(sessionKey)).toEqual([first, second]);
     await records.commit((await take(records, first)).lease, '{}', SURE);
-    expect(await records.ofSession(sessionKey)).toEqual([second]);
+    expect(await records.sessions.list(sessionKey)).toEqual([second]);
   });
 
   test('a call without a session has none', async () => {
@@ -407,7 +407,7 @@ const describeLapsing = (createRecords: CreateCallRecordsUnderTest): void => {
     expect(await sweep(lab, 2)).toEqual([key]);
     const { spec } = await look(lab.records, key);
     // Its job could not be queued.
-    if (spec !== null) lab.records.lookSoon(key, spec);
+    if (spec !== null) lab.records.enterAgain(key, spec, 2000);
     expect(await sweep(lab, 2)).toEqual([key]);
   });
 };

@@ -14,15 +14,15 @@ export const describeSameCalls = (createRecords: CreateCallRecordsUnderTest): vo
     const { spec } = createCallSpec();
     const { sessionKey, fingerprint } = spec;
     const key = await accept(records, { sessionKey, fingerprint });
-    expect(await records.findSame(sessionKey ?? '', fingerprint)).toBe(key);
-    expect(await records.findSame(sessionKey ?? '', 'other')).toBeNull();
-    expect(await records.findSame('tenant:other', fingerprint)).toBeNull();
+    expect(await records.sessions.findSame(sessionKey ?? '', fingerprint)).toBe(key);
+    expect(await records.sessions.findSame(sessionKey ?? '', 'other')).toBeNull();
+    expect(await records.sessions.findSame('tenant:other', fingerprint)).toBeNull();
     const { lease } = await take(records, key);
-    expect(await records.findSame(sessionKey ?? '', fingerprint)).toBe(key);
+    expect(await records.sessions.findSame(sessionKey ?? '', fingerprint)).toBe(key);
     await records.commit(lease, '{}', SURE);
-    expect(await records.findSame(sessionKey ?? '', fingerprint)).toBeNull();
+    expect(await records.sessions.findSame(sessionKey ?? '', fingerprint)).toBeNull();
     const again = await accept(records, { sessionKey, fingerprint });
-    expect(await records.findSame(sessionKey ?? '', fingerprint)).toBe(again);
+    expect(await records.sessions.findSame(sessionKey ?? '', fingerprint)).toBe(again);
   });
 
   test('of the same calls of a session that are made at once one is made, and the others are told its key', async () => {
@@ -40,7 +40,7 @@ export const describeSameCalls = (createRecords: CreateCallRecordsUnderTest): vo
     expect(others).toEqual([]);
     const told = answers.filter((answer) => answer !== first).map(({ created }) => created);
     expect(told).toEqual(made.slice(1).map(() => ({ kind: 'same', key: first?.key })));
-    expect(await records.ofSession(sessionKey ?? '')).toEqual([first?.key]);
+    expect(await records.sessions.list(sessionKey ?? '')).toEqual([first?.key]);
     // What was withdrawn is never run.
     for (const { key, created } of answers)
       if (created.kind === 'same') expect(await records.claim(key)).toEqual({ kind: 'gone' });

@@ -17,7 +17,7 @@ import { connectToRedis, toRedisClient, useRedis } from '@recourse/test-support/
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import type { CallRecords } from '#src/calls/call-records.ts';
-import { createRedisLiveCalls } from '#src/jobs/redis-live-calls.ts';
+import { createRedisLiveCalls } from '#src/jobs/redis-due-index.ts';
 
 const WAIT = { timeout: timeLimit(20_000), interval: 20 };
 
@@ -56,12 +56,12 @@ test('the lists of a session drop calls whose record is gone, and such calls cou
   await redis().del(toCallRedisKey(lost));
   // It was entered long ago: its record is not being made.
   aged = 10_000;
-  expect(await records.findSame(sessionKey, spec.fingerprint)).toBeNull();
+  expect(await records.sessions.findSame(sessionKey, spec.fingerprint)).toBeNull();
   const third = await accept(records, { sessionKey });
   expect(await listedIn(list)).toEqual([other, third].toSorted());
   await redis().del(toCallRedisKey(other));
   aged = 20_000;
-  expect(await records.ofSession(sessionKey)).toEqual([third]);
+  expect(await records.sessions.list(sessionKey)).toEqual([third]);
   expect(await listedIn(list)).toEqual([third]);
 });
 
@@ -75,7 +75,7 @@ test('an entry whose record is being made is not taken for one that is gone', as
   await redis().pexpire(list, 60_000);
   const other = createCallSpec({ sessionKey });
   expect(await records.create(other.key, other.spec)).toEqual({ kind: 'full', of: 'session', limit: 1 });
-  const same = records.findSame(sessionKey, spec.fingerprint);
+  const same = records.sessions.findSame(sessionKey, spec.fingerprint);
   await records.create(key, spec);
   await records.confirm(key);
   expect(await same).toBe(key);
@@ -102,7 +102,7 @@ test('a call of an API key is in the list of all calls once, also when a worker 
   const records = await createRecords();
   const key = await accept(records, { keyHash: 'a'.repeat(64) });
   const { lease } = await take(records, key);
-  const listed = async () => (await Array.fromAsync(records.list())).flat();
+  const listed = async () => (await Array.fromAsync(records.live.list())).flat();
   // What a taking enters is written before the next answer.
   await records.find(key);
   expect(await listed()).toEqual([{ key, holder: `key:${'a'.repeat(64)}` }]);
@@ -116,9 +116,9 @@ test('a call that Redis lost from its lists is in them again once a worker has t
   const sessionKey = spec.sessionKey ?? '';
   const key = await accept(records, { sessionKey });
   await redis().del(ALL_CALLS, ALL_CALLERS, toSessionCallsKey(sessionKey));
-  expect(await records.ofSession(sessionKey)).toEqual([]);
+  expect(await records.sessions.list(sessionKey)).toEqual([]);
   await take(records, key);
-  await expect.poll(() => records.ofSession(sessionKey), WAIT).toEqual([key]);
+  await expect.poll(() => records.sessions.list(sessionKey), WAIT).toEqual([key]);
   expect(await redis().zcard(ALL_CALLS)).toBe(1);
 });
 
@@ -127,8 +127,8 @@ test('calls that were given to a sweep which did not hear the answer are due two
   const key = await accept(records);
   await pass(2001);
   const limits = { ofKey: 1, ofService: 1 };
-  const lost = await createRedisLiveCalls({ client: toRedisClient(redis()), limits }).popDue(10);
-  expect(lost.calls.map((call) => call.key)).toEqual([key]);
+  const lost = await createRedisLiveCalls(toRedisClient(redis()), limits).popDue(10, 2000);
+  expect(lost.entries.map((call) => call.key)).toEqual([key]);
   expect(await records.due(10)).toEqual([]);
   await pass(2001);
   expect(await records.due(10)).toEqual([key]);

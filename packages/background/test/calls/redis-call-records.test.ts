@@ -181,7 +181,7 @@ test('a record of which nothing is left is unknown, and its call may be made ane
   expect(await records.create(other, spec)).toEqual({ kind: 'created' });
   expect(await records.confirm(other)).toBe('confirmed');
   await redis().hset(toSessionCallsKey(spec.sessionKey), 'v', 'of another', `1:${other}`, 'no time');
-  expect(await records.ofSession(spec.sessionKey ?? '')).toEqual([]);
+  expect(await records.sessions.list(spec.sessionKey ?? '')).toEqual([]);
   await redis().set(ALL_CALLS, 'text');
   expect(await records.due(10)).toEqual([]);
 });
@@ -204,7 +204,7 @@ test('one replica hears of what another does, also after the server was restarte
   onTestFinished(server.stop);
   const [one, other] = [await createReplica(server.url), await createReplica(server.url)];
   const heard: string[] = [];
-  onTestFinished(one.watch((key) => heard.push(key)));
+  onTestFinished(one.signals.watch((key) => heard.push(key)));
   const hearOne = async (): Promise<void> => {
     const key = await accept(other);
     const isHeard = async (): Promise<boolean> => {
@@ -228,7 +228,7 @@ test('nothing subscribes before somebody watches', async () => {
   const records = await createRecords({ subscription: { subscribe } });
   await accept(records);
   expect(asked).toEqual([]);
-  const stops = [records.watch(() => undefined), records.watch(() => undefined)];
+  const stops = [records.signals.watch(() => undefined), records.signals.watch(() => undefined)];
   expect(asked).toEqual(['recourse2:pending']);
   for (const stop of stops) stop();
 });

@@ -53,8 +53,8 @@ test('after a restart calls that have not ended are due at once, whoever held th
   const { records, budget } = await start(1000);
   expect(budget.inUse()).toBeGreaterThan(2 * 900);
   expect((await records.due(10)).toSorted()).toEqual([waiting, begun].toSorted());
-  expect((await records.ofSession(session.sessionKey)).toSorted()).toEqual([waiting, begun].toSorted());
-  const listed = (await Array.fromAsync(records.list())).flat();
+  expect((await records.sessions.list(session.sessionKey)).toSorted()).toEqual([waiting, begun].toSorted());
+  const listed = (await Array.fromAsync(records.live.list())).flat();
   expect(listed).toContainEqual(expect.objectContaining({ key: begun, holder: `key:${session.keyHash}` }));
   // The worker that it had began it: the next one knows.
   const claim = await take(records, begun);

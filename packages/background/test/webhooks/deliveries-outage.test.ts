@@ -8,7 +8,8 @@ import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { createMemoryRecordStore } from 'recourse-server/internal/store/memory-record-store.ts';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createFallbackDeliveries } from '#src/deliveries/fallback-deliveries.ts';
-import { createRecordDeliveries } from '#src/deliveries/record-deliveries.ts';
+import { RecordDeliveries } from '#src/deliveries/record-deliveries.ts';
+import { createRedisDeliveryIndex } from '#src/jobs/redis-due-index.ts';
 import { createDelivery, LEASE_MS, toClaimed, toOnly } from './deliveries-lab.ts';
 
 /** The fall-back over a Redis of the test's own, by the client that the service has, through a network that can break. */
@@ -24,7 +25,11 @@ const createOutageLab = async () => {
   });
   const redis = createRedisRecordStore({ client, cacheBytes: 1_000_000, timeouts: { short: 50, long: 1000 } });
   const { records, availability } = createGuarded(redis, { connection: client });
-  const primary = createRecordDeliveries({ store: records, queue: 'one', survives: 'process' });
+  const primary = new RecordDeliveries({
+    store: records,
+    survives: 'process',
+    openIndex: createRedisDeliveryIndex(client),
+  });
   const store = createFallbackDeliveries({
     primary,
     memory: createMemoryRecordStore({ memory: roomyMemory(), now: () => performance.now() }),

@@ -3,18 +3,24 @@ import { createSealing, ROTATION } from '@recourse/test-support/sealing.ts';
 import { useRedis } from '@recourse/test-support/session-stores-under-test.ts';
 import type { Sealing } from 'recourse-server/internal/store/seals.ts';
 import { expect, test } from 'vitest';
-import { createRecordDeliveries } from '#src/deliveries/record-deliveries.ts';
+import { RecordDeliveries } from '#src/deliveries/record-deliveries.ts';
 import type { Delivery } from '#src/webhooks/delivery-store.ts';
-import { createDelivery, LEASE_MS, toClaimed, toOnly } from './deliveries-lab.ts';
+import { ageIndexes, createDelivery, indexesIn, LEASE_MS, toClaimed, toOnly } from './deliveries-lab.ts';
 
 const redis = useRedis();
 
-/** A process of its own with the queue of this name. */
-const open = (sealing: Sealing, queue = 'q') => {
+/** A process of its own. */
+const open = (sealing: Sealing) => {
   const { stores, pass } = openRedisRecords([redis()]);
   const [store] = stores;
   if (store === undefined) throw new Error('There is one.');
-  return { store: createRecordDeliveries({ store, queue, survives: 'process', sealing }), pass };
+  return {
+    store: new RecordDeliveries({ store, survives: 'process', sealing, openIndex: indexesIn(redis()) }),
+    pass: async (ms: number): Promise<void> => {
+      pass(ms);
+      await ageIndexes(redis(), ms);
+    },
+  };
 };
 
 const keyOf = ({ tenant, endpoint, id }: Delivery): string => `recourse2:{${tenant}:${endpoint}/${id}}:message`;
@@ -75,7 +81,7 @@ test('a message whose key a process lacks waits for one that has it, and that wa
   const { store: other, pass } = open(createSealing(['k1', 'k2']));
   // Not before its lease is over.
   expect((await other.claim(delivery.endpoint, 4, LEASE_MS)).deliveries).toEqual([]);
-  pass(LEASE_MS + 1);
+  await pass(LEASE_MS + 1);
   expect(toOnly(await other.claim(delivery.endpoint, 4, LEASE_MS))).toEqual(toClaimed(delivery, 1));
 });
 
@@ -92,9 +98,10 @@ test('in each step of a rotation a process sends what the one beside it has kept
 
 test('in SQLite a message is sealed likewise', async () => {
   const { store } = openSqliteRecords();
-  const sealed = createRecordDeliveries({ store, queue: 'q', survives: 'process', sealing: createSealing(['k1']) });
+  const sealed = new RecordDeliveries({ store, survives: 'process', sealing: createSealing(['k1']) });
   const delivery = createDelivery();
   await sealed.add(delivery);
-  const plain = createRecordDeliveries({ store, queue: 'q', survives: 'process' });
+  const plain = new RecordDeliveries({ store, survives: 'process' });
+  await plain.restore([`acme:${delivery.endpoint}/${delivery.id}`]);
   expect((await plain.claim(delivery.endpoint, 4, LEASE_MS)).deliveries).toEqual([]);
 });
