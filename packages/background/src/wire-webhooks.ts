@@ -2,8 +2,7 @@ import type { Logger } from 'pino';
 import type { Redactor } from 'recourse-server/executor/redactor';
 import type { StoreBackend } from 'recourse-server/sessions/store-backend';
 import type { Metrics } from 'recourse-server/telemetry/metrics';
-import { openDeliveries } from './open-deliveries.ts';
-import type { Delivery } from './webhooks/delivery-store.ts';
+import type { Delivery, DeliveryStore } from './webhooks/delivery-store.ts';
 import type { EndpointSettings } from './webhooks/endpoint-settings.ts';
 import type { WebhookObserver } from './webhooks/webhook-observer.ts';
 import type { ConfigurableWebhooks, Webhooks } from './webhooks/webhooks.ts';
@@ -30,14 +29,14 @@ export type WebhookParts = {
 
 /** Webhooks as the configuration file says. Loads nothing before an endpoint is named: until then no event is kept. */
 export const wireWebhooks = async (parts: WebhookParts): Promise<WiredWebhooks> => {
-  let opened: OpenedWebhooks | null = null;
+  let opened: ConfigurableWebhooks | null = null;
   const wired: WiredWebhooks = {
-    has: (tenant, endpoint) => opened?.webhooks.has(tenant, endpoint) ?? false,
-    emit: async (event) => opened?.webhooks.emit(event),
+    has: (tenant, endpoint) => opened?.has(tenant, endpoint) ?? false,
+    emit: async (event) => opened?.emit(event),
     apply: async ({ webhooks: endpoints }) => {
       if (opened === null && endpoints.size === 0) return;
       opened ??= await openWebhooks(parts);
-      opened.webhooks.configure(endpoints);
+      opened.configure(endpoints);
     },
     close: async () => opened?.close(),
   };
@@ -45,9 +44,7 @@ export const wireWebhooks = async (parts: WebhookParts): Promise<WiredWebhooks> 
   return wired;
 };
 
-type OpenedWebhooks = { readonly webhooks: ConfigurableWebhooks; readonly close: () => Promise<void> };
-
-const openWebhooks = async (parts: WebhookParts): Promise<OpenedWebhooks> => {
+const openWebhooks = async (parts: WebhookParts): Promise<ConfigurableWebhooks> => {
   const { backend, redactor, createId } = parts;
   const { createWebhooks } = await import('./webhooks/webhooks.ts');
   const { createWebhookObserver } = await import('./webhooks/webhook-logs.ts');
@@ -55,7 +52,7 @@ const openWebhooks = async (parts: WebhookParts): Promise<OpenedWebhooks> => {
   const observer = createWebhookObserver(parts);
   const clients = createEndpointClients();
   const webhooks = createWebhooks({
-    store: await openDeliveries(backend, toEvicted(observer)),
+    store: await openDeliveries(backend, describeEvicted(observer)),
     observer,
     openClient: clients.open,
     createId,
@@ -65,7 +62,7 @@ const openWebhooks = async (parts: WebhookParts): Promise<OpenedWebhooks> => {
     random: Math.random,
   });
   return {
-    webhooks,
+    ...webhooks,
     close: async () => {
       await webhooks.close();
       await clients.close();
@@ -73,7 +70,28 @@ const openWebhooks = async (parts: WebhookParts): Promise<OpenedWebhooks> => {
   };
 };
 
-const toEvicted =
+const describeEvicted =
   ({ attempted }: WebhookObserver) =>
   ({ endpoint, id }: Delivery): void =>
     attempted({ endpoint, id, attempt: 0, result: 'given_up', reason: 'no memory left for messages', retryMs: null });
+
+/** Opens what keeps messages for endpoints; while the store is away, they are in memory. */
+const openDeliveries = async (
+  { records: store, shared, keysOf, space, sealing, openOutageMemory }: StoreBackend,
+  onEvicted: (delivery: Delivery) => void,
+): Promise<DeliveryStore> => {
+  const { RecordDeliveries } = await import('./deliveries/record-deliveries.ts');
+  if (openOutageMemory === null) return new RecordDeliveries({ store, survives: 'nothing', onEvicted });
+  const { createFallbackDeliveries } = await import('./deliveries/fallback-deliveries.ts');
+  const index = shared === null ? {} : { openIndex: await loadRedisIndex(shared) };
+  const primary = new RecordDeliveries({ store, survives: 'process', space, sealing, ...index });
+  await primary.restore(keysOf('message'));
+  // Its own: what sessions of an outage leave in memory is forgotten when the store is back, messages are not.
+  return createFallbackDeliveries({ primary, memory: openOutageMemory(), onEvicted });
+};
+
+// Only where there is Redis is what talks to it loaded.
+const loadRedisIndex = async ({ client }: NonNullable<StoreBackend['shared']>) => {
+  const { createRedisDeliveryIndex } = await import('./jobs/redis-due-index.ts');
+  return createRedisDeliveryIndex(client);
+};

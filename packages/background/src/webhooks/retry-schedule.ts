@@ -18,7 +18,16 @@ const DELAYS_MS: readonly number[] = [
   8 * HOUR_MS,
 ];
 
-export type FailedAttempt = {
+/**
+ * Milliseconds until the next attempt; null: no attempt is left. Between four fifths and the whole of a step, by chance: messages that
+ * failed together must not return together.
+ */
+export const findRetryDelay = ({
+  attempt,
+  ageMs,
+  retryAfterMs = 0,
+  random,
+}: {
   /** The first is 1. */
   readonly attempt: number;
   /** Milliseconds since the event. */
@@ -27,10 +36,7 @@ export type FailedAttempt = {
   readonly retryAfterMs: number | undefined;
   /** At least 0, less than 1. */
   readonly random: number;
-};
-
-/** Milliseconds until the next attempt, or null where there is none any more. Between four fifths and the whole of a step, by chance: messages that failed together must not return together. */
-export const toRetryDelay = ({ attempt, ageMs, retryAfterMs = 0, random }: FailedAttempt): number | null => {
+}): number | null => {
   const step = DELAYS_MS[attempt - 1];
   if (step === undefined) return null;
   const delayMs = Math.max(Math.round(step * (0.8 + random / 5)), retryAfterMs);

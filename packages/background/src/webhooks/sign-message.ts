@@ -1,17 +1,18 @@
 import { Webhook } from 'standardwebhooks';
 
-/** A message as it is sent in one attempt. */
-export type SignedMessage = {
-  /** The same in every attempt. */
-  readonly id: string;
-  /** Of this attempt, milliseconds since the epoch. */
-  readonly time: number;
-  readonly body: string;
-};
-
 /** The headers that prove who sent a message and when, one signature a secret (Standard Webhooks 1.0, `v1`). */
 export const signMessage = (
-  { id, time, body }: SignedMessage,
+  {
+    id,
+    time,
+    body,
+  }: {
+    /** The same in every attempt. */
+    readonly id: string;
+    /** Of this attempt, milliseconds since the epoch. */
+    readonly time: number;
+    readonly body: string;
+  },
   secrets: readonly string[],
 ): Readonly<Record<string, string>> => {
   const at = new Date(time);

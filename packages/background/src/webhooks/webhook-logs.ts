@@ -19,19 +19,19 @@ type ObserverOptions = {
 export const createWebhookObserver = ({ metrics, log, now }: ObserverOptions): WebhookObserver => {
   const tell = createStories(now);
   const write = {
-    delivered: (report) => log.debug(toFields(report), 'webhook delivered'),
+    delivered: (report) => log.debug(pickFields(report), 'webhook delivered'),
     retried: (report) =>
       tell(`${report.endpoint} ${report.reason}`, (equal_lines_left_out) =>
         log.warn(
-          { ...toFields(report), retry_ms: report.retryMs, equal_lines_left_out },
+          { ...pickFields(report), retry_ms: report.retryMs, equal_lines_left_out },
           'webhook not delivered, trying again',
         ),
       ),
-    given_up: (report) => log.error(toFields(report), 'webhook given up'),
+    given_up: (report) => log.error(pickFields(report), 'webhook given up'),
     disabled: (report) =>
       tell(`${report.endpoint} disabled`, () =>
         log.error(
-          toFields(report),
+          pickFields(report),
           'webhook endpoint disabled: it answered HTTP 410; change its configuration to enable it',
         ),
       ),
@@ -58,4 +58,4 @@ export const createWebhookObserver = ({ metrics, log, now }: ObserverOptions): W
   };
 };
 
-const toFields = ({ endpoint, id, attempt, reason }: DeliveryReport) => ({ endpoint, id, attempt, reason });
+const pickFields = ({ endpoint, id, attempt, reason }: DeliveryReport) => ({ endpoint, id, attempt, reason });

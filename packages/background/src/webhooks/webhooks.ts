@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { DeliveryStore } from './delivery-store.ts';
-import { createEndpointSender, type EndpointSender, type SenderOptions } from './endpoint-sender.ts';
+import { EndpointSender, type SenderOptions } from './endpoint-sender.ts';
 import type { EndpointSettings, WebhookEventType } from './endpoint-settings.ts';
 
 /** Something that happened to a pending call, or to a batch of them, for one endpoint. */
@@ -80,8 +80,8 @@ export const createWebhooks = (options: WebhooksOptions): ConfigurableWebhooks =
     emit: async ({ type, tenant, endpoint, data, once }) => {
       if (!has(tenant, endpoint) || endpoints.get(endpoint)?.events.includes(type) !== true) return;
       const since = storeTime();
-      const body = redact(JSON.stringify({ type, timestamp: new Date(since).toISOString(), data: toThin(data) }));
-      const id = `msg_${once === undefined ? createId() : toStableId(tenant, type, once)}`;
+      const body = redact(JSON.stringify({ type, timestamp: new Date(since).toISOString(), data: pickThin(data) }));
+      const id = `msg_${once === undefined ? createId() : hashWords(tenant, type, once)}`;
       const delivery = { id, endpoint, tenant, body, since };
       const added = store
         .add(once === undefined ? delivery : { ...delivery, repeats: 'never' })
@@ -105,9 +105,9 @@ export const createWebhooks = (options: WebhooksOptions): ConfigurableWebhooks =
         observer.waiting(name, 0);
       }
       for (const [endpoint, settings] of next) {
-        const known = senders.get(endpoint);
-        const sender = known ?? createEndpointSender(settings, { ...options, endpoint, limitMs, leaseMs });
-        known?.configure(settings);
+        const existing = senders.get(endpoint);
+        const sender = existing ?? new EndpointSender(settings, { ...options, endpoint, limitMs, leaseMs });
+        existing?.configure(settings);
         senders.set(endpoint, sender);
         sender.wake();
       }
@@ -123,7 +123,7 @@ export const createWebhooks = (options: WebhooksOptions): ConfigurableWebhooks =
 };
 
 // The same in each process.
-const toStableId = (...words: readonly string[]): string => hash('sha256', words.join('\n')).slice(0, 32);
+const hashWords = (...words: readonly string[]): string => hash('sha256', words.join('\n')).slice(0, 32);
 
 const WHY_NOT = {
   full: 'too many messages of the endpoint wait',
@@ -132,7 +132,7 @@ const WHY_NOT = {
 } as const;
 
 /** What may leave, member by member: a caller's event may hold more than its type says. */
-const toThin = ({ request_id, index, call, call_id, tool, outcome, executed, code }: WebhookData): WebhookData => ({
+const pickThin = ({ request_id, index, call, call_id, tool, outcome, executed, code }: WebhookData): WebhookData => ({
   request_id,
   ...(index === undefined ? {} : { index }),
   ...(call === undefined ? {} : { call }),

@@ -18,7 +18,13 @@ export const openUntilReady = async (
   });
   await vi.waitFor(async () => {
     await queue.lanes();
-    await queue.cancel({ call: 'c_none', tenant: 'a', lane: 'default' });
+    // Reaches each shard by both connections, and leaves nothing behind.
+    for (const lane of ['default', 'gpu'])
+      for (let count = 0; count < 8; count += 1) {
+        const probe = { call: `c_probe_${count}`, tenant: 'a', lane };
+        await queue.offer(probe);
+        await queue.cancel(probe);
+      }
   }, SOON);
   return queue;
 };

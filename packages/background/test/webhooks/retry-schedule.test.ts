@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toRetryDelay } from '#src/webhooks/retry-schedule.ts';
+import { findRetryDelay } from '#src/webhooks/retry-schedule.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -7,7 +7,7 @@ test('the steps grow to hours, and ten attempts lie within a day', () => {
   const delays: number[] = [];
   for (let attempt = 1; ; attempt += 1) {
     const ageMs = delays.reduce((sum, delay) => sum + delay, 0);
-    const delay = toRetryDelay({ attempt, ageMs, retryAfterMs: undefined, random: 0.999_999 });
+    const delay = findRetryDelay({ attempt, ageMs, retryAfterMs: undefined, random: 0.999_999 });
     if (delay === null) break;
     delays.push(delay);
   }
@@ -22,16 +22,16 @@ test.each([
   [0.5, 4_500],
   [0.999_999, 5_000],
 ])('chance %d spreads the first step', (random, expected) => {
-  expect(toRetryDelay({ attempt: 1, ageMs: 0, retryAfterMs: undefined, random })).toBe(expected);
+  expect(findRetryDelay({ attempt: 1, ageMs: 0, retryAfterMs: undefined, random })).toBe(expected);
 });
 
 test('what an endpoint asks for is waited for, but never less than the step', () => {
-  expect(toRetryDelay({ attempt: 1, ageMs: 0, retryAfterMs: 60_000, random: 0 })).toBe(60_000);
-  expect(toRetryDelay({ attempt: 3, ageMs: 0, retryAfterMs: 1_000, random: 0 })).toBe(96_000);
+  expect(findRetryDelay({ attempt: 1, ageMs: 0, retryAfterMs: 60_000, random: 0 })).toBe(60_000);
+  expect(findRetryDelay({ attempt: 3, ageMs: 0, retryAfterMs: 1_000, random: 0 })).toBe(96_000);
 });
 
 test('nothing is tried beyond a day after the event', () => {
-  expect(toRetryDelay({ attempt: 2, ageMs: 23 * HOUR_MS, retryAfterMs: HOUR_MS, random: 0 })).toBe(HOUR_MS);
-  expect(toRetryDelay({ attempt: 2, ageMs: 23 * HOUR_MS + 1, retryAfterMs: HOUR_MS, random: 0 })).toBeNull();
-  expect(toRetryDelay({ attempt: 10, ageMs: 0, retryAfterMs: undefined, random: 0 })).toBeNull();
+  expect(findRetryDelay({ attempt: 2, ageMs: 23 * HOUR_MS, retryAfterMs: HOUR_MS, random: 0 })).toBe(HOUR_MS);
+  expect(findRetryDelay({ attempt: 2, ageMs: 23 * HOUR_MS + 1, retryAfterMs: HOUR_MS, random: 0 })).toBeNull();
+  expect(findRetryDelay({ attempt: 10, ageMs: 0, retryAfterMs: undefined, random: 0 })).toBeNull();
 });
