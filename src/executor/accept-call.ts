@@ -4,10 +4,8 @@ import { CallContext } from './call-context.ts';
 import { type CallOutcome, toFailure } from './call-outcome.ts';
 import * as text from './failure-text.ts';
 import { invokeTool, toCheckingTool } from './invoke-tool.ts';
-import { setAccepted, setState } from './kept-result.ts';
 import { toCallOutcome } from './outcome.ts';
-import type { Acceptance, AsyncTerms, CallPlace, CallSpec } from './pending-calls.ts';
-import { bucketOf } from './round-call.ts';
+import type { Acceptance, AcceptedCall, AsyncTerms, CallPlace, CallSpec } from './pending-calls.ts';
 
 // A batch whose caller prefers an asynchronous answer runs no handler itself: it accepts each call, which a worker runs, and
 // waits for the ends as long as its caller wants to.
@@ -35,8 +33,7 @@ export const reattachCall = async (call: Call): Promise<boolean> => {
   if (place === null || call.original !== null || !mayKnow(call)) return false;
   const accepted = await services.pending.reattach(request.tenant, place);
   if (accepted === null) return false;
-  setAccepted(call, accepted, 'joined');
-  void announce(call, accepted.handle);
+  joinCall(call, accepted);
   return true;
 };
 
@@ -53,21 +50,25 @@ const mayKnow = (call: Call): boolean =>
 const joinPending = async (calls: readonly Call[], sessionKey: string): Promise<void> => {
   await Promise.all(
     calls.map(async (call) => {
-      if (!mayBePending(call) || call.outcome !== null || call.accepted !== null || call.original !== null) return;
+      if (!mayBePending(call) || call.state.kind !== 'open' || call.original !== null) return;
       if (!readArguments(call).ok) return;
       const accepted = await call.batch.services.pending.find(sessionKey, fingerprintOf(call));
-      if (accepted === null) return;
-      setAccepted(call, accepted, 'joined');
-      void announce(call, accepted.handle);
+      if (accepted !== null) joinCall(call, accepted);
     }),
   );
+};
+
+/** Makes of a call the pending one that another batch has accepted, and tells who streams the batch. */
+const joinCall = (call: Call, accepted: AcceptedCall): void => {
+  call.accept(accepted, 'another_batch');
+  void announce(call, accepted.handle);
 };
 
 /** Accepts a call that may run, and waits for its end as long as its batch waits. */
 export const acceptCall = async (call: ReadyCall): Promise<void> => {
   const invalid = await findInvalid(call);
   if (invalid !== null) {
-    call.outcome = invalid;
+    call.end(invalid);
     return;
   }
   const { services, cancellation } = call.batch;
@@ -79,9 +80,11 @@ export const acceptCall = async (call: ReadyCall): Promise<void> => {
     refuse(call, acceptance);
     return;
   }
-  setAccepted(call, acceptance.call, acceptance.how);
-  if (acceptance.how === 'new') services.observer.callAccepted();
-  else void announce(call, acceptance.call.handle);
+  if (acceptance.how === 'joined') joinCall(call, acceptance.call);
+  else {
+    call.accept(acceptance.call, 'this_batch');
+    services.observer.callAccepted();
+  }
   await awaitAccepted(call);
 };
 
@@ -115,14 +118,14 @@ const SHORT_CALL_MS = 1000;
 
 /** Waits for the end of a pending call as long as its batch waits; not at all where that did not ask for pending calls. */
 export const awaitAccepted = async (call: Call): Promise<void> => {
-  const { accepted, acceptedState, batch } = call;
-  if (accepted === null || acceptedState?.kind === 'ended' || batch.async === null) return;
+  const { state, batch } = call;
+  if (state.kind !== 'pending' || batch.async === null) return;
   const standardMs = call.tool?.background === 'never' ? SHORT_CALL_MS : 0;
   const leftMs = batch.startedAt + (batch.async.waitMs ?? standardMs) - batch.services.now();
   // How it stands was just read or written.
   if (leftMs <= 0) return;
-  const state = await accepted.ended(leftMs, batch.async.over);
-  if (state !== null) setState(call, state);
+  const standing = await state.accepted.ended(leftMs, batch.async.over);
+  if (standing !== null) call.progress(standing);
 };
 
 /** The terms of a batch whose calls run in the background only because of an earlier try: its caller waits for their ends. */
@@ -196,7 +199,7 @@ const toSpec = (call: ReadyCall): CallSpec => {
     timeoutMs,
     // The store keeps no key as it was sent. Without one the handle stands for it, which follows from the key.
     idempotencyKey: call.recordKey === null ? null : toIdempotencyKey(call),
-    ticket: request.sessionKey === null ? null : (admission?.ticketOf(bucketOf(call)) ?? null),
+    ticket: request.sessionKey === null ? null : (admission?.ticketOf(call.budgetKey) ?? null),
     retries: tool.retries,
     notify: batch.async?.notify ?? null,
     traceId: request.traceId,

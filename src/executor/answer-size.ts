@@ -10,7 +10,9 @@ type SizedCall = {
   readonly index: number;
   readonly tool: Tool | null;
   readonly storedResult: string | null;
-  outcome: CallOutcome | null;
+  readonly outcome: CallOutcome | null;
+  /** Replaces its outcome. */
+  readonly end: (outcome: CallOutcome) => void;
 };
 type EndedCall = SizedCall & { readonly tool: Tool };
 
@@ -54,7 +56,7 @@ export class AnswerSize {
     const bytes = outcome === null ? 0 : sizeOf(outcome, null);
     if (outcome === null || bytes <= FREE_BYTES) return;
     if (this.#memory?.take(bytes) === false) {
-      call.outcome = toCut(outcome, tool, NO_ROOM_TEXT);
+      call.end(toCut(outcome, tool, NO_ROOM_TEXT));
       return;
     }
     this.#sizes ??= new Map();
@@ -79,7 +81,7 @@ export class AnswerSize {
     const hasRoom = own !== undefined || isOver || this.#memory?.take(bytes) !== false;
     // What an earlier try was answered is answered again, whole: it was within the limit then.
     if (storedResult !== null || tool === null || (hasRoom && !isOver)) return;
-    call.outcome = toCut(outcome, tool, isOver ? overLimitText(this.#limitBytes) : NO_ROOM_TEXT);
+    call.end(toCut(outcome, tool, isOver ? overLimitText(this.#limitBytes) : NO_ROOM_TEXT));
   }
 
   /** Counts, in the order of the calls, a value that was answered before its turn: it had room. */
@@ -110,7 +112,7 @@ export class AnswerSize {
     this.#held?.delete(index);
     this.#heldBytes -= bytes;
     this.#memory?.give(bytes);
-    if (call.outcome !== null) call.outcome = toCut(call.outcome, call.tool, overLimitText(this.#limitBytes));
+    if (call.outcome !== null) call.end(toCut(call.outcome, call.tool, overLimitText(this.#limitBytes)));
   }
 
   #bytesBefore(index: number): number {

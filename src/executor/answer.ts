@@ -1,30 +1,22 @@
 import { FAILURE_POLICY } from '../contract/failure.ts';
-import type { Issue, RenderedResult, Warning } from '../contract/tool-result.ts';
-import { parseJson } from '../json/parse-json.ts';
+import type { LateResult } from '../contract/session.ts';
+import type { RenderedResult, Warning } from '../contract/tool-result.ts';
 import { toTextHash } from '../json/value-hash.ts';
-import { MAX_DESCRIBED, onOneLine } from '../tools/describe-value.ts';
 import { type Batch, type Call, isReady, NO_RESULT, type ReadyCall, readArguments, toArgumentsJson } from './call.ts';
 import type { ToolInvoked } from './call-observer.ts';
-import { type CallOutcome, type Failure, failed, toFailure } from './call-outcome.ts';
-import {
-  echoName,
-  INTERNAL_ERROR_TEXT,
-  identicalCallText,
-  invalidArgumentsText,
-  MAX_HINT_LENGTH,
-  MAX_MESSAGE_LENGTH,
-  MAX_NAME_ECHO,
-  NO_SUFFIX,
-  toSuffix,
-} from './failure-text.ts';
+import { type CallOutcome, failed, toFailure } from './call-outcome.ts';
+import { INTERNAL_ERROR_TEXT, identicalCallText, NO_SUFFIX, toSuffix } from './failure-text.ts';
+import { MAX_REQUEST_ID, toLateLine } from './journal-entries.ts';
 import { hideSensitive, toHiding } from './journal-line.ts';
-import { MAX_ISSUE_LENGTH, mapChanged, toPreviewLength } from './outcome.ts';
 import { renderAccepted } from './pending-result.ts';
 import { DUPLICATE_ID_WARNING } from './read-calls.ts';
-import type { Redactor, SentText } from './redactor.ts';
-import { renderFailure, renderSuccess, toEndedResult, toRetryState } from './render-result.ts';
-import { bucketOf } from './round-call.ts';
+import { readSent, redactOutcome } from './redact-outcome.ts';
+import { NO_NOTES, renderOutcome, toEndedResult, toRetryState } from './render-result.ts';
 import { type Budget, UNKNOWN_TOOL } from './session-store.ts';
+import { withMembers } from './stored-result.ts';
+
+// How a call is answered: with its batch, before it while other calls run (`answerEarly`), and after it (`watchLate`). Each
+// way redacts the outcome, then renders it.
 
 /**
  * 6 gives copies the outcome of their original, cuts each outcome to what the answer has room for, and redacts it: log,
@@ -32,36 +24,43 @@ import { type Budget, UNKNOWN_TOOL } from './session-store.ts';
  */
 export const prepareAnswers = (batch: Batch): undefined => {
   if (batch.hasDuplicates) for (const call of batch.calls) copyOriginal(call);
-  for (const call of batch.calls) {
-    if (call.isAnswered) batch.size.count(call);
-    // A pending call has its event with its own run.
-    else if (call.accepted === null) finishCall(call, batch);
-    else redact(call);
+  for (const call of batch.calls) prepareAnswer(call);
+};
+
+const prepareAnswer = (call: Call): void => {
+  const { size } = call.batch;
+  if (call.isAnswered) size.count(call);
+  // A pending call has its event with its own run.
+  else if (call.isAccepted) redact(call);
+  else {
+    if (call.outcome === null) reportLost(call);
+    size.fit(call);
+    finishCall(call);
   }
 };
 
-const finishCall = (call: Call, { size }: Batch): void => {
-  if (call.outcome === null) reportLost(call);
-  size.fit(call);
+const finishCall = (call: Call): ToolInvoked => {
   redact(call);
-  call.event = toEvent(call);
+  call.event = createEvent(call);
+  return call.event;
+};
+
+/** Answers the call that has ended while others run, and those behind it that waited for its size. */
+export const answerEarly = (call: Call): void => {
+  const { batch } = call;
+  if (mayAnswerEarly(call)) answerNow(call);
+  if (batch.size.heldBytes === 0) return;
+  for (const other of batch.calls) if (other.index > call.index && mayAnswerEarly(other)) answerNow(other);
 };
 
 /**
- * Makes the result of a call that has ended while others run, and tells who watches the batch: where nothing that is still to
- * come can change it. That is a success; of a batch without a record, whose results say whether they were kept; that no other
- * call copies, for a copy is redacted for itself; and whose value has room whatever the calls before it come to. Failures
- * wait for the settlement of their round.
+ * Whether the result of a call can be sent while other calls run, because none of them can change it:
+ * - it is a success: the settlement of its round may add to the message of a failure;
+ * - neither its batch nor the call has a record: a result says whether it was stored;
+ * - it is no copy and has none: a copy counts towards the size of the answer in its own place;
+ * - its value has room, whatever the values of the calls before it come to.
  */
-export const answerEarly = (call: Call): void => {
-  const { batch } = call;
-  if (isSettled(call)) tellResult(call);
-  // What had to wait for the sizes of those before it.
-  if (batch.size.heldBytes === 0) return;
-  for (const other of batch.calls) if (other.index > call.index && isSettled(other)) tellResult(other);
-};
-
-const isSettled = (call: Call): boolean => {
+const mayAnswerEarly = (call: Call): boolean => {
   const { batch, outcome, isAnswered } = call;
   if (isAnswered || outcome?.kind !== 'success' || call.original !== null) return false;
   if (batch.record !== null || call.record !== null) return false;
@@ -69,11 +68,9 @@ const isSettled = (call: Call): boolean => {
   return batch.size.hasRoomFor(call, batch.calls, batch.services.maxResultBytes);
 };
 
-const tellResult = (call: Call): void => {
+const answerNow = (call: Call): void => {
   const { services, request } = call.batch;
-  redact(call);
-  call.event = toEvent(call);
-  renderAnswer(call, call.event);
+  renderAnswer(call, finishCall(call));
   call.isAnswered = true;
   services.turns.spend(call.result.json.length * TEXTS_OF_A_RESULT);
   request.listener?.result?.(call.index, call.result);
@@ -82,19 +79,16 @@ const tellResult = (call: Call): void => {
 // As value, as result, and as what is sent.
 const TEXTS_OF_A_RESULT = 3;
 
+// A copy whose result an earlier try left has a state of its own.
 const copyOriginal = (call: Call): void => {
   const { original } = call;
-  // A copy whose result an earlier try kept has an outcome of its own.
-  if (original === null || call.outcome !== null || call.accepted !== null) return;
-  call.isCopy = true;
-  call.outcome = original.outcome;
-  call.storedResult = original.storedResult;
-  call.isRecorded = original.isRecorded;
-  call.accepted = original.accepted;
-  call.acceptedState = original.acceptedState;
-  call.isJoined = original.accepted !== null;
+  if (original === null || call.outcome !== null || call.state.kind === 'pending') return;
+  const { state, outcome, late } = original;
   call.durationMs = original.durationMs;
-  call.late = original.late;
+  if (state.kind === 'pending' || state.kind === 'ended') call.state = { ...state, by: 'another_batch' };
+  else if (state.kind === 'replayed' && state.result !== null)
+    call.state = { ...state, result: withMembers(state.result, { index: call.index }) };
+  else if (outcome !== null) call.state = { kind: 'copied', outcome, late };
 };
 
 // Never seen; a hole in the schedule must not become a hole in the answer.
@@ -105,107 +99,19 @@ const reportLost = (call: Call): void => {
 };
 
 const redact = (call: Call): void => {
-  const { outcome, storedResult, batch } = call;
-  const { redactor } = batch.services;
+  const { outcome, state, batch } = call;
   if (outcome === null) return;
-  if (storedResult !== null) {
-    call.storedResult = redactor.result(storedResult, 'result', () => toSentText(call));
+  if ((state.kind === 'replayed' || state.kind === 'ended') && state.result !== null) {
+    const result = batch.services.redactor.result(state.result, 'result', () => readSent(call));
+    if (result !== state.result) call.state = { ...state, result };
     return;
   }
   const redacted = redactOutcome(outcome, call);
-  if (redacted === outcome) return;
-  call.outcome = redacted;
-  const sent = toSentText(call);
-  if (redactor.holds(sent)) call.callerOutcome = redactOutcome(outcome, call, () => sent);
+  if (redacted !== outcome) call.end(redacted);
 };
-
-/** What a caller sent of a call, as text. */
-const toSentText = (call: Call): string =>
-  `${call.id ?? ''}\n${call.name ?? ''}\n${isReady(call) ? toArgumentsJson(call) : ''}`;
-
-type Cut = (text: string, limit: number) => string;
-
-/**
- * The outcome of a call as the log, the journal and subscribers get it: without secrets, and no text longer than the model
- * reads. With `sent` as the caller gets it: what it sent itself stays, for from its absence it could learn that it is a secret.
- */
-export const redactOutcome = (outcome: CallOutcome, call: Call, sent?: SentText): CallOutcome => {
-  if (outcome === call.batch.cleanOutcome) return outcome;
-  const { redactor, maxResultBytes } = call.batch.services;
-  const cut: Cut = (text, limit) => redactor.cut(text, limit, 'result', sent);
-  const valueJson = redactValue(outcome, toPreviewLength(maxResultBytes), redactor, sent);
-  if (outcome.kind === 'failure') {
-    const failure = redactFailure(outcome.failure, call, cut, (text) => redactor.text(text, 'result', sent));
-    if (failure !== outcome.failure || valueJson !== outcome.valueJson) return { ...outcome, valueJson, failure };
-    call.batch.cleanOutcome = outcome;
-    return outcome;
-  }
-  const { message, warnings } = outcome;
-  if (message === '' && warnings.length === 0)
-    return valueJson === outcome.valueJson ? outcome : { ...outcome, valueJson };
-  return {
-    ...outcome,
-    valueJson,
-    message: redactor.said(message, MAX_MESSAGE_LENGTH, 'result', sent),
-    warnings: warnings.map((warning) => ({ ...warning, message: cut(warning.message, MAX_MESSAGE_LENGTH) })),
-  };
-};
-
-const redactValue = (outcome: CallOutcome, limit: number, redactor: Redactor, sent?: SentText): string => {
-  const { valueJson } = outcome;
-  if (valueJson === 'null') return valueJson;
-  const isBeginning = outcome.kind === 'success' && outcome.marks.includes('truncated');
-  const preview = isBeginning ? parseJson(valueJson) : null;
-  return preview?.ok && typeof preview.value === 'string'
-    ? JSON.stringify(redactor.said(preview.value, limit, 'result', sent))
-    : redactor.value(valueJson, 'result', sent);
-};
-
-const redactFailure = (failure: Failure, call: Call, cut: Cut, redactText: (text: string) => string): Failure => {
-  const issues = mapChanged(failure.issues, (issue) => redactIssue(issue, cut));
-  const message =
-    failure.code === 'invalid_arguments' && isReady(call) && issues.length > 0
-      ? invalidArgumentsText(call.tool, issues, failure.issueCount)
-      : cutBeforeHint(withShownName(failure.message, call.name, cut), failure.hint, cut);
-  const type = failure.type === failure.code ? failure.type : redactText(failure.type);
-  const hint = failure.hint === null ? null : cut(failure.hint, MAX_HINT_LENGTH);
-  const isClean =
-    issues === failure.issues && message === failure.message && type === failure.type && hint === failure.hint;
-  return isClean ? failure : { ...failure, message, type, hint, issues };
-};
-
-/** Of a message that is too long and ends with its hint, what stands before the hint is cut. */
-const cutBeforeHint = (message: string, hint: string | null, cut: Cut): string => {
-  if (hint === null || message.length <= MAX_MESSAGE_LENGTH || !message.endsWith(hint))
-    return cut(message, MAX_MESSAGE_LENGTH);
-  const shownHint = cut(hint, MAX_HINT_LENGTH);
-  return `${cut(message.slice(0, -hint.length).trimEnd(), MAX_MESSAGE_LENGTH - shownHint.length - 1)} ${shownHint}`;
-};
-
-/** A message echoes a long name cut, and so perhaps half a secret: here the name is whole. */
-const withShownName = (message: string, name: string | null, cut: Cut): string =>
-  name === null || name.length <= MAX_NAME_ECHO
-    ? message
-    : message.replace(echoName(name), () => onOneLine(cut(name, MAX_NAME_ECHO)));
-
-const redactIssue = (issue: Issue, cut: Cut): Issue => {
-  const received = cut(issue.received, MAX_DESCRIBED);
-  const path = cut(issue.path, MAX_ISSUE_LENGTH);
-  const expected = cut(issue.expected, MAX_ISSUE_LENGTH);
-  const message = cutIssueMessage(issue, received, cut);
-  const isClean =
-    received === issue.received && path === issue.path && expected === issue.expected && message === issue.message;
-  return isClean ? issue : { path, expected, received, message };
-};
-
-/** `expected a number, got the string "…"`: what was received is as long as where it stands alone. */
-const cutIssueMessage = ({ message, received }: Issue, shown: string, cut: Cut): string =>
-  received === shown || !message.endsWith(received)
-    ? cut(message, MAX_ISSUE_LENGTH)
-    : `${cut(message.slice(0, -received.length), MAX_ISSUE_LENGTH - MAX_DESCRIBED)}${shown}`;
 
 /** The event that every call emits, on every exit: failures like successes, and replays too. */
-const toEvent = (call: Call): ToolInvoked => {
+const createEvent = (call: Call): ToolInvoked => {
   const { batch, outcome } = call;
   const failure = outcome?.kind === 'failure' ? outcome.failure : null;
   const success = outcome?.kind === 'success' ? outcome : null;
@@ -217,14 +123,14 @@ const toEvent = (call: Call): ToolInvoked => {
     session: batch.request.sessionKey,
     index: call.index,
     callId: call.id,
-    tool: bucketOf(call),
+    tool: call.budgetKey,
     success: failure === null,
     outcome: failure?.outcome ?? 'success',
     executed: success?.executed ?? failure?.executed ?? 'maybe',
     code: failure?.code ?? null,
     fault: failure === null ? null : FAILURE_POLICY[failure.code].fault,
     fatal: failure?.fatal ?? false,
-    replayed: call.isCopy || call.storedResult !== null,
+    replayed: call.state.kind === 'copied' || call.storedResult !== null,
     durationMs: call.durationMs,
     message: success?.message ?? failure?.message ?? '',
     valueJson: outcome?.valueJson ?? 'null',
@@ -234,21 +140,30 @@ const toEvent = (call: Call): ToolInvoked => {
 /** 8 turns outcomes into results, in the order of the calls, and tells observer, log and trace of each call, once. */
 export const renderAnswers = (batch: Batch): undefined => {
   for (const call of batch.calls) {
-    if (call.acceptedState !== null) call.result = renderAccepted(call, call.acceptedState);
+    if (call.isAccepted) call.result = renderAccepted(call);
     else if (call.event !== null && !call.isAnswered) renderAnswer(call, call.event);
   }
   observeBatch(batch);
 };
 
 const renderAnswer = (call: Call, event: ToolInvoked): void => {
-  const { services, request } = call.batch;
+  const { services, request, admission } = call.batch;
+  const { outcome, storedResult } = call;
   services.observer.toolInvoked(event);
-  call.result = call.storedResult === null ? renderCall(call, event) : toEndedResult(call.storedResult);
-  request.trace?.callEnded(event, {
-    argumentsText: () => (isReady(call) ? toShownArguments(call) : null),
-    retry: call.retry,
-  });
+  const failure = outcome?.kind === 'failure' && storedResult === null ? outcome.failure : null;
+  const budget = failure === null ? undefined : findBudget(call, failure.code);
+  const retry = failure === null ? null : toRetryState(failure, budget, admission);
+  if (failure !== null) call.reference = services.failureLog.write(event, failure);
+  if (storedResult !== null) call.result = toEndedResult(storedResult);
+  else if (outcome !== null) {
+    const suffix = failure === null ? NO_SUFFIX : toSuffix(failure, toolNameOf(call), budget);
+    const frame = { call, durationMs: call.durationMs, warnings: listWarnings(call) };
+    call.result = renderOutcome(outcome.forCaller ?? outcome, frame, { reference: call.reference, suffix, retry });
+  }
+  request.trace?.callEnded(event, { argumentsText: () => (isReady(call) ? toShownArguments(call) : null), retry });
 };
+
+const toolNameOf = ({ budgetKey }: Call): string | null => (budgetKey === UNKNOWN_TOOL ? null : budgetKey);
 
 /** A call's arguments without what the schema marks sensitive. */
 const toShownArguments = (call: ReadyCall): string =>
@@ -257,57 +172,39 @@ const toShownArguments = (call: ReadyCall): string =>
     readable: readArguments(call).ok,
   });
 
-const renderCall = (call: Call, event: ToolInvoked): RenderedResult => {
-  const outcome = call.callerOutcome ?? call.outcome;
-  if (outcome === null) return NO_RESULT;
-  const { durationMs, batch } = call;
-  const warnings = toWarnings(call);
-  if (outcome.kind === 'success') return renderSuccess(outcome, { call, durationMs, warnings });
-  const { failure } = outcome;
-  const logged = call.outcome?.kind === 'failure' ? call.outcome.failure : failure;
-  call.reference = batch.services.failureLog.write(event, logged);
-  const budget = budgetOf(call, failure.code);
-  const bucket = bucketOf(call);
-  const suffix = toSuffix(failure, bucket === UNKNOWN_TOOL ? null : bucket, budget);
-  call.retry = toRetryState(failure, budget, batch.admission);
-  const notes = { reference: call.reference, suffix, retry: call.retry };
-  return renderFailure(outcome, { call, durationMs, warnings }, notes);
-};
-
 // Of these the session was not asked, whatever it said of other calls of the tool.
 const WITHOUT_BUDGET: ReadonlySet<string> = new Set(['circuit_open', 'outcome_unknown', 'invalid_call']);
 
-const budgetOf = (call: Call, code: string): Budget | undefined => {
+const findBudget = (call: Call, code: string): Budget | undefined => {
   const { admission, budgets, request } = call.batch;
   if (call.kind === 'refused' || WITHOUT_BUDGET.has(code) || request.retries === 'untold') return undefined;
-  const permit = admission?.permits.get(bucketOf(call));
+  const permit = admission?.permits.get(call.budgetKey);
   const admitted = permit === undefined || permit.decision === 'unavailable' ? null : permit.budget;
-  return budgets?.get(bucketOf(call)) ?? admitted ?? undefined;
+  return budgets?.get(call.budgetKey) ?? admitted ?? undefined;
 };
 
 const NO_WARNINGS: readonly never[] = [];
 
-const toWarnings = (call: Call): readonly Warning[] => {
+const listWarnings = (call: Call): readonly Warning[] => {
   const { batch, outcome } = call;
   const own = outcome?.kind === 'success' ? outcome.warnings : NO_WARNINGS;
   if (!batch.hasDuplicates && !batch.hasVerdicts && batch.warnings.length === 0) return own;
-  return [...own, ...toIdentical(call), ...toCallWarnings(call)];
+  return [...own, ...warnOfIdentical(call), ...listCallWarnings(call)];
 };
 
-// Of a call that did not run there is nothing to keep, so nothing is said of keys: a repeat is harmless.
-const isUntouched = ({ outcome, batch }: Call): boolean =>
-  batch.record?.state === 'away' && outcome?.kind === 'failure' && outcome.failure.executed === 'no';
-
 /** What is said of a call however it ends, late as well. */
-export const toCallWarnings = (call: Call): readonly Warning[] => {
-  const warnings = isUntouched(call) ? NO_WARNINGS : call.batch.warnings;
-  return call.sharesId ? [DUPLICATE_ID_WARNING, ...warnings] : warnings;
+const listCallWarnings = ({ batch, outcome, sharesId }: Call): readonly Warning[] => {
+  // Of a call that did not run there is nothing to keep, so nothing is said of keys: a repeat is harmless.
+  const isUntouched =
+    batch.record?.state === 'away' && outcome?.kind === 'failure' && outcome.failure.executed === 'no';
+  const warnings = isUntouched ? NO_WARNINGS : batch.warnings;
+  return sharesId ? [DUPLICATE_ID_WARNING, ...warnings] : warnings;
 };
 
 const IDENTICAL_FROM = 3;
 
 /** Said from the third time that a call gives the very same answer: a model may not have seen that it asked before. */
-const toIdentical = ({ outcome, verdict, tool }: Call): readonly Warning[] => {
+const warnOfIdentical = ({ outcome, verdict, tool }: Call): readonly Warning[] => {
   if (outcome?.kind !== 'success' || tool === null || tool.polling) return NO_WARNINGS;
   if (verdict?.kind !== 'run' || verdict.streak === null) return NO_WARNINGS;
   const times = verdict.streak.same + 1;
@@ -336,14 +233,89 @@ const observeBatch = ({ request, services, calls, startedAt }: Batch): void => {
   });
 };
 
-/** The net under the whole batch: a bug of ours must not cost the caller its answers. Results that were told stand. */
+/** The net under the whole batch: a bug of ours must not cost the caller its answers. Results that were sent stand. */
 export const renderLost = ({ request, services, calls }: Batch, error: unknown): readonly RenderedResult[] =>
   request.calls.map((_entry, index) => {
-    const told = calls[index];
-    if (told?.isAnswered) return told.result;
+    const call = calls[index];
+    if (call?.isAnswered) return call.result;
     services.observer.contractViolated(error, request.requestId);
     const outcome = failed(toFailure('internal_error', INTERNAL_ERROR_TEXT, null, { thrown: error }));
-    const call = { index, id: null, name: null, isCopy: false };
-    const notes = { reference: request.requestId, suffix: NO_SUFFIX, retry: null };
-    return renderFailure(outcome, { call, durationMs: 0, warnings: NO_WARNINGS }, notes);
+    const frame = { call: { index, id: null, name: null }, durationMs: 0, warnings: NO_WARNINGS };
+    return renderOutcome(outcome, frame, { ...NO_NOTES, reference: request.requestId });
   });
+
+/** The results of a batch that is answered. A handler that goes on must not keep them in memory. */
+export const takeResults = ({ calls }: Batch): readonly RenderedResult[] => {
+  const results: RenderedResult[] = [];
+  for (const call of calls) {
+    results.push(call.result);
+    call.result = NO_RESULT;
+    call.event = null;
+  }
+  return results;
+};
+
+/**
+ * 10 writes down what handlers come to after their calls were answered: into the session's journal, and over the stored
+ * result of a batch that may be asked for again. Never touches a budget, and never rejects.
+ */
+export const watchLate = (batch: Batch): undefined => {
+  // The worker that runs it next writes down its end.
+  if (batch.isGivenBack) return undefined;
+  for (const call of batch.calls) {
+    // The journal has the line of a resumed call, with the batch that accepted it: what came of it is late.
+    if (batch.request.resumed !== undefined && call.outcome !== null) void writeLate(call, call.outcome);
+    void call.late?.then((late) => (late === null ? undefined : writeLate(call, late)));
+  }
+};
+
+/** Writes an end into the journal; and into the records, where the call was answered without it. */
+const writeLate = async (call: Call, late: CallOutcome): Promise<void> => {
+  const { index, batch, outcome } = call;
+  const { admission, services, request } = batch;
+  services.open.begin();
+  try {
+    const end = late === outcome ? outcome : redactOutcome(late, call);
+    const requestId = services.redactor.cut(request.requestId, MAX_REQUEST_ID, 'journal');
+    const isJournalled = admission !== null && admission.scope === 'session' && services.journal > 0;
+    await Promise.all([
+      isJournalled ? admission.addLate(toLateLine({ requestId, index }, toLateResult(end, batch))) : undefined,
+      end !== outcome && saysMore(end, outcome) ? amendRecords(call, end) : undefined,
+    ]);
+  } catch (error) {
+    services.observer.contractViolated(error, request.requestId);
+  } finally {
+    services.open.end();
+  }
+};
+
+/**
+ * Whether a late outcome tells a repeat more than the stored one: any does where that was unknown, else only a success. A
+ * safe handler that ends because its time is over only says so in other words.
+ */
+const saysMore = (late: CallOutcome, stored: CallOutcome | null): boolean =>
+  late.kind === 'success' || (stored?.kind === 'failure' && stored.failure.outcome === 'unknown');
+
+/** Stores the result as a repeat of the batch will get it: in the record of the batch, and in that of the call. */
+const amendRecords = async (call: Call, end: CallOutcome): Promise<void> => {
+  const { record, batch, index, reference } = call;
+  const own = end.kind === 'success' ? end.warnings : NO_WARNINGS;
+  const durationMs = batch.services.now() - batch.startedAt;
+  const frame = { call, durationMs, warnings: [...own, ...listCallWarnings(call)] };
+  const { json } = renderOutcome(end, frame, { ...NO_NOTES, reference });
+  await Promise.all([record?.amend(index, json), batch.record?.amend(index, json)]);
+};
+
+const MAX_LATE_MESSAGE = 500;
+
+const toLateResult = (end: CallOutcome, { services }: Batch): LateResult => {
+  const { outcome, executed, message, code } =
+    end.kind === 'success' ? { ...end, outcome: 'success' as const, code: null } : end.failure;
+  return {
+    time: new Date(services.time()).toISOString(),
+    outcome,
+    executed,
+    code,
+    message: services.redactor.cut(message, MAX_LATE_MESSAGE, 'journal'),
+  };
+};

@@ -4,11 +4,19 @@ import type { CallKeyOf } from './batch-request.ts';
 import { toCallDigest } from './body-digest.ts';
 import { type Batch, type Call, isReady } from './call.ts';
 import { type CallOutcome, toFailure } from './call-outcome.ts';
+import { restoreCall } from './earlier-try.ts';
 import * as text from './failure-text.ts';
-import { warn } from './kept-result.ts';
-import type { EarlierCall, HeldRecord, KeyedBatch, Opening, RecordLease } from './keyed-store.ts';
-import { byDeadline, finishRecord, holdRecord, isRepeatable, NOT_DURABLE, NOT_RECORDED } from './record-lease.ts';
-import { restoreCall } from './restore-earlier.ts';
+import type { EarlierCall, Opening } from './keyed-store.ts';
+import {
+  finishRecord,
+  holdRecord,
+  isRepeatable,
+  NOT_DURABLE,
+  NOT_RECORDED,
+  observeOpening,
+  untilDeadline,
+  warn,
+} from './record-lease.ts';
 
 // `idempotency: "call_id"`: each write has a record of its own, by its session and its id, whichever batch brings it. It is
 // held, marked, replayed and let go as the record of a batch is.
@@ -28,13 +36,13 @@ export const openCallRecords = async (batch: Batch, keyOf: CallKeyOf): Promise<v
     batch.warnings = [...batch.warnings, NOT_DURABLE];
 };
 
-const isReplayed = ({ storedResult, accepted, original }: Call): boolean =>
-  storedResult !== null || accepted !== null || original !== null;
+const isReplayed = ({ storedResult, isAccepted, original }: Call): boolean =>
+  storedResult !== null || isAccepted || original !== null;
 
 const findKeyed = (calls: readonly Call[], keyOf: CallKeyOf): readonly KeyedCall[] => {
   const keyed = new Map<string, KeyedCall>();
   for (const call of calls.filter(isKeyed)) {
-    const recordKey = toRecordKey(call, keyOf);
+    const recordKey = findRecordKey(call, keyOf);
     if (recordKey === null) refuse(call, text.noCallKeyText(call.name ?? ''));
     else if (keyed.has(recordKey)) refuse(call, text.reusedIdText(call.name ?? ''));
     else keyed.set(recordKey, Object.assign(call, { recordKey }));
@@ -42,11 +50,10 @@ const findKeyed = (calls: readonly Call[], keyOf: CallKeyOf): readonly KeyedCall
   return [...keyed.values()];
 };
 
-const toRecordKey = ({ id }: Call, keyOf: CallKeyOf): string | null =>
+const findRecordKey = ({ id }: Call, keyOf: CallKeyOf): string | null =>
   typeof id === 'string' && id !== '' ? keyOf(id) : null;
 
-const isKeyed = (call: Call): boolean =>
-  call.original === null && call.outcome === null && call.accepted === null && mayWrite(call);
+const isKeyed = (call: Call): boolean => call.original === null && call.state.kind === 'open' && mayWrite(call);
 
 // A tool that is not here now may have been at an earlier try, or is at another replica, and may write.
 const mayWrite = (call: Call): boolean =>
@@ -73,9 +80,9 @@ const openInOrder = async (calls: readonly KeyedCall[]): Promise<void> => {
 
 const open = (call: KeyedCall): Promise<Opening> => {
   const { batch, recordKey } = call;
-  const promised: Pick<KeyedBatch, 'answer'> = (batch.request.async ?? null) === null ? {} : { answer: 'promised' };
+  const promised = (batch.request.async ?? null) === null ? {} : ({ answer: 'promised' } as const);
   const keyed = { recordKey, requestKey: '', body: toCallDigest(call), calls: 1, ...promised };
-  return byDeadline<Opening, Opening>(batch, batch.services.keys.open(keyed), { kind: 'unavailable' });
+  return untilDeadline<Opening, Opening>(batch, batch.services.keys.open(keyed), { kind: 'unavailable' });
 };
 
 const letGo = async (opening: Opening): Promise<void> => {
@@ -93,7 +100,7 @@ const untilOpen = async (call: KeyedCall): Promise<Opening | null> => {
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
     if (cancellation.causeAt(services.now()) !== null) return null;
     const opening = await open(call);
-    // That it ran, or will, is known: nobody may be told that it did not.
+    // That it ran, or will, is known: an answer must not say that it did not.
     if (opening.kind === 'unavailable') return null;
     if (opening.kind !== 'in_flight') return opening;
   }
@@ -105,28 +112,24 @@ const apply = async (
   how: 'replayed' | 'joined' = 'replayed',
 ): Promise<void> => {
   if (call === undefined || opening === undefined) return;
-  const { batch, name, tool } = call;
-  const { observer } = batch.services;
+  const { batch, tool } = call;
+  const name = call.name ?? '';
+  observeOpening(batch, opening, how);
   switch (opening.kind) {
     case 'unavailable':
-      observer.keyUsed('unavailable');
       call.fail(toFailure('store_unavailable', text.KEYED_STORE_UNAVAILABLE_TEXT, tool));
       return;
     case 'in_flight':
-      observer.keyUsed('conflict');
-      call.fail(toFailure('outcome_unknown', text.stillInFlightText(name ?? ''), tool));
+      call.fail(toFailure('outcome_unknown', text.stillInFlightText(name), tool));
       return;
     case 'other_body':
-      observer.keyUsed('mismatch');
-      call.fail(toFailure('invalid_call', text.reusedIdText(name ?? ''), tool));
+      call.fail(toFailure('invalid_call', text.reusedIdText(name), tool));
       return;
     case 'complete':
-      observer.keyUsed(how);
       await restore(call, { state: 'committed', result: opening.results[0] ?? '' }, false);
       return;
     case 'held':
-      observer.keyUsed(opening.record.earlier.size === 0 ? 'new' : 'resumed');
-      call.record = holdCall(opening.record, call);
+      call.record = holdRecord(opening.record, batch, [call]);
       // Once it may be pending it runs in no request: a try that was frozen may accept it yet.
       if (opening.record.mayBePending) batch.async ??= toWaitingTerms(batch);
       await restore(call, opening.record.earlier.get(0), opening.record.mayBePending);
@@ -137,13 +140,7 @@ const apply = async (
 const restore = async (call: KeyedCall, earlier: EarlierCall | undefined, mayBePending: boolean): Promise<void> => {
   const { calls, hasDuplicates } = call.batch;
   const places = hasDuplicates ? calls.filter((one) => one === call || one.original === call) : [call];
-  await Promise.all(
-    places.map(async (one) => {
-      await restoreCall(one, toPlaced(earlier, one.index), mayBePending);
-      // In that of the call, which is not the batch's.
-      one.isRecorded = false;
-    }),
-  );
+  await Promise.all(places.map((one) => restoreCall(one, toPlaced(earlier, one.index), mayBePending)));
 };
 
 const toPlaced = (earlier: EarlierCall | undefined, index: number): EarlierCall | undefined =>
@@ -151,24 +148,13 @@ const toPlaced = (earlier: EarlierCall | undefined, index: number): EarlierCall 
     ? { ...earlier, result: earlier.result.replace(/^\{"index":\d+,/, `{"index":${index},`) }
     : earlier;
 
-/** Its record has one call, in the first place. */
-const holdCall = (record: HeldRecord, call: KeyedCall): RecordLease => {
-  const lease = holdRecord(record, call.batch, [call]);
-  return {
-    ...lease,
-    start: () => lease.start(0),
-    finish: (results) => lease.finish(results.map((one) => ({ ...one, index: 0 }))),
-    amend: (_index, result) => lease.amend(0, result),
-  };
-};
-
-/** Keeps the results of the calls that have records of their own. Where that fails they say so. */
+/** Stores the results of the calls that have records of their own. Where that fails they say so. */
 export const keepCallResults = async (batch: Batch): Promise<void> => {
   await Promise.all(
     batch.calls.map(async (call) => {
       if (call.record === null) return;
       const { index, result, outcome } = call;
-      const kind = outcome !== null && mayRun(outcome) ? 'repeatable' : 'final';
+      const kind = mayRunElsewhere(outcome) ? 'repeatable' : 'final';
       const state = await finishRecord(batch, call.record, [{ index, result: result.json, kind }]);
       if (state !== 'held') warn([call], NOT_RECORDED);
     }),
@@ -176,6 +162,6 @@ export const keepCallResults = async (batch: Batch): Promise<void> => {
 };
 
 // What did not run because of another call of its batch, or for want of its tool, may come in another one.
-const mayRun = (outcome: CallOutcome): boolean =>
-  outcome.kind === 'failure' &&
-  (isRepeatable(outcome) || outcome.failure.code === 'not_executed' || outcome.failure.code === 'unknown_tool');
+const mayRunElsewhere = (outcome: CallOutcome | null): boolean =>
+  isRepeatable(outcome) ||
+  (outcome?.kind === 'failure' && ['not_executed', 'unknown_tool'].includes(outcome.failure.code));

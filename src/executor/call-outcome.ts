@@ -50,9 +50,16 @@ export type SuccessOutcome = {
   readonly executed: Executed;
   readonly marks: readonly ('empty' | 'truncated')[];
   readonly warnings: readonly Warning[];
+  /** As its caller reads it, where that differs: with the secrets that the caller itself sent. */
+  readonly forCaller?: CallOutcome;
 };
 
-export type FailureOutcome = { readonly kind: 'failure'; readonly failure: Failure; readonly valueJson: string };
+export type FailureOutcome = {
+  readonly kind: 'failure';
+  readonly failure: Failure;
+  readonly valueJson: string;
+  readonly forCaller?: CallOutcome;
+};
 
 /** How a call ended, with its value already proved to be JSON. */
 export type CallOutcome = SuccessOutcome | FailureOutcome;

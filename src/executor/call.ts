@@ -1,4 +1,4 @@
-import type { RenderedResult, RetryState, Warning } from '../contract/tool-result.ts';
+import type { RenderedResult, Warning } from '../contract/tool-result.ts';
 import { toCanonicalText, toDigest } from '../json/canonical-text.ts';
 import { SMALL_TEXT, weighJson } from '../json/weigh-json.ts';
 import type { Link } from '../memory/linked-list.ts';
@@ -7,28 +7,67 @@ import { AnswerSize } from './answer-size.ts';
 import type { BatchAnswer, BatchRequest } from './batch-request.ts';
 import type { ToolInvoked } from './call-observer.ts';
 import { type CallOutcome, type Failure, failed, toFailure } from './call-outcome.ts';
-import { type BatchCancellation, createCancellation } from './deadline.ts';
+import { BatchCancellation } from './deadline.ts';
 import type { ExecutorServices } from './executor-services.ts';
 import { NO_ROOM_FOR_ARGUMENTS_TEXT } from './failure-text.ts';
-import type { RecordLease } from './keyed-store.ts';
+import type { EarlierCall, RecordLease } from './keyed-store.ts';
 import { createWideLiterals, type ParsedArguments, parseArguments, type WideLiterals } from './parse-arguments.ts';
-import type { AcceptedCall, AsyncTerms, CallState } from './pending-calls.ts';
-import type { Admission, Budget, CallVerdict, SettledCall } from './session-store.ts';
+import type { AcceptedCall, AsyncTerms, PendingState } from './pending-calls.ts';
+import { type Admission, type Budget, type CallVerdict, type SettledCall, UNKNOWN_TOOL } from './session-store.ts';
+import { readOutcome, readStoredResult } from './stored-result.ts';
 import type { NameSuggestions } from './suggest-names.ts';
 
 /** What is answered of a call before its result is made. */
 export const NO_RESULT: RenderedResult = { json: 'null', handle: null, plainValueJson: null };
 
 /**
+ * Where a call stands. An outcome is a state by itself, so that an ordinary call costs no object for it.
+ *
+ * | state            | meaning                                                                | set by stage    | next           |
+ * |------------------|------------------------------------------------------------------------|-----------------|----------------|
+ * | open             | waits for its turn or a slot, or its handler runs                      | read            | every other    |
+ * | obstructed       | does not run, for this reason; its session is not asked                | admit           | failure        |
+ * | success, failure | ended in this batch                                                    | any up to run   | itself ¹       |
+ * | overdue          | answered by its time limit; the handler goes on, and `late` is its end | run             | itself ¹       |
+ * | pending          | accepted, by this batch or another; goes on after the answer           | record, run     | ended          |
+ * | ended            | was pending, and ended before its batch was answered                   | record, run     | itself ¹       |
+ * | replayed         | answered by what an earlier try left; null: a result that is hidden    | record          | itself ¹       |
+ * | copied           | repeats a call of its batch word for word, and has its outcome         | answer          | itself ¹       |
+ *
+ * ¹ With its outcome cut to the room of the answer, and redacted.
+ *
+ * Further kinds of waiting fit in here. A write that a person has to approve is `pending`, with `waiting_for_approval` in its
+ * record: `runCall` accepts it where it would begin. A `maybe` that is settled afterwards is `overdue`, with that settlement
+ * as its `late` end: `watchLate` writes it over the stored result.
+ */
+type CallState =
+  | { readonly kind: 'open' }
+  | { readonly kind: 'obstructed'; readonly failure: Failure }
+  | CallOutcome
+  /** `late` is null where nobody will ever know the end. Never rejects. */
+  | { readonly kind: 'overdue'; readonly outcome: CallOutcome; readonly late: LateEnd }
+  | { readonly kind: 'pending'; readonly accepted: AcceptedCall; readonly by: AcceptedBy; readonly state: PendingState }
+  | { readonly kind: 'ended'; readonly by: AcceptedBy; readonly outcome: CallOutcome; readonly result: string }
+  | { readonly kind: 'replayed'; readonly outcome: CallOutcome; readonly result: string | null }
+  | { readonly kind: 'copied'; readonly outcome: CallOutcome; readonly late: LateEnd | null };
+
+type LateEnd = Promise<CallOutcome | null>;
+
+/** Which batch accepted a pending call. */
+type AcceptedBy = 'this_batch' | 'another_batch';
+
+const OPEN: CallState = { kind: 'open' };
+
+/**
  * One call of a batch, from reading to answer. Each stage fills its fields and no other:
  *
- * | stage    | sets                                                                        |
- * |----------|-----------------------------------------------------------------------------|
- * | read     | kind, tool, missingTool, refusal, rawArguments, timeoutMs, original, sharesId  |
- * | record   | recordKey, record; outcome, storedResult, isRecorded, accepted: what an earlier try left |
- * | admit    | obstacle, isAsked, verdict                                                     |
- * | run      | outcome, durationMs, late; or accepted, acceptedState: it goes on after the answer     |
- * | answer   | outcome (fitted and redacted), callerOutcome, event, reference, retry, result, isAnswered |
+ * | stage    | sets                                                                          |
+ * |----------|-------------------------------------------------------------------------------|
+ * | read     | kind, tool, missingTool, refusal, rawArguments, timeoutMs, original, sharesId |
+ * | record   | state; recordKey, record                                                      |
+ * | admit    | state; isAsked, verdict                                                       |
+ * | run      | state; durationMs                                                             |
+ * | answer   | state; event, reference, result, isAnswered                                   |
  */
 export class Call {
   readonly batch: Batch;
@@ -36,6 +75,7 @@ export class Call {
   readonly id: string | number | null;
   /** The name asked for, which may be another than its tool's own. */
   readonly name: string | null;
+  state: CallState = OPEN;
 
   /** `unknown_tool` is counted by its session before it fails; `refused` fails without asking the session. */
   kind: 'ready' | 'unknown_tool' | 'refused' = 'refused';
@@ -59,36 +99,14 @@ export class Call {
   recordKey: string | null = null;
   record: RecordLease | null = null;
 
-  /** Why it is refused without asking the session. */
-  obstacle: Failure | null = null;
   isAsked = false;
   /** What limits and loop guard of the session say; null where they say nothing. */
   verdict: CallVerdict | null = null;
-
-  outcome: CallOutcome | null = null;
-  /** The result of an earlier try of the same batch, as JSON text, in whose place nothing ran now. */
-  storedResult: string | null = null;
-  /** The record goes on to keep what an earlier try left of it, whatever this one answers. */
-  isRecorded = false;
   durationMs = 0;
-  /** What its handler came to after all; null where nobody will ever know. Never rejects. */
-  late: Promise<CallOutcome | null> | null = null;
 
-  /** The pending call that it is, whoever accepted it; null: it ran or ends with its batch. */
-  accepted: AcceptedCall | null = null;
-  /** How that stands. Once it has ended, `outcome` and `storedResult` say how. */
-  acceptedState: CallState | null = null;
-  /** An earlier batch has accepted it. */
-  isJoined = false;
-
-  /** Answered by the outcome of its `original`. */
-  isCopy = false;
-  /** The outcome as its caller reads it, where that differs: with the secrets that the caller itself sent. */
-  callerOutcome: CallOutcome | null = null;
   event: ToolInvoked | null = null;
   /** Under which the log tells more of a failure; "" on success. */
   reference = '';
-  retry: RetryState | null = null;
   result: RenderedResult = NO_RESULT;
   /** Its result was made, and told to who watches, while other calls of the batch ran. */
   isAnswered = false;
@@ -100,9 +118,62 @@ export class Call {
     this.name = name;
   }
 
+  /** How it ended; null while it has not. */
+  get outcome(): CallOutcome | null {
+    const { state } = this;
+    if (state.kind === 'success' || state.kind === 'failure') return state;
+    return 'outcome' in state ? state.outcome : null;
+  }
+
+  /** The JSON text of a result that was made before, in whose place nothing ran now; null where there is none. */
+  get storedResult(): string | null {
+    const { state } = this;
+    return state.kind === 'replayed' || state.kind === 'ended' ? state.result : null;
+  }
+
+  /** What its handler comes to after the answer; null where the answer waits for it. */
+  get late(): LateEnd | null {
+    const { state } = this;
+    return state.kind === 'overdue' || state.kind === 'copied' ? state.late : null;
+  }
+
+  /** Whether it was accepted as one that may outlive its batch, now or by another batch. */
+  get isAccepted(): boolean {
+    return this.state.kind === 'pending' || this.state.kind === 'ended';
+  }
+
+  /** Under which name its budget is kept and its numbers are labelled. */
+  get budgetKey(): string {
+    if (this.kind === 'unknown_tool') return UNKNOWN_TOOL;
+    return this.tool?.name ?? this.missingTool ?? UNKNOWN_TOOL;
+  }
+
+  /** Ends it; or gives it, in its state, another form of its outcome. */
+  end(outcome: CallOutcome): undefined {
+    const { state } = this;
+    this.state = 'outcome' in state ? { ...state, outcome } : outcome;
+  }
+
   /** Ends a call that did not run, for that reason. */
-  fail(failure: Failure): void {
-    this.outcome = failed(failure);
+  fail(failure: Failure): undefined {
+    return this.end(failed(failure));
+  }
+
+  /** Makes of it the pending call that it is. */
+  accept(accepted: AcceptedCall, by: AcceptedBy): void {
+    this.batch.hasAccepted = true;
+    this.state = { kind: 'pending', accepted, by, state: accepted.state };
+    this.progress(accepted.state);
+  }
+
+  /** How the pending call that it is stands now. */
+  progress(state: PendingState): void {
+    if (this.state.kind !== 'pending') return;
+    const { by } = this.state;
+    this.state =
+      state.kind === 'pending'
+        ? { ...this.state, state }
+        : { kind: 'ended', by, outcome: readOutcome(readStoredResult(state.result)), result: state.result };
   }
 }
 
@@ -137,6 +208,8 @@ export class Batch {
   hasDuplicates = false;
   /** What its Idempotency-Key holds; null without one. */
   record: RecordLease | null = null;
+  /** What earlier tries left in that record, by index. */
+  earlier: ReadonlyMap<number, EarlierCall> = NOTHING;
   /** The calls that the session is asked for, in their order. */
   readonly asked: SettledCall[] = [];
   /** null where there was nothing to ask the session for. */
@@ -173,13 +246,14 @@ export class Batch {
     this.services = services;
     this.async = request.async ?? null;
     this.startedAt = services.now();
-    this.cancellation = createCancellation(request.deadlineMs, request.client, services, this.startedAt);
+    this.cancellation = new BatchCancellation(this.startedAt + request.deadlineMs, request.client, services);
     this.wideLiterals = createWideLiterals(request.body.source);
     this.size = new AnswerSize(services.maxAnswerBytes, request.memory);
   }
 }
 
 const NO_CALLS: readonly Call[] = [];
+const NOTHING: Batch['earlier'] = new Map();
 const NO_WARNINGS: readonly Warning[] = [];
 
 /** The arguments of a call, read once however often they are asked for. */

@@ -58,7 +58,7 @@ export type CallSpec = Readonly<z.infer<typeof CallSpec>>;
 export type CallPlace = { readonly recordKey: string; readonly place: number };
 
 /** Where a pending call stands. `ended`: the JSON text of its result. */
-export type CallState =
+export type PendingState =
   | { readonly kind: 'pending'; readonly pending: PendingCall }
   | { readonly kind: 'ended'; readonly result: string };
 
@@ -66,12 +66,12 @@ export type CallState =
 export type AcceptedCall = {
   readonly handle: string;
   /** The state now. */
-  readonly state: CallState;
+  readonly state: PendingState;
   /**
    * Resolves with the result as soon as the call has ended, or its record is gone; with null where the store is away, or
    * `over` has resolved. Never rejects.
    */
-  readonly ended: (waitMs: number, over?: Promise<void>) => Promise<CallState | null>;
+  readonly ended: (waitMs: number, over?: Promise<void>) => Promise<PendingState | null>;
 };
 
 /**

@@ -1,28 +1,24 @@
 import type { PendingCall, RenderedResult } from '../contract/tool-result.ts';
 import { toJsonString } from '../json/json-text.ts';
-import { parseJson } from '../json/parse-json.ts';
 import type { Call } from './call.ts';
-import type { CallState } from './pending-calls.ts';
 import { toEndedResult } from './render-result.ts';
+import { withMembers } from './stored-result.ts';
 
 /** Under which place, id and name a result is answered. */
 type ResultHead = Pick<Call, 'index' | 'id' | 'name'>;
 
 /** The result of a pending call as its batch answers it: that of its end, or what it waits for. */
-export const renderAccepted = (call: Call, state: CallState): RenderedResult => {
-  const isReplay = call.isJoined || call.isCopy;
-  if (state.kind === 'pending')
-    return renderPending(call, state.pending, { isReplay, now: call.batch.services.time() });
-  const result = call.storedResult ?? state.result;
-  return toEndedResult(isReplay ? withHead(result, call) : result);
-};
-
-/** A result with the place, the id and the name of the call that joined it. */
-const withHead = (result: string, { index, id, name }: ResultHead): string => {
-  const parsed = parseJson(result);
-  return parsed.ok && typeof parsed.value === 'object'
-    ? JSON.stringify({ ...parsed.value, index, id, name, replayed: true })
-    : result;
+export const renderAccepted = (call: Call): RenderedResult => {
+  const { state, index, id, name } = call;
+  if (state.kind === 'pending' && state.state.kind === 'pending') {
+    const isReplay = state.by === 'another_batch';
+    return renderPending(call, state.state.pending, { isReplay, now: call.batch.services.time() });
+  }
+  if (state.kind !== 'ended') return call.result;
+  // With the place, the id and the name of the call that joined it.
+  return toEndedResult(
+    state.by === 'this_batch' ? state.result : withMembers(state.result, { index, id, name, replayed: true }),
+  );
 };
 
 /** The result of a call that has not ended. `now` in Unix milliseconds. */

@@ -62,7 +62,7 @@ const LONG_NAME = `The name of the call is longer than ${MAX_NAME_LENGTH} charac
 const readResumed = ({ spec, outcome }: ResumedCall, batch: Batch): Call => {
   const call = new Call(batch, spec.index, spec.id, spec.name);
   const tool = batch.services.registry.find(spec.tool);
-  call.outcome = outcome;
+  if (outcome !== null) call.end(outcome);
   if (tool === undefined) return refuseMissing(call, spec.tool);
   call.kind = 'ready';
   call.tool = tool;

@@ -1,8 +1,8 @@
 import type { Warning } from '../contract/tool-result.ts';
-import { type Batch, type Call, isReady, type ReadyCall } from './call.ts';
+import { type Batch, type Call, isReady } from './call.ts';
 import type { CallOutcome } from './call-outcome.ts';
-import type { HeldRecord, RecordLease, ResultToKeep } from './keyed-store.ts';
-import { renameResult } from './restore-earlier.ts';
+import type { HeldRecord, Opening, RecordLease, ResultToKeep } from './keyed-store.ts';
+import { withMembers, withWarning } from './stored-result.ts';
 
 export const NOT_DURABLE: Warning = {
   code: 'idempotency_not_durable',
@@ -13,41 +13,36 @@ export const NOT_RECORDED: Warning = {
   message: 'The results may not have been stored under their key: a repeat may not return this answer.',
 };
 
-/** What a store answers that is given a second; the other where the batch has less. */
-export const byDeadline = <Answer, Late>(
-  { cancellation }: Batch,
-  answer: Promise<Answer>,
-  late: Late,
-): Promise<Answer | Late> =>
-  new Promise((resolve, reject) => {
-    const stop = cancellation.onCancel((cause) => {
-      if (cause === 'deadline') resolve(late);
-    });
-    answer.finally(stop).then(resolve, reject);
-  });
-
 // What the answer of a batch waits for its stores beyond the deadline, all in all: as long as one answer of a store may take.
-const BEYOND_DEADLINE_MS = 1000;
+export const BEYOND_DEADLINE_MS = 1000;
 // Where settling the session took all of that: a store that serves answers within it.
 const LEAST_MS = 50;
 // All steps of a record take less: where there is more time, no timer is needed.
 const MOST_MS = 5000;
 
 /**
- * What a store answers before the answer of the batch is a second late; the other where it does not. What it was asked for goes on. A
- * resumed call has no caller who waits.
+ * What a store answers until the deadline of the batch, or `beyondMs` later; `late` where it does not. What it was asked for goes
+ * on. A resumed call has no caller who waits.
  */
-export const soonAfterDeadline = <Answer, Late>(
+export const untilDeadline = <Answer, Late>(
   { cancellation, services, request }: Batch,
   answer: Promise<Answer>,
   late: Late,
+  beyondMs = 0,
 ): Promise<Answer | Late> => {
-  const leftMs = Math.max(LEAST_MS, cancellation.endsAt + BEYOND_DEADLINE_MS - services.now());
+  const leftMs = Math.max(beyondMs === 0 ? 0 : LEAST_MS, cancellation.endsAt + beyondMs - services.now());
   if (leftMs > MOST_MS || request.resumed !== undefined) return answer;
   return new Promise((resolve, reject) => {
     const stop = cancellation.startTimer(() => resolve(late), leftMs);
     answer.finally(stop).then(resolve, reject);
   });
+};
+
+/** Counts what a key was found to be. `joined`: what another request ran had to be waited for. */
+export const observeOpening = ({ services }: Batch, opening: Opening, how: 'replayed' | 'joined'): void => {
+  const uses = { unavailable: 'unavailable', in_flight: 'conflict', other_body: 'mismatch', complete: how } as const;
+  if (opening.kind !== 'held') services.observer.keyUsed(uses[opening.kind]);
+  else services.observer.keyUsed(opening.record.earlier.size === 0 ? 'new' : 'resumed');
 };
 
 /** That of a batch whose record cannot be asked for. */
@@ -78,62 +73,73 @@ const insist = async <State>(ask: () => Promise<State>): Promise<State> => {
   return state;
 };
 
-/** Holds the record of these calls until its batch lets go of it: the first call has the first place in it. */
+/** Holds the record of these calls, which stand in a row in their batch, until the batch lets go of it. */
 export const holdRecord = (record: HeldRecord, batch: Batch, calls: readonly Call[]): RecordLease => {
   // A renewal that fails is not the last word: the next may not, and `start` and `finish` ask the record themselves.
   const timer = setInterval(() => void record.renew().catch(away), RENEW_EVERY_MS);
   timer.unref();
   let isFinished = false;
-  // Calls that do not run because no answer said that they are marked: they may be.
+  // Places of calls that do not run because no answer said that they are marked: they may be.
   const unsure = new Set<number>();
+  const first = calls[0]?.index ?? 0;
   // By their tools' own names, whatever those were called by: rights go by the tool, also when it has gone and what another
   // name stood for cannot be found out any more.
-  const toStored = (index: number, result: string): string => {
-    const call = calls[index];
-    return call !== undefined && isAlias(call) ? renameResult(result, call.tool.name) : result;
+  const toStored = (place: number, result: string): string => {
+    const call = calls[place];
+    const isAlias = call !== undefined && isReady(call) && call.name !== call.tool.name;
+    return isAlias ? withMembers(result, { name: call.tool.name }) : result;
   };
   return {
     state: 'held',
     start: async (index) => {
-      const state = await byDeadline(batch, record.start(index).catch(away), away());
-      if (state === 'away') unsure.add(index);
+      const state = await untilDeadline(batch, record.start(index - first).catch(away), away());
+      if (state === 'away') unsure.add(index - first);
       return state;
     },
     finish: (results) => {
       isFinished = true;
-      const stored = results.map((one) => ({ ...one, result: toStored(one.index, one.result) }));
+      const stored = results.map(({ index, result, kind }) => {
+        const place = index - first;
+        return { index: place, result: toStored(place, result), kind };
+      });
       const marked = stored.filter(({ index, kind }) => kind === 'repeatable' && unsure.delete(index));
       const answer = batch.hasAccepted || batch.async !== null ? 'named' : undefined;
       const committed = record.commit(stored, answer).catch(away);
-      // Marks of calls that never ran: their key would be told that nobody knows how they ended.
+      // Marks of calls that never ran: a repeat would be told that their outcome is unknown.
       if (marked.length > 0)
         void committed.then((state) => void (state === 'away' && insist(() => record.commit(marked).catch(away))));
       // Where nothing ran, nothing is lost with an answer that comes too late: the caller need not wait for it.
-      return stored.every(({ kind }) => kind === 'repeatable') ? byDeadline(batch, committed, 'held') : committed;
+      return stored.every(({ kind }) => kind === 'repeatable') ? untilDeadline(batch, committed, 'held') : committed;
     },
     letGo: () => {
       clearInterval(timer);
       // Others need not wait for its lease to end; marks of writes that began stay.
       if (!isFinished) void record.commit([]).catch(away);
     },
-    amend: (index, result) => record.amend(index, toStored(index, result)).catch(() => undefined),
+    amend: (index, result) => record.amend(index - first, toStored(index - first, result)).catch(() => undefined),
   };
 };
-
-const isAlias = (call: Call): call is ReadyCall => isReady(call) && call.name !== call.tool.name;
 
 // What was accepted runs whatever is answered, so its answer waits for a store that is back soon.
 const FINISH_WITHIN_MS = 5000;
 
-/** Keeps the results in a record; of a batch with pending calls also where its store is away: after a few seconds once it is answered. */
+/** Stores the results in a record; of a batch with pending calls also where its store is away: after a few seconds once it is answered. */
 export const finishRecord = (
   batch: Batch,
   record: RecordLease,
   results: readonly ResultToKeep[],
 ): ReturnType<RecordLease['finish']> => {
-  if (!batch.hasAccepted) return soonAfterDeadline(batch, record.finish(results), away());
+  if (!batch.hasAccepted) return untilDeadline(batch, record.finish(results), away(), BEYOND_DEADLINE_MS);
   const late = new Promise<'away'>((resolve) => setTimeout(resolve, FINISH_WITHIN_MS, 'away').unref());
   return Promise.race([insist(() => record.finish(results)), late]);
+};
+
+/** Says something more on results that were rendered: for the rare case that it is known only then. */
+export const warn = (calls: readonly Call[], warning: Warning): void => {
+  for (const call of calls) {
+    const { json, handle } = call.result;
+    call.result = { json: withWarning(json, warning), handle, plainValueJson: null };
+  }
 };
 
 const NEVER_RAN: ReadonlySet<string> = new Set([
@@ -147,9 +153,12 @@ const NEVER_RAN: ReadonlySet<string> = new Set([
   'tool_crashed',
 ]);
 
-/** Whether the same key may run the call again: it never ran, and not by its own fault, or is safe and was cut off. */
-export const isRepeatable = (ended: CallOutcome): boolean => {
-  if (ended.kind === 'success') return false;
+/**
+ * Whether the same key may run the call again: only where it never ran, and not by its own fault, or where it is safe
+ * and was cut off because its caller had gone, who comes back with this key.
+ */
+export const isRepeatable = (ended: CallOutcome | null): boolean => {
+  if (ended?.kind !== 'failure') return false;
   const { code, executed, outcome } = ended.failure;
   return (executed === 'no' && NEVER_RAN.has(code)) || (code === 'cancelled' && outcome === 'retry');
 };

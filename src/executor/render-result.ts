@@ -2,27 +2,28 @@ import { FAILURE_POLICY } from '../contract/failure.ts';
 import type { RenderedResult, RetryState, Warning } from '../contract/tool-result.ts';
 import { toJsonString } from '../json/json-text.ts';
 import type { Call } from './call.ts';
-import type { Failure, FailureOutcome, SuccessOutcome } from './call-outcome.ts';
-import { type Suffix, toMessage } from './failure-text.ts';
+import type { CallOutcome, Failure, FailureOutcome, SuccessOutcome } from './call-outcome.ts';
+import { NO_SUFFIX, type Suffix, toMessage } from './failure-text.ts';
 import type { Admission, Budget } from './session-store.ts';
 
 /** What frames an outcome in its result. */
 type ResultFrame = {
-  readonly call: Pick<Call, 'index' | 'id' | 'name' | 'isCopy'>;
+  readonly call: Pick<Call, 'index' | 'id' | 'name'> & Partial<Pick<Call, 'state'>>;
   readonly durationMs: number;
   readonly warnings: readonly Warning[];
 };
 
 /** What is said of a failure beside the failure itself: of the log, and of the budget. */
 type FailureNotes = { readonly reference: string; readonly suffix: Suffix; readonly retry: RetryState | null };
+export const NO_NOTES: FailureNotes = { reference: '', suffix: NO_SUFFIX, retry: null };
 
 /** The result of a call that has ended, as JSON text of which no more is known. */
 export const toEndedResult = (json: string): RenderedResult => ({ json, handle: null, plainValueJson: null });
 
 /** The text is assembled by hand: the value is JSON already, and a schema serialiser costs a third of the throughput. */
-export const renderSuccess = (outcome: SuccessOutcome, frame: ResultFrame): RenderedResult => {
+const renderSuccess = (outcome: SuccessOutcome, frame: ResultFrame): RenderedResult => {
   const { executed, valueJson, message, marks } = outcome;
-  const isBare = message === '' && marks.length === 0 && frame.warnings.length === 0 && !frame.call.isCopy;
+  const isBare = message === '' && marks.length === 0 && frame.warnings.length === 0 && !isCopy(frame);
   return {
     json: `${renderHead(frame)}"success":true,"outcome":"success","executed":"${executed}","value":${valueJson},"message":${
       message === '' ? '""' : JSON.stringify(message)
@@ -32,11 +33,15 @@ export const renderSuccess = (outcome: SuccessOutcome, frame: ResultFrame): Rend
   };
 };
 
-/** A result of a call that did not succeed, likewise. */
-export const renderFailure = (outcome: FailureOutcome, frame: ResultFrame, notes: FailureNotes): RenderedResult =>
-  toEndedResult(
-    `${renderHead(frame)}${renderProblem(outcome, notes)}${renderRetry(notes.retry)},${renderTail(frame, NO_MARKS)}`,
-  );
+/** The result of an outcome. The notes are those of a failure. */
+export const renderOutcome = (outcome: CallOutcome, frame: ResultFrame, notes: FailureNotes): RenderedResult =>
+  outcome.kind === 'success'
+    ? renderSuccess(outcome, frame)
+    : toEndedResult(
+        `${renderHead(frame)}${renderProblem(outcome, notes)}${renderRetry(notes.retry)},${renderTail(frame, NO_MARKS)}`,
+      );
+
+const isCopy = ({ call }: ResultFrame): boolean => call.state?.kind === 'copied';
 
 const NO_MARKS: readonly never[] = [];
 
@@ -82,11 +87,12 @@ const renderRetry = (retry: RetryState | null): string =>
 const renderHead = ({ call: { index, id, name } }: ResultFrame): string =>
   `{"index":${index},"id":${typeof id === 'string' ? toJsonString(id) : id},"name":${name === null ? 'null' : toJsonString(name)},`;
 
-const renderTail = ({ call, durationMs, warnings }: ResultFrame, marks: SuccessOutcome['marks']): string => {
+const renderTail = (frame: ResultFrame, marks: SuccessOutcome['marks']): string => {
+  const { durationMs, warnings } = frame;
   const duration = `"duration_ms":${toHundredths(durationMs)}`;
-  if (marks.length === 0 && warnings.length === 0 && !call.isCopy) return `${duration}}`;
+  const replayed = isCopy(frame) ? ',"replayed":true' : '';
+  if (marks.length === 0 && warnings.length === 0 && replayed === '') return `${duration}}`;
   const shown = marks.map((mark) => `,"${mark}":true`).join('');
-  const replayed = call.isCopy ? ',"replayed":true' : '';
   return `${duration}${shown}${replayed}${warnings.length === 0 ? '' : `,"warnings":${JSON.stringify(warnings)}`}}`;
 };
 

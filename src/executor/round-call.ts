@@ -2,15 +2,11 @@ import { FAILURE_POLICY } from '../contract/failure.ts';
 import { toCallHash, toTextHash } from '../json/value-hash.ts';
 import { type Call, isReady, type ReadyCall, readArguments, toArgumentsJson } from './call.ts';
 import type { CallOutcome } from './call-outcome.ts';
-import { type CallEnding, type SettledCall, UNKNOWN_TOOL } from './session-store.ts';
-
-/** Under which name the call's budget is kept and its numbers are labelled. */
-export const bucketOf = ({ kind, tool, missingTool }: Call): string =>
-  kind === 'unknown_tool' ? UNKNOWN_TOOL : (tool?.name ?? missingTool ?? UNKNOWN_TOOL);
+import type { CallEnding, SettledCall } from './session-store.ts';
 
 /**
- * A call as its session sees it, when the round asks to be let in and when it settles: it reads the record of the call, and
- * works out what a store asks for when it is asked.
+ * A call as its session sees it, when the round asks to be let in and when it settles. It reads the record of the call, and
+ * computes a hash when a store asks for it.
  */
 export class RoundCall implements SettledCall {
   readonly #call: Call;
@@ -21,7 +17,7 @@ export class RoundCall implements SettledCall {
   }
 
   get tool(): string {
-    return bucketOf(this.#call);
+    return this.#call.budgetKey;
   }
 
   get counts(): boolean {
@@ -37,8 +33,8 @@ export class RoundCall implements SettledCall {
   }
 
   get ending(): CallEnding {
-    const { outcome, accepted } = this.#call;
-    return outcome === null || accepted !== null ? 'not_run' : toEnding(outcome);
+    const { outcome, isAccepted } = this.#call;
+    return outcome === null || isAccepted ? 'not_run' : classifyEnding(outcome);
   }
 
   get resultHash(): number | null {
@@ -47,8 +43,8 @@ export class RoundCall implements SettledCall {
   }
 
   get executed(): boolean {
-    const { outcome, accepted, isJoined } = this.#call;
-    if (accepted !== null) return !isJoined;
+    const { outcome, state } = this.#call;
+    if (state.kind === 'pending' || state.kind === 'ended') return state.by === 'this_batch';
     return outcome?.kind === 'success' || (outcome?.kind === 'failure' && outcome.failure.executed !== 'no');
   }
 }
@@ -67,7 +63,7 @@ const OWNED_CODES: ReadonlySet<string> = new Set([
 ]);
 
 /** How a call ended, as limits and loop guard count it. */
-const toEnding = (outcome: CallOutcome): CallEnding => {
+const classifyEnding = (outcome: CallOutcome): CallEnding => {
   if (outcome.kind === 'success') return 'answered';
   const { code, executed } = outcome.failure;
   if (OWNED_CODES.has(code)) return 'failed';

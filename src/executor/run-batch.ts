@@ -1,14 +1,12 @@
-import type { RenderedResult } from '../contract/tool-result.ts';
 import { append, createLinkedList, remove, toItems } from '../memory/linked-list.ts';
 import { findAccepted } from './accept-call.ts';
 import { admitBatch } from './admit.ts';
-import { answerEarly, prepareAnswers, renderAnswers, renderLost } from './answer.ts';
+import { answerEarly, prepareAnswers, renderAnswers, renderLost, takeResults, watchLate } from './answer.ts';
 import type { BatchAnswer, ExecuteBatch } from './batch-request.ts';
-import { Batch, NO_RESULT } from './call.ts';
+import { Batch } from './call.ts';
 import { type ExecutorServices, type ExecutorSettings, OpenWork, TurnShare } from './executor-services.ts';
-import { watchLate } from './late-result.ts';
 import { readCalls } from './read-calls.ts';
-import { keepResults, letGoRecords, openRecord } from './record.ts';
+import { keepResults, openRecord, releaseRecords } from './record.ts';
 import { runCalls } from './schedule.ts';
 import { settleBatch } from './settle.ts';
 
@@ -35,15 +33,15 @@ const takeTurn = ({ services, size }: Batch): Wait => {
 const RENDERING = 4;
 
 /** From here on the batch runs, and every call of it gets a result. */
-const tellAccepted = (batch: Batch): undefined => {
+const notifyAccepted = (batch: Batch): undefined => {
   const { listener } = batch.request;
   if (listener === null || batch.isReplay || batch.answer !== null) return;
   listener.accepted?.(batch.calls);
   if (listener.result !== undefined) batch.callEnded = answerEarly;
 };
 
-/** Tells the results that were not told while the batch ran. */
-const tellResults = ({ request, calls, isReplay }: Batch, answer: BatchAnswer): void => {
+/** Sends the results that were not sent while the batch ran. */
+const notifyResults = ({ request, calls, isReplay }: Batch, answer: BatchAnswer): void => {
   const { listener } = request;
   if (listener?.result === undefined || isReplay || answer.kind !== 'results') return;
   for (const [index, result] of answer.results.entries())
@@ -54,10 +52,10 @@ const tellResults = ({ request, calls, isReplay }: Batch, answer: BatchAnswer): 
  * The life of a batch: its stages, in their order. Each fills the records of the batch and its calls; none wraps them, and
  * none knows another. One that sets `batch.answer` ends the batch.
  */
-const STORY: readonly ((batch: Batch) => Wait)[] = [
+const STAGES: readonly ((batch: Batch) => Wait)[] = [
   readCalls,
   openRecord,
-  tellAccepted,
+  notifyAccepted,
   findAccepted,
   admitBatch,
   runCalls,
@@ -69,26 +67,13 @@ const STORY: readonly ((batch: Batch) => Wait)[] = [
   watchLate,
 ];
 
-const toAnswer = (batch: Batch): BatchAnswer =>
-  batch.answer ??
-  withStatus({ kind: 'results', results: takeResults(batch), origin: batch.isReplay ? 'replayed' : 'run' }, batch);
-
-const withStatus = (answer: Extract<BatchAnswer, { kind: 'results' }>, batch: Batch): BatchAnswer =>
-  batch.hasAccepted || batch.async !== null ? { ...answer, status: toStatus(batch), isFound: batch.isFound } : answer;
-
-const toStatus = ({ calls }: Batch): 'pending' | 'done' => {
-  return calls.some(({ acceptedState }) => acceptedState?.kind === 'pending') ? 'pending' : 'done';
-};
-
-/** The results, which a handler that goes on must not keep in memory. */
-const takeResults = ({ calls }: Batch): readonly RenderedResult[] => {
-  const results: RenderedResult[] = [];
-  for (const call of calls) {
-    results.push(call.result);
-    call.result = NO_RESULT;
-    call.event = null;
-  }
-  return results;
+const createAnswer = (batch: Batch): BatchAnswer => {
+  if (batch.answer !== null) return batch.answer;
+  const { calls, isReplay, isFound } = batch;
+  const results = takeResults(batch);
+  const answer = { kind: 'results', results, origin: isReplay ? 'replayed' : 'run' } as const;
+  if (!batch.hasAccepted && batch.async === null) return answer;
+  return { ...answer, status: calls.some(({ state }) => state.kind === 'pending') ? 'pending' : 'done', isFound };
 };
 
 export const createExecutor = (settings: ExecutorSettings): Executor => {
@@ -97,39 +82,39 @@ export const createExecutor = (settings: ExecutorSettings): Executor => {
   let draining = false;
   const services: ExecutorServices = { ...settings, open, turns: new TurnShare(), isDraining: () => draining };
 
-  const close = (batch: Batch): void => {
-    // Once: where closing itself fails, the batch is answered as lost, which closes it again.
+  const release = (batch: Batch): void => {
+    // Once: where releasing itself fails, the batch is failed, which releases it again.
     if (batch.isClosed) return;
     batch.isClosed = true;
     if (batch.place !== null) remove(waiting, batch.place);
     open.end();
-    letGoRecords(batch);
+    releaseRecords(batch);
     batch.cancellation.close();
   };
-  const lose = (batch: Batch, error: unknown): BatchAnswer => {
-    close(batch);
+  const failBatch = (batch: Batch, error: unknown): BatchAnswer => {
+    release(batch);
     const answer: BatchAnswer = { kind: 'results', results: renderLost(batch, error), origin: 'run' };
-    tellResults(batch, answer);
+    notifyResults(batch, answer);
     return answer;
   };
-  /** Tells the story from one of its stages on, until it ends or has to wait. */
-  const tell = (batch: Batch, from: number): BatchAnswer | Promise<BatchAnswer> => {
+  /** Runs the stages from one of them on, until the batch ends or has to wait. */
+  const runStages = (batch: Batch, from: number): BatchAnswer | Promise<BatchAnswer> => {
     try {
-      for (let at = from; at < STORY.length && batch.answer === null; at += 1) {
-        const wait = STORY[at]?.(batch);
+      for (let at = from; at < STAGES.length && batch.answer === null; at += 1) {
+        const wait = STAGES[at]?.(batch);
         if (wait === undefined) continue;
         batch.place ??= append(waiting, batch);
         return wait.then(
-          () => tell(batch, at + 1),
-          (error: unknown) => lose(batch, error),
+          () => runStages(batch, at + 1),
+          (error: unknown) => failBatch(batch, error),
         );
       }
-      close(batch);
-      const answer = toAnswer(batch);
-      tellResults(batch, answer);
+      release(batch);
+      const answer = createAnswer(batch);
+      notifyResults(batch, answer);
       return answer;
     } catch (error) {
-      return lose(batch, error);
+      return failBatch(batch, error);
     }
   };
 
@@ -138,7 +123,7 @@ export const createExecutor = (settings: ExecutorSettings): Executor => {
       const batch = new Batch(request, services);
       open.begin();
       request.resumed?.whenForced(() => batch.cancellation.cancel('shutdown'));
-      return tell(batch, 0);
+      return runStages(batch, 0);
     },
     drain: () => {
       draining = true;

@@ -1,6 +1,5 @@
 import { isSafe, type Tool, type ToolProgress } from '../tools/tool.ts';
 import { acceptCall, awaitAccepted, isForgotten, toIdempotencyKey } from './accept-call.ts';
-import { findObstacle, toCircuitOpen, toNotStarted } from './admit.ts';
 import { leastLength } from './answer-size.ts';
 import type { BatchListener } from './batch-request.ts';
 import { type Batch, type Call, isReady, type ReadyCall, readArguments, recordOf } from './call.ts';
@@ -12,6 +11,7 @@ import type { RunOutcome } from './deadline.ts';
 import * as text from './failure-text.ts';
 import { invokeTool } from './invoke-tool.ts';
 import type { RecordState } from './keyed-store.ts';
+import { explainNotStarted, explainOpenCircuit, findObstacle } from './obstacles.ts';
 import { toCallOutcome } from './outcome.ts';
 import { toShortage } from './shortage.ts';
 
@@ -20,15 +20,15 @@ import { toShortage } from './shortage.ts';
  * outcome. Each step may end the call. Gives a promise only where it waits; never rejects but by a bug.
  */
 export const runCall = (call: Call): Promise<void> | undefined => {
+  if (call.state.kind === 'pending') return awaitAccepted(call);
   // An earlier try of the batch left its outcome.
   if (call.outcome !== null) return undefined;
-  if (call.accepted !== null) return awaitAccepted(call);
   const { services, request, async, moment: askedAt } = call.batch;
   const reason = findReason(call, askedAt);
-  if (reason !== null) return end(call, reason);
+  if (reason !== null) return call.fail(reason);
   if (!isReady(call)) throw new Error('A call that is not ready has no reason.');
   const parsed = readArguments(call);
-  if (!parsed.ok) return end(call, parsed.failure);
+  if (!parsed.ok) return call.fail(parsed.failure);
   if (async !== null && !runsInRequest(call)) return acceptCall(call);
   if (services.slots.tryTake(call.tool, request.caller, askedAt)) return begin(call, askedAt, 0);
   return waitForSlot(call, askedAt);
@@ -37,13 +37,9 @@ export const runCall = (call: Call): Promise<void> | undefined => {
 // What never runs in the background needs no record that outlives its request.
 const runsInRequest = ({ batch, tool }: ReadyCall): boolean => tool.background === 'never' && isForgotten(batch);
 
-const end = (call: Call, failure: Failure): undefined => {
-  call.fail(failure);
-};
-
 const findReason = (call: Call, moment: number): Failure | null => {
   if (call.kind === 'refused') return call.refusal;
-  return call.obstacle ?? findObstacle(call, moment) ?? call.refusal;
+  return call.state.kind === 'obstructed' ? call.state.failure : (findObstacle(call, moment) ?? call.refusal);
 };
 
 /** A keyed write is written down before it begins: a repeat after a crash must know that it may have run. */
@@ -57,7 +53,7 @@ const beginMarked = (call: ReadyCall, state: RecordState, waitedMs: number): Pro
   const { services, cancellation } = call.batch;
   const now = services.now();
   const cause = cancellation.causeAt(now);
-  if (cause !== null || services.isDraining()) return giveUpSlots(call, toNotStarted(cause ?? 'shutdown'));
+  if (cause !== null || services.isDraining()) return giveUpSlots(call, explainNotStarted(cause ?? 'shutdown'));
   if (state === 'held') return run(call, now, waitedMs);
   const { tool } = call;
   return giveUpSlots(
@@ -95,7 +91,7 @@ const waitForSlot = (call: ReadyCall, askedAt: number): Promise<void> =>
     };
     const unsubscribe = cancellation.onCancel((cause) => {
       stopWaiting();
-      endNow(cause === 'deadline' ? toOverloaded(text.OVERLOADED_TEXT, tool) : toNotStarted(cause));
+      endNow(cause === 'deadline' ? toOverloaded(text.OVERLOADED_TEXT, tool) : explainNotStarted(cause));
     });
     const stopWaiting = slots.wait({
       tool,
@@ -116,7 +112,7 @@ const waitForSlot = (call: ReadyCall, askedAt: number): Promise<void> =>
 
 const startLate = (call: ReadyCall, askedAt: number): Promise<void> | undefined => {
   const { services } = call.batch;
-  if (services.isDraining()) return giveUpSlots(call, toNotStarted('shutdown'));
+  if (services.isDraining()) return giveUpSlots(call, explainNotStarted('shutdown'));
   const startedAt = services.now();
   return begin(call, startedAt, startedAt - askedAt);
 };
@@ -138,7 +134,7 @@ const run = (call: ReadyCall, startedAt: number, waitedMs: number): Promise<void
   const parsed = readArguments(call);
   const input = parsed.ok ? parsed.value : {};
   const pass = services.circuits.begin(tool, input, batch);
-  if (pass.kind === 'refused') return giveUpSlots(call, toCircuitOpen(tool, pass.retryAfterMs));
+  if (pass.kind === 'refused') return giveUpSlots(call, explainOpenCircuit(tool, pass.retryAfterMs));
   const timeoutMs = Math.max(1, Math.min(call.timeoutMs, Math.ceil(batch.cancellation.remainingAt(startedAt))));
   const context = createContext(call, timeoutMs, waitedMs);
   services.observer.callStarted(poolOf(tool), waitedMs);
@@ -233,7 +229,6 @@ const finish = (call: ReadyCall, ran: RunOutcome, { pass, startedAt, timeoutMs, 
   const durationMs = batch.moment - startedAt;
   const terms = { graceful: gracefulOf(tool, batch), maxResultBytes: services.maxResultBytes };
   const outcome = size.refuse(call, ran) ?? toShortage(ran, tool) ?? toCallOutcome(ran, tool, terms);
-  call.outcome = outcome;
   call.durationMs = durationMs;
   services.turns.spend(outcome.valueJson.length);
   pass.ended(outcome, timeoutMs < tool.timeoutMs ? 'shortened' : 'own');
@@ -241,18 +236,21 @@ const finish = (call: ReadyCall, ran: RunOutcome, { pass, startedAt, timeoutMs, 
   slots.learn(tool, durationMs, 'late' in ran ? 'cut_off' : ended, batch.moment);
   slots.answered(request.caller);
   if (!('late' in ran)) {
+    call.end(outcome);
     handlerEnded(call);
     size.keep(call);
     return;
   }
   // The slot of the tool is free again when the handler really ends, not when its call was answered.
-  const late = ran.late.then((reality) => {
-    const lateOutcome = reality === null ? null : toCallOutcome(reality, tool, terms);
-    if (lateOutcome !== null) observer.lateResult(tool.name, lateOutcome.kind === 'success' ? 'returned' : 'threw');
-    return lateOutcome;
-  });
-  call.late = late.finally(() => handlerEnded(call));
-  request.memory?.keepArgumentsUntil(call.late);
+  const late = ran.late
+    .then((reality) => {
+      const lateOutcome = reality === null ? null : toCallOutcome(reality, tool, terms);
+      if (lateOutcome !== null) observer.lateResult(tool.name, lateOutcome.kind === 'success' ? 'returned' : 'threw');
+      return lateOutcome;
+    })
+    .finally(() => handlerEnded(call));
+  call.state = { kind: 'overdue', outcome, late };
+  request.memory?.keepArgumentsUntil(late);
 };
 
 const handlerEnded = ({ tool, batch }: ReadyCall): void => {

@@ -1,7 +1,7 @@
-import { toNotStarted } from './admit.ts';
 import { type Batch, type Call, isReady } from './call.ts';
-import { toFailure } from './call-outcome.ts';
+import { type Failure, toFailure } from './call-outcome.ts';
 import { INTERNAL_ERROR_TEXT, notExecutedPendingText, notExecutedText, OVERLOADED_TEXT } from './failure-text.ts';
+import { explainNotStarted } from './obstacles.ts';
 import { runCall } from './run-call.ts';
 
 /**
@@ -21,21 +21,24 @@ const runInOrder = async (calls: readonly Call[], batch: Batch): Promise<void> =
     batch.moment = batch.services.now();
     if (stop === null) await runSafely(call);
     else skip(call, stop);
-    stop ??= toStop(call);
+    stop ??= explainStop(call);
   }
 };
 
 /** Why the calls behind this one do not run; null where they do. */
-const toStop = ({ name, outcome, acceptedState, batch }: Call): string | null => {
+const explainStop = ({ name, outcome, state, batch }: Call): string | null => {
   // What waits for its turn would wait for a call that may go on for hours.
-  if (acceptedState?.kind === 'pending') return notExecutedPendingText(name ?? '');
+  if (state.kind === 'pending') return notExecutedPendingText(name ?? '');
   return batch.request.onError === 'stop' && outcome?.kind === 'failure'
     ? notExecutedText(name ?? 'an unnamed call')
     : null;
 };
 
-const skip = (call: Call, text: string): void => {
-  if (call.outcome === null && call.accepted === null) call.fail(toFailure('not_executed', text, call.tool));
+const skip = (call: Call, text: string): void => failOpen(call, () => toFailure('not_executed', text, call.tool));
+
+/** Ends a call that does not run, unless an earlier try has answered it or a worker runs it. */
+const failOpen = (call: Call, explain: () => Failure): void => {
+  if (call.outcome === null && call.state.kind !== 'pending') call.fail(explain());
 };
 
 const isBarrier = (call: Call): boolean => isReady(call) && call.tool.sequential;
@@ -54,8 +57,8 @@ const runGroups = async (groups: readonly (readonly Call[])[], batch: Batch): Pr
   for (const group of groups) {
     if (stop === null) await runGroup(group, batch);
     else for (const call of group) skip(call, stop);
-    const pending = group.find(({ acceptedState }) => acceptedState?.kind === 'pending');
-    if (pending !== undefined) stop ??= toStop(pending);
+    const pending = group.find(({ state }) => state.kind === 'pending');
+    if (pending !== undefined) stop ??= explainStop(pending);
   }
 };
 
@@ -128,10 +131,10 @@ class RunningCalls {
 
 const giveUp = (call: Call): void => {
   const { cancellation, services } = call.batch;
-  if (call.outcome !== null) return;
-  const cause = cancellation.causeAt(services.now()) ?? 'deadline';
-  if (cause === 'deadline') call.fail(toFailure('overloaded', OVERLOADED_TEXT, call.tool));
-  else call.fail(toNotStarted(cause));
+  failOpen(call, () => {
+    const cause = cancellation.causeAt(services.now()) ?? 'deadline';
+    return cause === 'deadline' ? toFailure('overloaded', OVERLOADED_TEXT, call.tool) : explainNotStarted(cause);
+  });
 };
 
 /** The last-resort net: whatever gets here is a bug of ours, counted and alerted on. */
@@ -139,7 +142,7 @@ const runSafely = (call: Call): Promise<void> | undefined => {
   const caught = (error: unknown): void => {
     const { request, services } = call.batch;
     services.observer.contractViolated(error, request.requestId);
-    // What was told stands.
+    // A result that was sent stands.
     if (!call.isAnswered) call.fail(toFailure('internal_error', INTERNAL_ERROR_TEXT, call.tool, { thrown: error }));
   };
   const { callEnded } = call.batch;

@@ -20,7 +20,6 @@ import {
   toHiding,
 } from './journal-line.ts';
 import type { Redactor } from './redactor.ts';
-import { bucketOf } from './round-call.ts';
 import { createRoundJournal, type SettlingJournal } from './round-journal.ts';
 import type { Admission, Budget, RoundReport, SettledCall, ToolOutcome } from './session-store.ts';
 
@@ -106,13 +105,13 @@ const toPlainCalls = ({ calls, services }: Batch): PlainCalls | null => {
 const isPlain = (call: Call): call is ReadyCall => {
   const { outcome } = call;
   const wentWell = outcome?.kind === 'success' && outcome.executed === 'yes' && outcome.message === '';
-  return wentWell && !call.isCopy && call.storedResult === null && isReady(call) && readArguments(call).ok;
+  return wentWell && call.state === outcome && isReady(call) && readArguments(call).ok;
 };
 
 /** Those that get a line: the last ones, without what an earlier try of the batch has written down. */
 const toJournalCalls = ({ calls, services }: Batch): readonly JournalCall[] => {
   const written: JournalCall[] = [];
-  for (const call of calls) if (call.storedResult === null || call.accepted !== null) written.push(toJournalCall(call));
+  for (const call of calls) if (call.storedResult === null || call.isAccepted) written.push(toJournalCall(call));
   return written.length > services.journal ? written.slice(written.length - services.journal) : written;
 };
 
@@ -142,7 +141,7 @@ class SettlingEntries implements BatchEntries {
 const toJournalCall = (call: Call): JournalCall => ({
   index: call.index,
   kind: call.kind,
-  tool: call.kind === 'refused' ? (call.tool?.name ?? call.missingTool) : bucketOf(call),
+  tool: call.kind === 'refused' ? (call.tool?.name ?? call.missingTool) : call.budgetKey,
   readable: isReady(call) && readArguments(call).ok,
   hiding: isReady(call) ? toHiding(call.tool.inputSchema) : null,
   end: toJournalEnd(call),
@@ -162,8 +161,8 @@ const ACCEPTED: JournalEnd = {
 const JOINED: JournalEnd = { ...ACCEPTED, replayed: true };
 
 // Without the value, which may be large.
-const toJournalEnd = ({ event, accepted, isJoined }: Call): JournalEnd => {
-  if (accepted !== null) return isJoined ? JOINED : ACCEPTED;
+const toJournalEnd = ({ event, state }: Call): JournalEnd => {
+  if (state.kind === 'pending' || state.kind === 'ended') return state.by === 'this_batch' ? ACCEPTED : JOINED;
   if (event === null) return PLAIN_SUCCESS;
   const { success, outcome, executed, code, fault, message, replayed } = event;
   return success && outcome === 'success' && executed === 'yes' && message === '' && !replayed
@@ -177,7 +176,7 @@ const toRoundOutcomes = ({ calls, services }: Batch): readonly ToolOutcome[] => 
   let round: RoundOutcome | undefined;
   for (const call of calls) {
     if (!isSettled(call)) continue;
-    const name = bucketOf(call);
+    const name = call.budgetKey;
     if (round?.name !== name) {
       round = rounds.find((one) => one.name === name);
       if (round === undefined) {
@@ -186,12 +185,12 @@ const toRoundOutcomes = ({ calls, services }: Batch): readonly ToolOutcome[] => 
       }
     }
     // A call that goes on settles when it ends: here it is neither, and its retry comes back.
-    if (call.accepted === null) addOutcome(round, call.outcome, services.redactor);
+    if (!call.isAccepted) addOutcome(round, call.outcome, services.redactor);
   }
   return rounds;
 };
 
-const isSettled = ({ isAsked, outcome, accepted }: Call): boolean => isAsked && (outcome !== null || accepted !== null);
+const isSettled = ({ isAsked, outcome, isAccepted }: Call): boolean => isAsked && (outcome !== null || isAccepted);
 
 type RoundOutcome = { -readonly [Key in keyof ToolOutcome]: ToolOutcome[Key] };
 

@@ -9,10 +9,10 @@ import { SILENT_OBSERVER, type ToolInvoked } from '../executor/call-observer.ts'
 import { type CircuitBreakers, createCircuitBreakers } from '../executor/circuit-breakers.ts';
 import type { RunHosted } from '../executor/deadline.ts';
 import type { ExecutorSettings } from '../executor/executor-services.ts';
-import { readResult } from '../executor/kept-result.ts';
 import type { Redactor } from '../executor/redactor.ts';
 import { createExecutor, type Executor } from '../executor/run-batch.ts';
 import { StoreUnavailableError } from '../executor/session-store.ts';
+import { readResult } from '../executor/stored-result.ts';
 import type { ExtensionHost } from '../extensions/extension.ts';
 import type { UpstreamState } from '../extensions/source.ts';
 import { readManifest } from '../files/own-package.ts';

@@ -332,7 +332,7 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   '@console/page/extension-page.ts': 'the page of an extension may fail, and the console goes on',
   '@console/page/json.ts': 'JSON that a person types is mostly not finished',
   'extensions/load-extensions.ts': 'a module that cannot be loaded is one of the mistakes of a start',
-  'executor/late-result.ts': 'what is written down after the answer must not end the process',
+  'executor/answer.ts': 'what is written down after the answer must not end the process',
   'executor/circuit-breakers.ts': "a tool's own function names the upstream",
   'executor/invoke-tool.ts': 'the one place around tool code: schemas, handlers, output checks',
   'executor/outcome.ts':

@@ -2,7 +2,7 @@ import { createActor } from '@recourse/test-support/keyed-client.ts';
 import { toResult } from '@recourse/test-support/keyed-stores-under-test.ts';
 import { expect, test } from 'vitest';
 import { toFailure } from '#src/executor/call-outcome.ts';
-import { type RestoredCall, restoreEarlier } from '#src/executor/restore-earlier.ts';
+import { decideEarlier } from '#src/executor/earlier-try.ts';
 import { createNameSuggestions } from '#src/executor/suggest-names.ts';
 import { createNameIndex } from '#src/tools/name-index.ts';
 
@@ -11,10 +11,9 @@ const ANY = (): boolean => true;
 const toUnknownToolText = (name: string, available: readonly string[]): string =>
   createNameSuggestions(() => createNameIndex(available), ANY).unknown(name);
 
-const OPEN = { name: 'mine_2', tool: null, outcome: null, storedResult: null, isRecorded: false };
-
-const toCall = (available: readonly string[]): RestoredCall => ({
-  ...OPEN,
+const toCall = (available: readonly string[]): Parameters<typeof decideEarlier>[0] => ({
+  name: 'mine_2',
+  tool: null,
   kind: 'unknown_tool',
   refusal: toFailure('unknown_tool', toUnknownToolText('mine_2', available), null),
 });
@@ -34,9 +33,10 @@ test.each([
   ['no tools', [], ''],
 ] as const)('words that list %s are replayed as they are', (_, available, suffix) => {
   const earlier = keptFor(available, suffix);
-  const call = toCall(available);
-  restoreEarlier(call, earlier, ANY);
-  expect(call.storedResult).toBe(`${earlier.result.slice(0, -1)},"replayed":true}`);
+  expect(decideEarlier(toCall(available), earlier, ANY)).toMatchObject({
+    kind: 'replayed',
+    result: `${earlier.result.slice(0, -1)},"replayed":true}`,
+  });
 });
 
 test.each([
@@ -45,17 +45,18 @@ test.each([
   ['a tool whose name goes on behind a dot', ['mine_1', 'other.secret'], ['mine_1', 'other']],
   ['tools, to a key that has none', ['secret'], []],
 ] as const)('words that list %s are not replayed: those of now are said, and the record stays', (_, then, now) => {
-  const call = toCall(now);
-  restoreEarlier(call, keptFor(then, LAST_RETRY), ANY);
-  expect([call.storedResult, call.isRecorded]).toEqual([null, true]);
-  expect(call.outcome).toMatchObject({ kind: 'failure', failure: { message: toUnknownToolText('mine_2', now) } });
+  expect(decideEarlier(toCall(now), keptFor(then, LAST_RETRY), ANY)).toMatchObject({
+    kind: 'replayed',
+    result: null,
+    outcome: { kind: 'failure', failure: { message: toUnknownToolText('mine_2', now) } },
+  });
 });
 
 test('where there is a tool of that name now, no list is given', () => {
   const { tool } = createActor('mine_2');
-  const call: RestoredCall = { ...OPEN, kind: 'ready', tool, refusal: null };
-  restoreEarlier(call, keptFor(['secret']), ANY);
-  expect(JSON.parse(call.storedResult ?? '')).toMatchObject({
+  const call = { name: 'mine_2', kind: 'ready', tool, refusal: null } as const;
+  const state = decideEarlier(call, keptFor(['secret']), ANY);
+  expect(JSON.parse(state?.kind === 'replayed' ? (state.result ?? '') : '')).toMatchObject({
     error: { code: 'unknown_tool' },
     replayed: true,
     message: 'Unknown tool: mine_2. It did not exist when this batch was first sent. Send the call in a new batch.',

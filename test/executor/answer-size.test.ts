@@ -16,7 +16,7 @@ test('the issues of a failure count with the bytes that they have as JSON, where
     fc.property(fc.array(issue, { minLength: 1, maxLength: 4 }), (issues) => {
       const size = new AnswerSize(1_000_000, null);
       const failure = toFailure('invalid_arguments', 'wrong', echo, { issues, issueCount: issues.length });
-      size.keep({ index: 0, tool: echo, storedResult: null, outcome: failed(failure) });
+      size.keep({ index: 0, tool: echo, storedResult: null, outcome: failed(failure), end: () => undefined });
       const bytes = 4 + Buffer.byteLength(JSON.stringify(issues));
       if (bytes > 1024) expect(size.heldBytes).toBe(bytes);
       else expect([0, bytes]).toContain(size.heldBytes);

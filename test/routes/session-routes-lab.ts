@@ -6,7 +6,7 @@ import fastify from 'fastify';
 import { onTestFinished } from 'vitest';
 import type { Caller } from '#src/auth/callers.ts';
 import type { SessionView } from '#src/contract/session.ts';
-import { readResult } from '#src/executor/kept-result.ts';
+import { readResult } from '#src/executor/stored-result.ts';
 import { addJsonBodyParser } from '#src/routes/body-parsers.ts';
 import { addKeptResultsRoutes } from '#src/routes/kept-results.ts';
 import { addPendingCallsRoutes, type PendingLists } from '#src/routes/pending-calls.ts';

@@ -1,6 +1,6 @@
 import type { RenderedResult } from 'recourse-server/contract/tool-result';
 import { toWhole } from 'recourse-server/executor/keyed-store';
-import type { CallPlace, CallState } from 'recourse-server/executor/pending-calls';
+import type { CallPlace, PendingState } from 'recourse-server/executor/pending-calls';
 import { renderPending } from 'recourse-server/executor/pending-result';
 import { toEndedResult } from 'recourse-server/executor/render-result';
 import type { AnsweredCalls, AnsweredListener, PartsReading, ResultsWait } from 'recourse-server/routes/answered-calls';
@@ -110,7 +110,7 @@ const followOne = (
   const { promise: ended, resolve } = Promise.withResolvers<void>();
   let shown = '';
   let isOver = false;
-  const tell = (state: CallState | null): void => {
+  const tell = (state: PendingState | null): void => {
     if (isOver) return;
     if (state?.kind !== 'pending') {
       isOver = true;
@@ -138,7 +138,7 @@ const followOne = (
 const waitForEnds = async (
   handles: readonly string[],
   { until, over }: ResultsWait,
-  waitOne: (handle: string, enough: Promise<void>) => Promise<CallState | null>,
+  waitOne: (handle: string, enough: Promise<void>) => Promise<PendingState | null>,
 ): Promise<void> => {
   const { promise: enough, resolve } = Promise.withResolvers<void>();
   const ends = handles.map(async (handle) => {
@@ -159,7 +159,7 @@ const toHandles = (answered: readonly RenderedResult[]): readonly string[] =>
 /** `answered`: it was no pending one when its batch was answered. */
 type ResultNow = { readonly result: RenderedResult; readonly state: 'answered' | 'pending' | 'late' };
 
-const toResultNow = ({ json }: RenderedResult, state: CallState | null, now: number): ResultNow => {
+const toResultNow = ({ json }: RenderedResult, state: PendingState | null, now: number): ResultNow => {
   const head = Head.parse(JSON.parse(json));
   if (state === null) return { result: toEndedResult(toLost(json)), state: 'late' };
   if (state.kind === 'ended') return { result: toEndedResult(withHead(state.result, head)), state: 'late' };

@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import { firstCharacters } from 'recourse-server/contract/tool-call';
-import { readHandle, readKept } from 'recourse-server/executor/kept-result';
 import { type IdempotencyStore, toWhole } from 'recourse-server/executor/keyed-store';
 import type { CallSpec } from 'recourse-server/executor/pending-calls';
+import { readHandle, readStoredResult } from 'recourse-server/executor/stored-result';
 import { handleOfSpec } from './pending-service.ts';
 import type { WebhookEvent, Webhooks } from './webhooks/webhooks.ts';
 
@@ -80,6 +80,6 @@ const toData = (spec: CallSpec): WebhookEvent['data'] => ({
 const readEnd = (
   result: string,
 ): { readonly outcome: string; readonly executed: string; readonly code: string | null } => {
-  const kept = readKept(result);
+  const kept = readStoredResult(result);
   return { outcome: kept?.outcome ?? 'unknown', executed: kept?.executed ?? 'maybe', code: kept?.error?.code ?? null };
 };

@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto';
 import type { PendingCall } from 'recourse-server/contract/tool-result';
-import { readKept } from 'recourse-server/executor/kept-result';
 import type {
   Acceptance,
   AcceptedCall,
   CallPlace,
   CallSpec,
-  CallState,
   PendingCalls,
+  PendingState,
 } from 'recourse-server/executor/pending-calls';
+import { readStoredResult } from 'recourse-server/executor/stored-result';
 import { CallWaiters } from './call-waiters.ts';
 import { type CallRecord, createCall, handleOf, toCallKey, toCallRecord } from './calls/call-kind.ts';
 import { LOOK_SOON_MS } from './calls/call-leases.ts';
@@ -22,7 +22,7 @@ import { renderLost, renderUnbelieved } from './lost-results.ts';
 export type Cancelled = 'cancelled' | 'running' | 'ended' | 'unknown';
 
 /** A pending call, and what it runs by. */
-export type KnownCall = { readonly spec: CallSpec; readonly state: CallState };
+export type KnownCall = { readonly spec: CallSpec; readonly state: PendingState };
 
 export type PendingServiceOptions = {
   readonly records: CallRecords;
@@ -111,7 +111,7 @@ export class PendingService implements PendingCalls {
   }
 
   /** The same without what it runs by, also where that cannot be told. */
-  async stateOf(tenant: string, handle: string, waitMs: number, over?: Promise<void>): Promise<CallState | null> {
+  async stateOf(tenant: string, handle: string, waitMs: number, over?: Promise<void>): Promise<PendingState | null> {
     const record = await this.#untilEnded(toCallKey(tenant, handle), waitMs, over);
     return record === null ? null : this.#toState(record, handle);
   }
@@ -292,7 +292,7 @@ export class PendingService implements PendingCalls {
 
   #toAccepted(key: string, record: CallRecord): AcceptedCall {
     const handle = handleOf(key);
-    const ended = async (waitMs: number, over?: Promise<void>): Promise<CallState | null> => {
+    const ended = async (waitMs: number, over?: Promise<void>): Promise<PendingState | null> => {
       const waited = this.#untilEnded(key, waitMs, over).catch(this.#options.onFailed);
       // That nobody waits any more says nothing of its record.
       const found = await Promise.race([over?.then(() => undefined) ?? waited, waited]);
@@ -312,7 +312,7 @@ export class PendingService implements PendingCalls {
     throw new StoreKeyMissingError('This process lacks the key that a pending call is sealed with.');
   }
 
-  #toState(record: CallRecord, handle: string): CallState {
+  #toState(record: CallRecord, handle: string): PendingState {
     return toCallState(record, handle, this.#options.records.durability);
   }
 
@@ -356,12 +356,12 @@ const inTime = async <Answer>(asked: Promise<Answer>, ms: number): Promise<Answe
 /** The result of an end. One that cannot be read says that nobody knows how the call ended; where there is none it was refused. */
 const toReadable = ({ result, spec, begins }: CallRecord): string => {
   if (result === null) return renderUnbelieved(begins, spec ?? undefined);
-  return readKept(result) === null ? renderLost(spec ?? undefined) : result;
+  return readStoredResult(result) === null ? renderLost(spec ?? undefined) : result;
 };
 
 const MODES = { process: { mode: 'memory' }, file: { mode: 'sqlite' }, durable: {} } as const;
 
-const toCallState = (record: CallRecord, handle: string, durability: CallRecords['durability']): CallState => {
+const toCallState = (record: CallRecord, handle: string, durability: CallRecords['durability']): PendingState => {
   if (record.state === 'ended') return { kind: 'ended', result: toReadable(record) };
   const { state, progress, acceptedAt, expiresAt } = record;
   return {

@@ -1,9 +1,9 @@
 import type { BatchMemory, ExecuteBatch } from 'recourse-server/executor/batch-request';
 import type { CallOutcome } from 'recourse-server/executor/call-outcome';
-import { readKept } from 'recourse-server/executor/kept-result';
 import type { RecordLease, ResultToKeep } from 'recourse-server/executor/keyed-store';
 import type { CallSpec } from 'recourse-server/executor/pending-calls';
 import type { SessionStore } from 'recourse-server/executor/session-store';
+import { readStoredResult } from 'recourse-server/executor/stored-result';
 import type { ByteBudget } from 'recourse-server/memory/byte-budget';
 import { LeasedMemory } from 'recourse-server/memory/leased-memory';
 import type { ToolProgress } from 'recourse-server/tools/tool';
@@ -381,4 +381,4 @@ const subscribe = (listeners: Set<() => void>, listener: () => void): (() => voi
 };
 
 /** Whether a result says that nobody knows how its call ended. */
-const isUnknown = (result: string): boolean => readKept(result)?.outcome === 'unknown';
+const isUnknown = (result: string): boolean => readStoredResult(result)?.outcome === 'unknown';

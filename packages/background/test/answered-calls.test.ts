@@ -5,7 +5,7 @@ import {
   take,
 } from '@recourse/test-support/call-records-under-test.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
-import { readResult } from 'recourse-server/internal/executor/kept-result.ts';
+import { readResult } from 'recourse-server/internal/executor/stored-result.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { createAnsweredCalls } from '#src/answered-calls.ts';
 import { createMemoryJobQueue } from '#src/jobs/memory-job-queue.ts';

@@ -1,13 +1,13 @@
 import * as fc from 'fast-check';
 import type { SuccessOutcome } from 'recourse-server/internal/executor/call-outcome.ts';
-import { renderSuccess, toEndedResult } from 'recourse-server/internal/executor/render-result.ts';
+import { NO_NOTES, renderOutcome, toEndedResult } from 'recourse-server/internal/executor/render-result.ts';
 import { expect, test } from 'vitest';
 import { explainResult, observe, parsedValueOf, readObservedResult } from '#src/observation.ts';
 
 const render = (valueJson: string, more: Partial<SuccessOutcome> = {}, id: string | number | null = 'a') => {
   const call = { index: 0, id, name: 'x', isCopy: false };
   const outcome = { kind: 'success', valueJson, message: '', executed: 'yes', marks: [], warnings: [] } as const;
-  return renderSuccess({ ...outcome, ...more }, { call, durationMs: 1.25, warnings: more.warnings ?? [] });
+  return renderOutcome({ ...outcome, ...more }, { call, durationMs: 1.25, warnings: more.warnings ?? [] }, NO_NOTES);
 };
 
 const TAIL = '"message":"","error":null,"retry":null,"duration_ms":5';

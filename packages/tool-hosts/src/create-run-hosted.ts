@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FailureCode } from 'recourse-server/contract/failure';
-import { toNotStarted } from 'recourse-server/executor/admit';
 import { type Failure, failed, toFailure } from 'recourse-server/executor/call-outcome';
 import {
   type CancelCause,
@@ -10,6 +9,7 @@ import {
   raceDeadline,
 } from 'recourse-server/executor/deadline';
 import { cutOffText, OVERLOADED_TEXT, shortageText } from 'recourse-server/executor/failure-text';
+import { explainNotStarted } from 'recourse-server/executor/obstacles';
 import { type HostedTool, isSafe } from 'recourse-server/tools/tool';
 import { classifyDeath, toDeathError } from './classify-death.ts';
 import type { HostPool } from './host-pool.ts';
@@ -109,7 +109,7 @@ class Journey {
     const { tool } = this.#call;
     const { cancellation } = this.#terms;
     const toGivenUp = (cause: CancelCause): Failure =>
-      cause === 'deadline' ? toFailure('overloaded', OVERLOADED_TEXT, tool) : toNotStarted(cause);
+      cause === 'deadline' ? toFailure('overloaded', OVERLOADED_TEXT, tool) : explainNotStarted(cause);
     const over = cancellation.causeAt(now());
     if (over !== null) return Promise.resolve({ failure: toGivenUp(over) });
     return new Promise((resolve) => {
