@@ -2,12 +2,12 @@ import { FAILURE_POLICY } from '../contract/failure.ts';
 import type { LateResult } from '../contract/session.ts';
 import type { RenderedResult, Warning } from '../contract/tool-result.ts';
 import { toTextHash } from '../json/value-hash.ts';
-import { type Batch, type Call, isReady, NO_RESULT, type ReadyCall, readArguments, toArgumentsJson } from './call.ts';
+import { type Batch, type Call, isReady, NO_RESULT } from './call.ts';
 import type { ToolInvoked } from './call-observer.ts';
 import { type CallOutcome, failed, toFailure } from './call-outcome.ts';
 import { INTERNAL_ERROR_TEXT, identicalCallText, NO_SUFFIX, toSuffix } from './failure-text.ts';
+import { showArguments } from './journal.ts';
 import { MAX_REQUEST_ID, toLateLine } from './journal-entries.ts';
-import { hideSensitive, toHiding } from './journal-line.ts';
 import { renderAccepted } from './pending-result.ts';
 import { DUPLICATE_ID_WARNING } from './read-calls.ts';
 import { readSent, redactOutcome } from './redact-outcome.ts';
@@ -160,17 +160,10 @@ const renderAnswer = (call: Call, event: ToolInvoked): void => {
     const frame = { call, durationMs: call.durationMs, warnings: listWarnings(call) };
     call.result = renderOutcome(outcome.forCaller ?? outcome, frame, { reference: call.reference, suffix, retry });
   }
-  request.trace?.callEnded(event, { argumentsText: () => (isReady(call) ? toShownArguments(call) : null), retry });
+  request.trace?.callEnded(event, { argumentsText: () => (isReady(call) ? showArguments(call) : null), retry });
 };
 
 const toolNameOf = ({ budgetKey }: Call): string | null => (budgetKey === UNKNOWN_TOOL ? null : budgetKey);
-
-/** A call's arguments without what the schema marks sensitive. */
-const toShownArguments = (call: ReadyCall): string =>
-  hideSensitive(toArgumentsJson(call), {
-    hiding: toHiding(call.tool.inputSchema),
-    readable: readArguments(call).ok,
-  });
 
 // Of these the session was not asked, whatever it said of other calls of the tool.
 const WITHOUT_BUDGET: ReadonlySet<string> = new Set(['circuit_open', 'outcome_unknown', 'invalid_call']);

@@ -1,14 +1,8 @@
 import type { RenderedResult } from '../contract/tool-result.ts';
 import type { Tool, ToolProgress } from '../tools/tool.ts';
 import type { BatchTrace } from './call-observer.ts';
+import type { Client } from './deadline.ts';
 import type { AsyncTerms, ResumedCall } from './pending-calls.ts';
-
-/** The connection that waits for the answer. */
-export type Client = {
-  readonly isGone: () => boolean;
-  /** Subscribes to its going away; gives the way to unsubscribe. */
-  readonly whenGone: (listener: () => void) => () => void;
-};
 
 /** What a caller's Idempotency-Key stands for. */
 export type IdempotencyKey = {

@@ -1,6 +1,6 @@
 import type { Effects } from '../contract/failure.ts';
 import type { ToolContext, ToolLog, ToolProgress } from '../tools/tool.ts';
-import { toJsonValue } from './outcome.ts';
+import { toJsonValue } from './json-proof.ts';
 
 /** Makes a call's log, with the call's ids on every line. */
 export type CreateCallLog = (ids: {

@@ -1,7 +1,13 @@
 import type { Issue } from '../contract/tool-result.ts';
 import type { HostedTool, Tool, ToolContext } from '../tools/tool.ts';
-import type { Client } from './batch-request.ts';
 import type { CallOutcome } from './call-outcome.ts';
+
+/** The connection that waits for the answer. */
+export type Client = {
+  readonly isGone: () => boolean;
+  /** Subscribes to its going away; gives the way to unsubscribe. */
+  readonly whenGone: (listener: () => void) => () => void;
+};
 
 /** Calls back once after so many milliseconds; gives the way to call it off. */
 export type StartTimer = (listener: () => void, ms: number) => () => void;

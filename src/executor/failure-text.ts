@@ -3,8 +3,9 @@ import type { Issue } from '../contract/tool-result.ts';
 import { isMissing } from '../tools/argument-issues.ts';
 import { cutText, endSentence, LOOKAHEAD, onOneLine, withLookahead } from '../tools/describe-value.ts';
 import { isSafe, type Tool } from '../tools/tool.ts';
-import type { Failure } from './call-outcome.ts';
+import { type Failure, toFailure } from './call-outcome.ts';
 import type { DropReason } from './call-slots.ts';
+import type { CancelCause } from './deadline.ts';
 import type { PendingLimit } from './pending-calls.ts';
 import type { Budget, CallLimit, Denial } from './session-store.ts';
 
@@ -218,6 +219,13 @@ export const STORE_UNAVAILABLE_TEXT =
   'Not executed: the session store is unavailable, and calls are refused without it. Try later, or say what could not be done.';
 export const INTERNAL_ERROR_TEXT =
   'The service failed while handling this call, which is not your fault. It may or may not have run. Check before calling it again.';
+
+/** A call the batch ended before: the service's fault only where it is stopping. */
+export const explainNotStarted = (cause: CancelCause): Failure => {
+  if (cause === 'shutdown') return toFailure('shutting_down', SHUTTING_DOWN_TEXT, null);
+  const message = cause === 'deadline' ? CANCELLED_BY_DEADLINE_TEXT : CANCELLED_BY_CLIENT_TEXT;
+  return toFailure('cancelled', message, null, { outcome: 'refused', executed: 'no' });
+};
 
 export const cutOffText = (tool: Tool): string =>
   isSafe(tool)

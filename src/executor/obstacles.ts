@@ -1,7 +1,6 @@
 import { isSafe, type Tool } from '../tools/tool.ts';
 import { type Call, isReady, type ReadyCall, readArguments, recordOf } from './call.ts';
 import { type Failure, toFailure } from './call-outcome.ts';
-import type { CancelCause } from './deadline.ts';
 import * as text from './failure-text.ts';
 
 // Why a call does not run, found before its session is asked, and again when its turn comes.
@@ -29,7 +28,7 @@ export const findObstacle = (call: Call, moment: number): Failure | null => {
   const { batch } = call;
   const cause = batch.cancellation.causeAt(moment);
   const tool = isReady(call) ? call.tool : null;
-  if (cause !== null) return explainNotStarted(cause);
+  if (cause !== null) return text.explainNotStarted(cause);
   if (batch.services.isDraining()) return toFailure('shutting_down', text.SHUTTING_DOWN_TEXT, tool);
   const permit = batch.admission?.permits.get(call.budgetKey);
   if (permit?.decision === 'unavailable') return toFailure('store_unavailable', text.STORE_UNAVAILABLE_TEXT, tool);
@@ -46,11 +45,4 @@ const explainVerdict = ({ verdict, budgetKey }: Call, tool: Tool | null): Failur
   return verdict.kind === 'limit'
     ? toFailure('call_limit_exceeded', text.callLimitText(budgetKey, verdict.of, verdict.limit), tool)
     : toFailure('loop_detected', text.loopText(budgetKey, verdict.cause, verdict.times), tool);
-};
-
-/** A call the batch ended before: the service's fault only where it is stopping. */
-export const explainNotStarted = (cause: CancelCause): Failure => {
-  if (cause === 'shutdown') return toFailure('shutting_down', text.SHUTTING_DOWN_TEXT, null);
-  const message = cause === 'deadline' ? text.CANCELLED_BY_DEADLINE_TEXT : text.CANCELLED_BY_CLIENT_TEXT;
-  return toFailure('cancelled', message, null, { outcome: 'refused', executed: 'no' });
 };

@@ -1,8 +1,7 @@
 import { types } from 'node:util';
 import type { Executed } from '../contract/failure.ts';
 import type { Issue, Warning } from '../contract/tool-result.ts';
-import { isDeeperThan, toWellFormedJson } from '../json/json-text.ts';
-import { endSentence, withArticle, withLookahead } from '../tools/describe-value.ts';
+import { endSentence, withLookahead } from '../tools/describe-value.ts';
 import { isSafe, type Tool } from '../tools/tool.ts';
 import { TOOL_ERROR } from '../tools/tool-errors.ts';
 import { isToldValue, toldKind } from '../tools/tool-values.ts';
@@ -19,7 +18,8 @@ import {
   toFramelessText,
   tooLargeText,
 } from './failure-text.ts';
-import { type Finding, findLoss, writeAsJson } from './lost-values.ts';
+import { attempt, type JsonProof, readMember, toJsonValue, toPreviewLength, type WriteJson } from './json-proof.ts';
+import { writeAsJson } from './lost-values.ts';
 
 export type OutcomeTerms = { readonly graceful: 'on' | 'off'; readonly maxResultBytes: number };
 
@@ -131,83 +131,6 @@ const toTooLarge = (tool: Tool, proof: Extract<JsonProof, { kind: 'too_large' }>
   return toSuccess(JSON.stringify(preview), '', ['truncated'], [warning]);
 };
 
-/** A value proved to be JSON, as text; or why it is none, or that it is over the cap (`json`: its text, or the beginning). */
-export type JsonProof =
-  | { readonly kind: 'json'; readonly json: string }
-  | { readonly kind: 'invalid'; readonly problem: string }
-  | { readonly kind: 'too_large'; readonly json: string | null };
-
-const MAX_PREVIEW_LENGTH = 8192;
-
-/** How many characters are shown of a value that is larger than `maxBytes`. */
-export const toPreviewLength = (maxBytes: number): number => Math.min(MAX_PREVIEW_LENGTH, maxBytes >> 2);
-// Cutting a text that was put together from pieces makes all of it first.
-const MAX_FLATTENED_LENGTH = 16_777_216;
-
-const toPreview = (text: string): string | null =>
-  text.length > MAX_FLATTENED_LENGTH ? null : JSON.stringify(withLookahead(text, MAX_PREVIEW_LENGTH));
-
-/** Turns a tool's value into JSON text of at most `maxBytes` UTF-8 bytes. Total; undefined becomes null. */
-export const toJsonValue = (value: unknown, maxBytes: number): JsonProof => {
-  if (value === undefined || value === null) return { kind: 'json', json: 'null' };
-  // Measured first: turning half a gigabyte into JSON only to refuse it would stop the whole service meanwhile.
-  if (typeof value === 'string' && value.length > maxBytes) return { kind: 'too_large', json: toPreview(value) };
-  const text = stringify(value, JSON.stringify);
-  if (typeof text !== 'string') return text;
-  if (isOver(text, maxBytes)) return { kind: 'too_large', json: text };
-  const finding = findLossIn(value);
-  if (finding === 'whole') return { kind: 'json', json: text };
-  if (typeof finding === 'object') return { kind: 'invalid', problem: finding.problem };
-  return finding === 'unknown' ? proveDepth(text) : toKept(value, maxBytes);
-};
-
-const findLossIn = (value: unknown): Finding => {
-  if (typeof value === 'string' || typeof value === 'boolean') return 'whole';
-  try {
-    return findLoss(value, MAX_DEPTH);
-  } catch (_hostile) {
-    // What throws when it is looked at again has lost nothing.
-    return 'unknown';
-  }
-};
-
-const toKept = (value: unknown, maxBytes: number): JsonProof => {
-  const text = stringify(value, writeAsJson);
-  if (typeof text !== 'string') return text;
-  return isOver(text, maxBytes) ? { kind: 'too_large', json: text } : proveDepth(text);
-};
-
-const proveDepth = (json: string): JsonProof =>
-  isDeeperThan(json, MAX_DEPTH)
-    ? { kind: 'invalid', problem: `it is nested deeper than ${MAX_DEPTH} levels` }
-    : { kind: 'json', json };
-
-const isOver = (text: string, maxBytes: number): boolean =>
-  text.length > maxBytes || (text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes);
-
-// Common JSON parsers give up at about a thousand levels, and would refuse the whole batch for one such value.
-const MAX_DEPTH = 500;
-
-type WriteJson = (value: unknown) => string | undefined;
-
-const stringify = (value: unknown, write: WriteJson): string | JsonProof => {
-  try {
-    const text = write(value);
-    if (text !== undefined) return toWellFormedJson(text);
-    return { kind: 'invalid', problem: `${withArticle(typeof value)} is not JSON` };
-  } catch (thrown) {
-    // A tool's own toJSON may throw anything.
-    const said = read(thrown, 'message');
-    const message = typeof said === 'string' ? said : '';
-    if (message.startsWith('Invalid string length')) return { kind: 'too_large', json: null };
-    if (message.includes('BigInt')) return { kind: 'invalid', problem: 'a BigInt is not JSON; return it as a string' };
-    return {
-      kind: 'invalid',
-      problem: message.includes('circular') ? 'it refers to itself' : 'it cannot be written as JSON',
-    };
-  }
-};
-
 type Thrower = Pick<Tool, 'name' | 'effects'>;
 
 /**
@@ -216,7 +139,7 @@ type Thrower = Pick<Tool, 'name' | 'effects'>;
  * through as they are, whatever the setting.
  */
 export const classifyThrown = (thrown: unknown, tool: Thrower, graceful: 'on' | 'off'): Failure => {
-  const kind = read(thrown, TOOL_ERROR);
+  const kind = readMember(thrown, TOOL_ERROR);
   const details = detailsOf(thrown);
   const text = textOf(thrown, kind === undefined ? MAX_REASON_LEVELS : 0);
   const message = endWithHint(text === '' ? noMessageText(tool.name) : text, details.hint);
@@ -259,19 +182,19 @@ const toRetryExecuted = (declared: Executed | undefined, { effects }: Thrower): 
 };
 
 const detailsOf = (thrown: unknown) => {
-  const retryAfterMs = read(thrown, 'retryAfterMs');
+  const retryAfterMs = readMember(thrown, 'retryAfterMs');
   return {
     type: typeNameOf(thrown),
-    hint: toHint(read(thrown, 'hint')),
+    hint: toHint(readMember(thrown, 'hint')),
     retryAfterMs: typeof retryAfterMs === 'number' && retryAfterMs >= 0 ? retryAfterMs : null,
-    payload: read(thrown, 'value') ?? null,
+    payload: readMember(thrown, 'value') ?? null,
     thrown,
   };
 };
 
 /** What an exception says of being executed. */
 export const executedOf = (thrown: unknown): Executed | undefined => {
-  const executed = read(thrown, 'executed');
+  const executed = readMember(thrown, 'executed');
   return executed === 'yes' || executed === 'no' || executed === 'maybe' ? executed : undefined;
 };
 
@@ -292,7 +215,7 @@ const textOf = (thrown: unknown, levels: number): string =>
 const toReason = (thrown: unknown, levels: number): string => {
   if (thrown === null || thrown === undefined) return '';
   if (typeof thrown !== 'object' && typeof thrown !== 'function') return String(thrown);
-  const hasMessage = types.isNativeError(thrown) || typeof read(thrown, 'message') === 'string';
+  const hasMessage = types.isNativeError(thrown) || typeof readMember(thrown, 'message') === 'string';
   return hasMessage ? textOfObject(thrown, levels) : toMembersText(thrown, writeAsJson);
 };
 
@@ -306,8 +229,8 @@ const BUILT_IN: ReadonlySet<string> = new Set(['Error', 'TypeError', 'AggregateE
 
 /** Its message, or its code, and in brackets the reasons that hang on it: as many levels of them as `levels`. */
 const textOfObject = (thrown: object, levels: number): string => {
-  const message = read(thrown, 'message');
-  const own = typeof message === 'string' && message.trim() !== '' ? message : toCode(read(thrown, 'code'));
+  const message = readMember(thrown, 'message');
+  const own = typeof message === 'string' && message.trim() !== '' ? message : toCode(readMember(thrown, 'code'));
   // A class of its own says in its message what is to be read: what caused it, such as a path of the host, is for the log.
   const isWhole = levels === 0 || (own !== '' && !BUILT_IN.has(typeNameOf(thrown)));
   const shown = isWhole ? '' : toReasons(thrown, levels - 1, own);
@@ -325,9 +248,11 @@ const toCode = (code: unknown): string => (isTypeName(code) ? code : '');
 /** What it does not say itself, separated by semicolons. */
 const toReasons = (thrown: object, levels: number, own: string): string => {
   // Of AggregateError, of SuppressedError, and of all others.
-  const errors = read(thrown, 'errors');
+  const errors = readMember(thrown, 'errors');
   const listed = attempt(() => (Array.isArray(errors) ? errors.slice(0, MAX_REASONS) : [])) ?? [];
-  const found = [...listed, ...['error', 'suppressed', 'cause'].map((key) => read(thrown, key))].filter(isException);
+  const found = [...listed, ...['error', 'suppressed', 'cause'].map((key) => readMember(thrown, key))].filter(
+    isException,
+  );
   // Cut out of sight: no secret shows in half.
   const reasons = new Set(found.map((reason) => toReason(reason, levels).trim().slice(0, MAX_READ)));
   return [...reasons]
@@ -338,31 +263,17 @@ const toReasons = (thrown: object, levels: number, own: string): string => {
 
 // Members of these names may be anything else.
 const isException = (value: unknown): boolean =>
-  typeof value === 'string' || typeof read(value, 'message') === 'string';
+  typeof value === 'string' || typeof readMember(value, 'message') === 'string';
 
 const typeNameOf = (thrown: unknown): string => {
-  const named = read(thrown, 'name');
+  const named = readMember(thrown, 'name');
   if (isTypeName(named) && named !== 'Error') return named;
-  const constructed = read(read(thrown, 'constructor'), 'name');
-  const isError = typeof read(thrown, 'message') === 'string';
+  const constructed = readMember(readMember(thrown, 'constructor'), 'name');
+  const isError = typeof readMember(thrown, 'message') === 'string';
   return isError && isTypeName(constructed) && constructed !== 'Object' ? constructed : 'Error';
 };
 
 const isTypeName = (name: unknown): name is string => typeof name === 'string' && /^[\w$.]{1,80}$/.test(name);
-
-/** A property of anything at all; undefined where there is none or reading it throws. */
-const read = (from: unknown, key: PropertyKey): unknown =>
-  (typeof from === 'object' && from !== null) || typeof from === 'function'
-    ? attempt(() => Reflect.get(from, key))
-    : undefined;
-
-const attempt = <Value>(step: () => Value): Value | undefined => {
-  try {
-    return step();
-  } catch (_hostile) {
-    return undefined;
-  }
-};
 
 /** The same list where `change` gives back each of its items: it is copied from the first one that differs on. */
 export const mapChanged = <Item>(items: readonly Item[], change: (item: Item) => Item): readonly Item[] => {

@@ -4,7 +4,8 @@ import { MAX_DESCRIBED, onOneLine } from '../tools/describe-value.ts';
 import { type Call, isReady, toArgumentsJson } from './call.ts';
 import type { CallOutcome, Failure } from './call-outcome.ts';
 import { echoName, invalidArgumentsText, MAX_HINT_LENGTH, MAX_MESSAGE_LENGTH, MAX_NAME_ECHO } from './failure-text.ts';
-import { MAX_ISSUE_LENGTH, mapChanged, toPreviewLength } from './outcome.ts';
+import { toPreviewLength } from './json-proof.ts';
+import { MAX_ISSUE_LENGTH, mapChanged } from './outcome.ts';
 import type { Redactor, SentText } from './redactor.ts';
 
 type Cut = (text: string, limit: number) => string;

@@ -11,7 +11,7 @@ import type { RunOutcome } from './deadline.ts';
 import * as text from './failure-text.ts';
 import { invokeTool } from './invoke-tool.ts';
 import type { RecordState } from './keyed-store.ts';
-import { explainNotStarted, explainOpenCircuit, findObstacle } from './obstacles.ts';
+import { explainOpenCircuit, findObstacle } from './obstacles.ts';
 import { toCallOutcome } from './outcome.ts';
 import { toShortage } from './shortage.ts';
 
@@ -53,7 +53,7 @@ const beginMarked = (call: ReadyCall, state: RecordState, waitedMs: number): Pro
   const { services, cancellation } = call.batch;
   const now = services.now();
   const cause = cancellation.causeAt(now);
-  if (cause !== null || services.isDraining()) return giveUpSlots(call, explainNotStarted(cause ?? 'shutdown'));
+  if (cause !== null || services.isDraining()) return giveUpSlots(call, text.explainNotStarted(cause ?? 'shutdown'));
   if (state === 'held') return run(call, now, waitedMs);
   const { tool } = call;
   return giveUpSlots(
@@ -91,7 +91,7 @@ const waitForSlot = (call: ReadyCall, askedAt: number): Promise<void> =>
     };
     const unsubscribe = cancellation.onCancel((cause) => {
       stopWaiting();
-      endNow(cause === 'deadline' ? toOverloaded(text.OVERLOADED_TEXT, tool) : explainNotStarted(cause));
+      endNow(cause === 'deadline' ? toOverloaded(text.OVERLOADED_TEXT, tool) : text.explainNotStarted(cause));
     });
     const stopWaiting = slots.wait({
       tool,
@@ -112,7 +112,7 @@ const waitForSlot = (call: ReadyCall, askedAt: number): Promise<void> =>
 
 const startLate = (call: ReadyCall, askedAt: number): Promise<void> | undefined => {
   const { services } = call.batch;
-  if (services.isDraining()) return giveUpSlots(call, explainNotStarted('shutdown'));
+  if (services.isDraining()) return giveUpSlots(call, text.explainNotStarted('shutdown'));
   const startedAt = services.now();
   return begin(call, startedAt, startedAt - askedAt);
 };

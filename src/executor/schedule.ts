@@ -1,7 +1,12 @@
 import { type Batch, type Call, isReady } from './call.ts';
 import { type Failure, toFailure } from './call-outcome.ts';
-import { INTERNAL_ERROR_TEXT, notExecutedPendingText, notExecutedText, OVERLOADED_TEXT } from './failure-text.ts';
-import { explainNotStarted } from './obstacles.ts';
+import {
+  explainNotStarted,
+  INTERNAL_ERROR_TEXT,
+  notExecutedPendingText,
+  notExecutedText,
+  OVERLOADED_TEXT,
+} from './failure-text.ts';
 import { runCall } from './run-call.ts';
 
 /**

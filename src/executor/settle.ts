@@ -1,26 +1,8 @@
 import { FAILURE_POLICY } from '../contract/failure.ts';
-import {
-  type Batch,
-  type Call,
-  fingerprintOf,
-  isReady,
-  type ReadyCall,
-  readArguments,
-  toArgumentsJson,
-} from './call.ts';
+import type { Batch, Call } from './call.ts';
 import type { CallOutcome } from './call-outcome.ts';
-import {
-  type ArgumentsText,
-  type BatchEntries,
-  type BatchEntry,
-  type JournalCall,
-  type JournalEnd,
-  PLAIN_SUCCESS,
-  PlainCalls,
-  toHiding,
-} from './journal-line.ts';
+import { createRoundJournal } from './journal.ts';
 import type { Redactor } from './redactor.ts';
-import { createRoundJournal, type SettlingJournal } from './round-journal.ts';
 import type { Admission, Budget, RoundReport, SettledCall, ToolOutcome } from './session-store.ts';
 
 export type Budgets = ReadonlyMap<string, Budget>;
@@ -57,10 +39,7 @@ const settleSafely = (batch: Batch, admission: Admission): Budgets | Promise<Bud
     return NO_BUDGETS;
   };
   try {
-    const report = toReport(batch, admission);
-    const settling = admission.settle(report);
-    // A store that shares its journal renders it before it waits.
-    report.journal?.release();
+    const settling = admission.settle(createReport(batch, admission));
     return settling instanceof Promise ? settling.catch(violated) : settling;
   } catch (error) {
     return violated(error);
@@ -75,103 +54,17 @@ const isUntroubled = ({ permits, verdicts }: Admission): boolean => {
   return verdicts.every((verdict) => verdict.kind === 'run' && (verdict.streak?.failed ?? 0) === 0);
 };
 
-type SettlingReport = RoundReport & { readonly journal: SettlingJournal | null };
-
-const toReport = (batch: Batch, admission: Admission): SettlingReport => {
-  const outcomes = toRoundOutcomes(batch);
+const createReport = (batch: Batch, { step }: Admission): RoundReport => {
+  const outcomes = summariseTools(batch);
   const isUnwritten = batch.request.sessionKey === null || batch.request.resumed !== undefined;
   if (isUnwritten) return { outcomes, calls: NO_CALLS, journal: null };
-  return { outcomes, calls: batch.asked, journal: toJournal(batch, admission) };
+  return { outcomes, calls: batch.asked, journal: createRoundJournal(batch, step) };
 };
 
 const NO_CALLS: readonly SettledCall[] = [];
 
-const toJournal = (batch: Batch, { step }: Admission): SettlingJournal | null => {
-  const { request, services } = batch;
-  const calls = toPlainCalls(batch) ?? toJournalCalls(batch);
-  if (calls.length === 0) return null;
-  // The text of a long body is gone.
-  const body = request.form === 'calls' && request.body.source !== '' ? request.body.source : null;
-  const round = { step, time: services.time(), requestId: request.requestId, body, calls, redactor: services.redactor };
-  return createRoundJournal(round, new SettlingEntries(batch.calls));
-};
-
-/** All calls of the batch, where each has a line that tells no more than that it went well. */
-const toPlainCalls = ({ calls, services }: Batch): PlainCalls | null => {
-  if (calls.length > services.journal) return null;
-  return calls.every(isPlain) ? new PlainCalls(calls) : null;
-};
-
-const isPlain = (call: Call): call is ReadyCall => {
-  const { outcome } = call;
-  const wentWell = outcome?.kind === 'success' && outcome.executed === 'yes' && outcome.message === '';
-  return wentWell && call.state === outcome && isReady(call) && readArguments(call).ok;
-};
-
-/** Those that get a line: the last ones, without what an earlier try of the batch has written down. */
-const toJournalCalls = ({ calls, services }: Batch): readonly JournalCall[] => {
-  const written: JournalCall[] = [];
-  for (const call of calls) if (call.storedResult === null || call.isAccepted) written.push(toJournalCall(call));
-  return written.length > services.journal ? written.slice(written.length - services.journal) : written;
-};
-
-class SettlingEntries implements BatchEntries {
-  readonly #calls: readonly Call[];
-
-  constructor(calls: readonly Call[]) {
-    this.#calls = calls;
-  }
-
-  get size(): number {
-    return this.#calls.length;
-  }
-
-  entryOf(index: number): BatchEntry {
-    const { id = null, name = null, rawArguments } = this.#calls[index] ?? {};
-    return { id, name, rawArguments };
-  }
-
-  argumentsOf(index: number): ArgumentsText | null {
-    const call = this.#calls[index];
-    if (call === undefined || !isReady(call)) return null;
-    return { text: toArgumentsJson(call), fingerprint: fingerprintOf(call) };
-  }
-}
-
-const toJournalCall = (call: Call): JournalCall => ({
-  index: call.index,
-  kind: call.kind,
-  tool: call.kind === 'refused' ? (call.tool?.name ?? call.missingTool) : call.budgetKey,
-  readable: isReady(call) && readArguments(call).ok,
-  hiding: isReady(call) ? toHiding(call.tool.inputSchema) : null,
-  end: toJournalEnd(call),
-  durationMs: call.durationMs,
-});
-
-// What comes of it is written as what is late.
-const ACCEPTED: JournalEnd = {
-  success: false,
-  outcome: 'pending',
-  executed: 'maybe',
-  code: null,
-  fault: null,
-  message: '',
-  replayed: false,
-};
-const JOINED: JournalEnd = { ...ACCEPTED, replayed: true };
-
-// Without the value, which may be large.
-const toJournalEnd = ({ event, state }: Call): JournalEnd => {
-  if (state.kind === 'pending' || state.kind === 'ended') return state.by === 'this_batch' ? ACCEPTED : JOINED;
-  if (event === null) return PLAIN_SUCCESS;
-  const { success, outcome, executed, code, fault, message, replayed } = event;
-  return success && outcome === 'success' && executed === 'yes' && message === '' && !replayed
-    ? PLAIN_SUCCESS
-    : { success, outcome, executed, code, fault, message, replayed };
-};
-
 /** How the round went, tool by tool: several failures of one tool are one mistake, one success beside them is progress. */
-const toRoundOutcomes = ({ calls, services }: Batch): readonly ToolOutcome[] => {
+const summariseTools = ({ calls, services }: Batch): readonly ToolOutcome[] => {
   const rounds: RoundOutcome[] = [];
   let round: RoundOutcome | undefined;
   for (const call of calls) {

@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { RenderedResult, Warning } from '../contract/tool-result.ts';
-import type { BatchAnswer, BatchRequest, Client, ExecuteBatch } from '../executor/batch-request.ts';
+import type { BatchAnswer, BatchRequest, ExecuteBatch } from '../executor/batch-request.ts';
+import type { Client } from '../executor/deadline.ts';
 import type { AsyncTerms } from '../executor/pending-calls.ts';
 import type { AnsweredCalls } from './answered-calls.ts';
 import { isJsonBody, type JsonBody } from './body-parsers.ts';

@@ -1,9 +1,9 @@
 import type { JournalEntry } from '../contract/session.ts';
-import type { Client } from '../executor/batch-request.ts';
 import { CallContext } from '../executor/call-context.ts';
 import type { Failure } from '../executor/call-outcome.ts';
 import {
   type Cancellation,
+  type Client,
   createCancellation,
   type RunHosted,
   type RunOutcome,

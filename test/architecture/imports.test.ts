@@ -335,12 +335,10 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   'executor/answer.ts': 'what is written down after the answer must not end the process',
   'executor/circuit-breakers.ts': "a tool's own function names the upstream",
   'executor/invoke-tool.ts': 'the one place around tool code: schemas, handlers, output checks',
-  'executor/outcome.ts':
-    'what was thrown or returned may be a revoked proxy, and `JSON.stringify` is the proof that a value is JSON',
+  'executor/json-proof.ts': '`JSON.stringify` is the proof that a value is JSON, and reading what was thrown may throw',
+  'executor/outcome.ts': 'what was returned may be a revoked proxy',
   'executor/call-ids.ts': 'a record that is let go of and cannot be asked is free when its lease ends',
   'executor/record-lease.ts': 'a record that cannot be asked becomes a state',
-  'executor/round-journal.ts':
-    'arguments that are nested too deep to be written as JSON again must not fail the answer',
   'executor/run-batch.ts': 'the last-resort net around a batch: a bug of ours costs no caller its answers',
   'executor/schedule.ts': 'the same around one call',
   'executor/settle.ts': 'a settlement that fails must not fail the answer',

@@ -6,7 +6,7 @@ import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ToolResult } from '#src/contract/tool-result.ts';
-import type { Client } from '#src/executor/batch-request.ts';
+import type { Client } from '#src/executor/deadline.ts';
 import type { IdempotencyStore } from '#src/executor/keyed-store.ts';
 import type { Executor } from '#src/executor/run-batch.ts';
 import type { SessionStore } from '#src/executor/session-store.ts';

@@ -1,6 +1,6 @@
 import { createContext, runInContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import { toJsonValue } from '#src/executor/outcome.ts';
+import { toJsonValue } from '#src/executor/json-proof.ts';
 
 const prove = (value: unknown) => toJsonValue(value, 1_000_000);
 const BYTES = 'return Array.from(it) for numbers, or image, audio or file for bytes';

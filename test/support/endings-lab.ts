@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { vi } from 'vitest';
 import * as z from 'zod';
 import type { ToolResult } from '#src/contract/tool-result.ts';
-import { createUnpackRound } from '#src/executor/round-journal.ts';
+import { createUnpackRound } from '#src/executor/journal.ts';
 import type { SessionRecord, SessionSettings } from '#src/executor/session-store.ts';
 import { createRedactor } from '#src/redaction/service-redactor.ts';
 import { defineTool } from '#src/tools/define-tool.ts';

@@ -1,13 +1,8 @@
 import { ToolCallsRequest } from 'recourse-server/contract/tool-call';
 import type { RenderedResult } from 'recourse-server/contract/tool-result';
-import type {
-  BatchAnswer,
-  BatchListener,
-  BatchRequest,
-  Client,
-  IdempotencyKey,
-} from 'recourse-server/executor/batch-request';
+import type { BatchAnswer, BatchListener, BatchRequest, IdempotencyKey } from 'recourse-server/executor/batch-request';
 import { NO_RESULT } from 'recourse-server/executor/call';
+import type { Client } from 'recourse-server/executor/deadline';
 import type { RouteHost } from 'recourse-server/extension';
 import { toCallKeyOf } from 'recourse-server/routes/idempotency';
 import { requireRoomForReplay } from 'recourse-server/routes/request-memory';

@@ -1,6 +1,7 @@
 import { isRecord, memberOf } from 'recourse-server/contract/json-record';
 import type { RenderedResult } from 'recourse-server/contract/tool-result';
-import type { BatchRequest, Client } from 'recourse-server/executor/batch-request';
+import type { BatchRequest } from 'recourse-server/executor/batch-request';
+import type { Client } from 'recourse-server/executor/deadline';
 import type { PendingTask, PendingTasks } from 'recourse-server/routes/pending-tasks';
 import { ProblemError } from 'recourse-server/routes/problems';
 import type { Background } from 'recourse-server/routes/route-host';

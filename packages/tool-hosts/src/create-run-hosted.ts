@@ -8,8 +8,7 @@ import {
   type RunOutcome,
   raceDeadline,
 } from 'recourse-server/executor/deadline';
-import { cutOffText, OVERLOADED_TEXT, shortageText } from 'recourse-server/executor/failure-text';
-import { explainNotStarted } from 'recourse-server/executor/obstacles';
+import { cutOffText, explainNotStarted, OVERLOADED_TEXT, shortageText } from 'recourse-server/executor/failure-text';
 import { type HostedTool, isSafe } from 'recourse-server/tools/tool';
 import { classifyDeath, toDeathError } from './classify-death.ts';
 import type { HostPool } from './host-pool.ts';

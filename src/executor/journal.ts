@@ -1,0 +1,277 @@
+import * as z from 'zod';
+import { isRecord } from '../contract/json-record.ts';
+import type { JsonSchema } from '../contract/tool-description.ts';
+import { toCanonicalText, toDigest } from '../json/canonical-text.ts';
+import { parseJson } from '../json/parse-json.ts';
+import { textBytes } from '../memory/bounded-store.ts';
+import { onOneLine } from '../tools/describe-value.ts';
+import { isSensitive, marksSensitive } from '../tools/json-schema.ts';
+import type { Tool } from '../tools/tool.ts';
+import {
+  type Batch,
+  type Call,
+  fingerprintOf,
+  isReady,
+  type ReadyCall,
+  readArguments,
+  toArgumentsJson,
+} from './call.ts';
+import type { ToolInvoked } from './call-observer.ts';
+import { MAX_REQUEST_ID } from './journal-entries.ts';
+import type { Redactor } from './redactor.ts';
+import type { JournalLine, RoundJournal, UnpackRound } from './session-store.ts';
+
+// The lines of a session's journal. A round whose calls all went well and hide nothing is packed: its lines are rendered when
+// the session is read. Those of any other round are rendered, and redacted, when it settles.
+
+// Measured with --expose-gc on stores filled to their limit (store-weights.test.ts).
+const ROUND_BYTES = 428;
+
+/** The journal of a round that settles; null where it gets no line. */
+export const createRoundJournal = (batch: Batch, step: number): RoundJournal | null => {
+  const { services, request } = batch;
+  const { redactor, journal: most } = services;
+  if (most === 0) return null;
+  const head = { step, time: services.time(), requestId: request.requestId };
+  const calls = batch.calls.filter(isWritten).slice(-most);
+  if (calls.length === 0) return null;
+  const packed = packRound(head, calls, request.body.source, redactor);
+  if (packed !== null) return new PackedJournal(packed, calls.length, redactor);
+  const lines = renderLines(head, calls.map(describeCall), redactor);
+  return {
+    lines: lines.length,
+    refused: lines.length - 1 - calls.findLastIndex(({ event }) => event?.outcome !== 'refused'),
+    bytes: lines.reduce((sum, { json }) => sum + textBytes(json), ROUND_BYTES),
+    render: () => lines,
+    pack: () => null,
+  };
+};
+
+// What an earlier try of the batch has written down is not written again.
+const isWritten = (call: Call): boolean => call.storedResult === null || call.isAccepted;
+
+/** A class: functions of its own would take as much of the heap as all that a small round keeps. */
+class PackedJournal implements RoundJournal {
+  readonly lines: number;
+  readonly refused = 0;
+  readonly #packed: string;
+  readonly #redactor: Redactor;
+
+  constructor(packed: string, lines: number, redactor: Redactor) {
+    this.#packed = packed;
+    this.lines = lines;
+    this.#redactor = redactor;
+  }
+
+  get bytes(): number {
+    return ROUND_BYTES + textBytes(this.#packed);
+  }
+
+  render(): readonly JournalLine[] {
+    return createUnpackRound(this.#redactor)(this.#packed);
+  }
+
+  pack(): string {
+    return this.#packed;
+  }
+}
+
+type RoundHead = { readonly step: number /** Unix milliseconds. */; readonly time: number; readonly requestId: string };
+
+/**
+ * A round as stores keep it, in one line: its step, its time in Unix milliseconds, its request id, and its calls, which went
+ * well and have nothing to hide: index, id, name, tool (null where it was called by that name), arguments as they were sent,
+ * and how many milliseconds it took.
+ */
+const PackedRound = z.tuple([
+  z.int().nonnegative(),
+  z.number(),
+  z.string(),
+  z.array(
+    z.tuple([
+      z.int().nonnegative(),
+      z.union([z.string(), z.number()]).nullable(),
+      z.string(),
+      z.string().nullable(),
+      z.unknown(),
+      z.number(),
+    ]),
+  ),
+]);
+type PackedRound = z.infer<typeof PackedRound>;
+
+// A store keeps no more of a call than about what its line would take.
+const PACKED_BYTES_A_LINE = 512;
+
+/** Null where something of the round is to be rendered and redacted at once. */
+const packRound = (head: RoundHead, calls: readonly Call[], source: string, redactor: Redactor): string | null => {
+  const most = ROUND_BYTES + PACKED_BYTES_A_LINE * calls.length;
+  if (source.length > most || !calls.every(isPlain)) return null;
+  const packed: PackedRound = [head.step, head.time, head.requestId, calls.map(packCall)];
+  // Its arguments are those that were read, so they are not nested too deep.
+  const text = JSON.stringify(packed);
+  return text.length > most || redactor.mayHold(text) ? null : text;
+};
+
+/** Whether there is nothing to tell of a call but that it went well. */
+const isPlain = (call: Call): boolean => {
+  const { state, rawArguments } = call;
+  const wentWell = state.kind === 'success' && state.executed === 'yes' && state.message === '';
+  if (!wentWell || !isReady(call) || !readArguments(call).ok || toHiding(call.tool) !== null) return false;
+  // In a text that holds JSON a secret may stand in escapes, where it would not be found.
+  return typeof rawArguments !== 'string' || !rawArguments.includes('\\');
+};
+
+const packCall = ({ index, id, name, budgetKey, rawArguments, durationMs }: Call): PackedRound[3][number] => [
+  index,
+  id,
+  name ?? budgetKey,
+  name === null || budgetKey === name ? null : budgetKey,
+  rawArguments ?? null,
+  toHundredths(durationMs),
+];
+
+/** The lines of rounds that were packed; none of a text that is no round, for another version may have written it. */
+export const createUnpackRound =
+  (redactor: Pick<Redactor, 'cut'>): UnpackRound =>
+  (packed) => {
+    const parsed = parseJson(packed);
+    const read = parsed.ok ? PackedRound.safeParse(parsed.value) : null;
+    if (read?.success !== true) return [];
+    const [step, time, requestId, calls] = read.data;
+    const facts = calls.map(([index, id, name, tool, sent, durationMs]): LineFacts => {
+      const text = toArgumentsText(sent);
+      const fingerprint = toDigest(`${tool ?? name}\n${text}`);
+      const call = { index, id, name, kind: 'ready', tool: tool ?? name, durationMs } as const;
+      return { ...call, sent: { text, fingerprint }, end: PLAIN_SUCCESS };
+    });
+    return renderLines({ step, time, requestId }, facts, redactor);
+  };
+
+/** RFC 8785 text of arguments that were read. */
+const toArgumentsText = (sent: unknown): string => {
+  if (sent === undefined || sent === null) return '{}';
+  if (typeof sent !== 'string') return toCanonicalText(sent);
+  const parsed = parseJson(sent.trim() === '' ? '{}' : sent);
+  return parsed.ok ? toCanonicalText(parsed.value) : sent;
+};
+
+/** How a call ended, as its line tells it. */
+type LineEnd = Pick<ToolInvoked, 'success' | 'executed' | 'code' | 'fault' | 'message' | 'replayed'> & {
+  readonly outcome: ToolInvoked['outcome'];
+};
+
+const PLAIN_SUCCESS: LineEnd = {
+  success: true,
+  outcome: 'success',
+  executed: 'yes',
+  code: null,
+  fault: null,
+  message: '',
+  replayed: false,
+};
+
+/** What a line tells of a call. */
+type LineFacts = Pick<Call, 'index' | 'id' | 'name' | 'kind' | 'durationMs'> & {
+  /** The tool's own name, or the one for names that no tool has; null for a refused call that names none. */
+  readonly tool: string | null;
+  /** Canonical text without what is hidden, and SHA-256 of tool and whole text; null for a call that names no tool. */
+  readonly sent: { readonly text: string; readonly fingerprint: string } | null;
+  readonly end: LineEnd;
+};
+
+const describeCall = (call: Call): LineFacts => {
+  const { index, id, name, kind, durationMs, tool, missingTool, budgetKey } = call;
+  const shownTool = kind === 'refused' ? (tool?.name ?? missingTool) : budgetKey;
+  const sent = isReady(call) ? { text: showArguments(call), fingerprint: fingerprintOf(call) } : null;
+  return { index, id, name, kind, durationMs, tool: shownTool, sent, end: readEnd(call) };
+};
+
+// What comes of a pending call is written as what is late.
+const PENDING: LineEnd = { ...PLAIN_SUCCESS, success: false, outcome: 'pending', executed: 'maybe' };
+const JOINED: LineEnd = { ...PENDING, replayed: true };
+
+const readEnd = ({ event, state }: Call): LineEnd => {
+  if (state.kind === 'pending' || state.kind === 'ended') return state.by === 'this_batch' ? PENDING : JOINED;
+  return event ?? PLAIN_SUCCESS;
+};
+
+const HIDDEN = '(hidden)';
+
+/** The arguments of a call without what the schema marks sensitive; where they cannot be read, their text or nothing of it. */
+export const showArguments = (call: ReadyCall): string => {
+  const hiding = toHiding(call.tool);
+  if (hiding === null) return toArgumentsJson(call);
+  const parsed = readArguments(call);
+  return parsed.ok ? toCanonicalText(hideMembers(parsed.value, hiding, [])) : HIDDEN;
+};
+
+const hidings = new WeakMap<Tool, JsonSchema | null>();
+
+/** The schema of the tool, where it marks something as sensitive. */
+const toHiding = (tool: Tool): JsonSchema | null => {
+  let hiding = hidings.get(tool);
+  if (hiding === undefined) {
+    hiding = marksSensitive(tool.inputSchema) ? tool.inputSchema : null;
+    hidings.set(tool, hiding);
+  }
+  return hiding;
+};
+
+// Recursive: arguments that were read are at most 64 levels deep.
+const hideMembers = (value: unknown, schema: JsonSchema, path: readonly PropertyKey[]): unknown => {
+  if (path.length > 0 && isSensitive(schema, path)) return HIDDEN;
+  if (Array.isArray(value)) return value.map((item, place) => hideMembers(item, schema, [...path, place]));
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, hideMembers(member, schema, [...path, name])]),
+  );
+};
+
+const MAX_NAME = 64;
+const MAX_ID = 128;
+const MAX_MESSAGE = 500;
+const MAX_PREVIEW = 200;
+
+type Cut = (text: string, limit: number) => string;
+
+/**
+ * The calls as the journal keeps them (`JournalEntry`), redacted; the store adds what is left of a tool's retries. Put
+ * together by hand: a session that is read has hundreds of lines.
+ */
+const renderLines = (
+  { step, time, requestId }: RoundHead,
+  calls: readonly LineFacts[],
+  redactor: Pick<Redactor, 'cut'>,
+): readonly JournalLine[] => {
+  const cut: Cut = (text, limit) => JSON.stringify(redactor.cut(text, limit, 'journal'));
+  const head = `{"step":${step},"time":"${new Date(time).toISOString()}","request_id":${cut(requestId, MAX_REQUEST_ID)}`;
+  return calls.map((call) => ({
+    tool: call.kind === 'refused' ? null : call.tool,
+    json: `${head},${renderCall(call, cut)},${renderEnd(call.end, cut)},"duration_ms":${toHundredths(call.durationMs)}${
+      call.end.replayed ? ',"replayed":true' : ''
+    }}`,
+  }));
+};
+
+const renderCall = ({ index, id, name, kind, tool, sent }: LineFacts, cut: Cut): string => {
+  // The name of a tool is no text that somebody made up.
+  const shownName = kind === 'ready' || name === null ? JSON.stringify(name) : cut(onOneLine(name), MAX_NAME);
+  const shown = sent === null ? '""' : cut(sent.text, MAX_PREVIEW);
+  return (
+    `"index":${index},"id":${renderId(id, cut)},"tool":${JSON.stringify(tool)},"name":${shownName},` +
+    `"fingerprint":${JSON.stringify(sent?.fingerprint ?? null)},"arguments":${shown}`
+  );
+};
+
+const renderEnd = ({ success, outcome, executed, code, fault, message }: LineEnd, cut: Cut): string =>
+  `"success":${success},"outcome":"${outcome}","executed":"${executed}","code":${JSON.stringify(code)},` +
+  `"fault":${JSON.stringify(fault)},"message":${message === '' ? '""' : cut(message, MAX_MESSAGE)}`;
+
+const renderId = (id: Call['id'], cut: Cut): string => {
+  if (id === null) return 'null';
+  const text = cut(String(id), MAX_ID);
+  return text === `"${id}"` && typeof id === 'number' ? String(id) : text;
+};
+
+const toHundredths = (ms: number): number => Math.round(ms * 100) / 100;
