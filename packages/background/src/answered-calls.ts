@@ -17,7 +17,7 @@ export const createAnsweredCalls = ({ service, time }: Pick<Following, 'service'
   const readOne = async (tenant: string, answered: RenderedResult): Promise<ResultNow> => {
     const { handle } = answered;
     if (handle === null) return { result: answered, state: 'answered' };
-    return toResultNow(answered, await service.stateOf(tenant, handle, 0), time());
+    return renderNow(answered, await service.stateOf(tenant, handle, 0), time());
   };
   const readAll = (tenant: string, answered: readonly RenderedResult[]): Promise<readonly ResultNow[]> =>
     Promise.all(answered.map((result) => readOne(tenant, result)));
@@ -42,7 +42,7 @@ export const createAnsweredCalls = ({ service, time }: Pick<Following, 'service'
       return known.map((result, index) => result ?? renderLost({ index, id: null, name: null }));
     },
     read: async (tenant, { results: answered, isPromised }, wait) => {
-      const handles = toHandles(answered);
+      const handles = pickHandles(answered);
       // Its calls may have ended before its answer was kept, as pending or not: the body of their ends is the same.
       if (handles.length === 0) return { results: answered, ...(isPromised ? { status: 'done' } : {}), late: [] };
       if (wait !== null)
@@ -63,7 +63,7 @@ export const createAnsweredCalls = ({ service, time }: Pick<Following, 'service'
     watchParts: (tenant, listener) =>
       watchEach((index, handle) => service.watchParts(tenant, handle, (valueJson) => listener(index, valueJson))),
     cancel: async (tenant, answered, how) => {
-      await Promise.all(toHandles(answered).map((handle) => service.cancel(tenant, handle, how)));
+      await Promise.all(pickHandles(answered).map((handle) => service.cancel(tenant, handle, how)));
     },
   };
 };
@@ -114,7 +114,7 @@ const followOne = (
     if (isOver) return;
     if (state?.kind !== 'pending') {
       isOver = true;
-      listener.result(index, toResultNow(answered, state, time()).result);
+      listener.result(index, renderNow(answered, state, time()).result);
       resolve();
       return;
     }
@@ -153,15 +153,15 @@ const waitForEnds = async (
   }
 };
 
-const toHandles = (answered: readonly RenderedResult[]): readonly string[] =>
+const pickHandles = (answered: readonly RenderedResult[]): readonly string[] =>
   answered.map(({ handle }) => handle).filter((handle) => handle !== null);
 
 /** `answered`: it was no pending one when its batch was answered. */
 type ResultNow = { readonly result: RenderedResult; readonly state: 'answered' | 'pending' | 'late' };
 
-const toResultNow = ({ json }: RenderedResult, state: PendingState | null, now: number): ResultNow => {
+const renderNow = ({ json }: RenderedResult, state: PendingState | null, now: number): ResultNow => {
   const head = Head.parse(JSON.parse(json));
-  if (state === null) return { result: toEndedResult(toLost(json)), state: 'late' };
+  if (state === null) return { result: toEndedResult(markLost(json)), state: 'late' };
   if (state.kind === 'ended') return { result: toEndedResult(withHead(state.result, head)), state: 'late' };
   return { result: renderPending(head, state.pending, { isReplay: false, now }), state: 'pending' };
 };
@@ -180,7 +180,7 @@ const withHead = (ended: string, head: z.infer<typeof Head>): string => {
     : JSON.stringify({ ...JSON.parse(ended), ...head, replayed: true });
 };
 
-const toLost = (answered: string): string => {
+const markLost = (answered: string): string => {
   const { pending: _gone, ...rest } = JSON.parse(answered);
   return JSON.stringify({ ...rest, ...LOST_END });
 };

@@ -37,7 +37,7 @@ export class CallWaiters {
 
   /**
    * Resolves with the record when the call has ended, or with what is known after `waitMs`, or once the call's own time is
-   * over; null: unknown, or nobody waits any more since `over` has resolved. Rejects with the store.
+   * over; null: unknown, or no reader waits any more since `over` has resolved. Rejects with the store.
    */
   async untilEnded(key: string, waitMs: number, over?: Promise<void>): Promise<CallRecord | null> {
     const first = await this.#read(key);
@@ -125,7 +125,7 @@ export class CallWaiters {
   #compare(key: string, version: string): void {
     const call = this.#calls.get(key);
     if (call === undefined || version === '' || version === call.version) return;
-    // An end is told again until nobody waits: the reading that follows may fail.
+    // An end is told again until no reader waits: the reading that follows may fail.
     if (version !== 'ended') call.version = version;
     this.#tell(key);
   }

@@ -5,7 +5,7 @@ import type { PendingRecord } from './calls/call-kind.ts';
 const MOST_BEGINS = 3;
 
 /** How a call ends that does not run, because of what its record says, or its API key may not; null: it runs. */
-export const toEarlyOutcome = (
+export const decideEarlyOutcome = (
   { spec, begins, cancel }: PendingRecord,
   now: number,
   mayStart: 'yes' | 'no' | 'unknown',

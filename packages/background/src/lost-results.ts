@@ -1,6 +1,6 @@
 import type { Call } from 'recourse-server/executor/call';
 
-/** How a result says that the record of its call is gone: nobody knows how the call ended. */
+/** How a result says that the record of its call is gone: it is unknown how the call ended. */
 export const LOST_END = {
   outcome: 'unknown',
   executed: 'maybe',
@@ -17,34 +17,29 @@ export const LOST_END = {
   },
 } as const;
 
-/** Under which place, id and name a result is answered. */
-type ResultHead = Pick<Call, 'index' | 'id' | 'name'>;
-
-const NO_HEAD: ResultHead = { index: 0, id: null, name: null };
-
-/** The whole result of such a call, as JSON text. */
-export const renderLost = ({ index, id, name }: ResultHead = NO_HEAD): string =>
-  JSON.stringify({ index, id, name, success: false, value: null, ...LOST_END, retry: null, duration_ms: 0 });
-
-/**
- * The result of a call whose record must not be acted on, as JSON text: it was damaged, or written by something else. What the call
- * was named may be unknown; who asks for it by its batch knows.
- */
-export const renderUnbelieved = (begins: number, { index, id, name }: ResultHead = NO_HEAD): string => {
-  const end = begins > 0 ? UNBELIEVED_BEGUN : UNBELIEVED;
-  return JSON.stringify({ index, id, name, success: false, value: null, ...end, retry: null, duration_ms: 0 });
-};
+/** The whole result of such a call, as JSON text, under the place, id and name that it was answered by. */
+export const renderLost = (head?: Pick<Call, 'index' | 'id' | 'name'>): string => render(head, LOST_END);
 
 const NOT_BELIEVED = 'The stored record of this call was changed by something other than the service';
 
-const UNBELIEVED_BEGUN = {
-  ...LOST_END,
-  message: `${NOT_BELIEVED} after it began. It may or may not have taken effect. Check before calling it again.`,
-} as const;
+/**
+ * The result of a call whose record must not be acted on, as JSON text: it was damaged, or written by something else. What the call
+ * was named may be unknown; a reader of its batch knows it.
+ */
+export const renderUnbelieved = (begins: number, head?: Pick<Call, 'index' | 'id' | 'name'>): string =>
+  begins > 0
+    ? render(head, {
+        ...LOST_END,
+        message: `${NOT_BELIEVED} after it began. It may or may not have taken effect. Check before calling it again.`,
+      })
+    : render(head, {
+        outcome: 'retry',
+        executed: 'no',
+        message: `${NOT_BELIEVED}, so it did not run. Call it again.`,
+        error: { ...LOST_END.error, code: 'cancelled', type: 'cancelled' },
+      });
 
-const UNBELIEVED = {
-  outcome: 'retry',
-  executed: 'no',
-  message: `${NOT_BELIEVED}, so it did not run. Call it again.`,
-  error: { ...LOST_END.error, code: 'cancelled', type: 'cancelled' },
-} as const;
+const render = (
+  { index, id, name }: Pick<Call, 'index' | 'id' | 'name'> = { index: 0, id: null, name: null },
+  end: object,
+): string => JSON.stringify({ index, id, name, success: false, value: null, ...end, retry: null, duration_ms: 0 });

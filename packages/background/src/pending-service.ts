@@ -44,7 +44,7 @@ const SWEEP_HOLDS_MS = 5000;
 const POLL_AFTER_MS = 2000;
 // A stream that cannot hear the parts of its calls by then shows later ones.
 const MOST_ANNOUNCING_MS = 250;
-// As long as an outage may last that nobody notices: a sweep queues a confirmed record after 15 s, also elsewhere.
+// As long as an outage may last unnoticed: a sweep queues a confirmed record after 15 s, also elsewhere.
 const WITHDRAW_TRIES = 60;
 const WITHDRAW_PAUSE_MS = 500;
 
@@ -87,7 +87,7 @@ export class PendingService implements PendingCalls {
 
   reattach(tenant: string, place: CallPlace): Promise<AcceptedCall | null> {
     const reattach = async (key: string): Promise<AcceptedCall | null> => {
-      // One that nobody has confirmed is accepted again.
+      // One that is not confirmed is accepted again.
       const record = await this.#options.records.describe(key);
       if (record === null) return null;
       if (record.state !== 'ended' && record.spec !== null) await this.#dispatch(key, record.spec);
@@ -97,7 +97,7 @@ export class PendingService implements PendingCalls {
   }
 
   /**
-   * Where a call of the tenant stands, after at most `waitMs` or at its end, and what it runs by; null: unknown, or nobody waits
+   * Where a call of the tenant stands, after at most `waitMs` or at its end, and what it runs by; null: unknown, or no reader waits
    * any more since `over` has resolved. Rejects with the store.
    */
   async lookUp(tenant: string, handle: string, waitMs: number, over?: Promise<void>): Promise<KnownCall | null> {
@@ -117,7 +117,7 @@ export class PendingService implements PendingCalls {
   }
 
   /**
-   * Ends a call where that does no harm, or in any case: one that nobody runs here and now, and of one that runs its worker is
+   * Ends a call where that does no harm, or in any case: one that no worker runs here and now, and of one that runs its worker is
    * told. Rejects with the store.
    */
   async cancel(tenant: string, handle: string, how: 'asked' | 'forced'): Promise<Cancelled> {
@@ -126,7 +126,7 @@ export class PendingService implements PendingCalls {
     const record = await records.cancel(key, how);
     if (record === null) return 'unknown';
     if (record.state !== 'queued') return record.state;
-    // Whoever takes it reads that it was cancelled.
+    // The worker that takes it reads that it was cancelled.
     if (record.spec === null) return 'running';
     await this.end(key, record.spec);
     const after = await records.find(key);
@@ -153,7 +153,7 @@ export class PendingService implements PendingCalls {
     });
   }
 
-  /** Hears of the parts of a call of the tenant. */
+  /** Subscribes to the parts of a call of the tenant. */
   watchParts(tenant: string, handle: string, listener: (valueJson: string) => void): PartsWatch {
     return this.#options.records.signals.watchParts(toCallKey(tenant, handle), listener);
   }
@@ -258,7 +258,7 @@ export class PendingService implements PendingCalls {
     const { spec } = record;
     // A process that has its key queues it.
     if (spec === null) return;
-    // Whoever takes it decides by the record whether it runs, or is not known to have ended.
+    // The worker that takes it decides by the record whether it runs, or is not known to have ended.
     await queue.offerAgain(this.#toJob(key, spec)).catch((error: unknown) => {
       records.enterAgain(key, spec, LOOK_SOON_MS);
       onFailed(error);
@@ -294,7 +294,7 @@ export class PendingService implements PendingCalls {
     const handle = handleOf(key);
     const ended = async (waitMs: number, over?: Promise<void>): Promise<PendingState | null> => {
       const waited = this.#untilEnded(key, waitMs, over).catch(this.#options.onFailed);
-      // That nobody waits any more says nothing of its record.
+      // That no reader waits any more says nothing of its record.
       const found = await Promise.race([over?.then(() => undefined) ?? waited, waited]);
       if (found === undefined) return null;
       return found === null
@@ -353,7 +353,7 @@ const inTime = async <Answer>(asked: Promise<Answer>, ms: number): Promise<Answe
   return answer;
 };
 
-/** The result of an end. One that cannot be read says that nobody knows how the call ended; where there is none it was refused. */
+/** The result of an end. One that cannot be read says that it is unknown how the call ended; where there is none it was refused. */
 const toReadable = ({ result, spec, begins }: CallRecord): string => {
   if (result === null) return renderUnbelieved(begins, spec ?? undefined);
   return readStoredResult(result) === null ? renderLost(spec ?? undefined) : result;

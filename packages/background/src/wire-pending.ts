@@ -25,7 +25,7 @@ import { createNotifications } from './pending-notifications.ts';
 import { PendingService } from './pending-service.ts';
 import { createPendingTasks } from './pending-tasks.ts';
 import type { Webhooks } from './webhooks/webhooks.ts';
-import { createWorker, type Worker } from './worker.ts';
+import { createWorker } from './worker.ts';
 
 export type WiredPending = {
   readonly service: PendingService;
@@ -72,8 +72,8 @@ export const wirePending = async (config: Config, parts: PendingParts): Promise<
   if (config.ROLE === 'worker' && parts.apiKeys === null) await refuseCallsOfKeys(records, onFailed);
   const notifications = createNotifications({ ...parts, isEnded: isEndedBy(records), onFailed });
   const queue = await createQueue(config, lanes, onFailed);
-  let worker: Worker | null = null;
-  // Of this process: without Redis nobody else knows of them.
+  let worker: ReturnType<typeof createWorker> | null = null;
+  // Of this process: without Redis no other process knows of them.
   let open = 0;
   const onAccepted = (spec: CallSpec): void => {
     open += 1;
@@ -100,7 +100,16 @@ export const wirePending = async (config: Config, parts: PendingParts): Promise<
     tasks: createPendingTasks(service, time),
     answered: createAnsweredCalls({ service, time }),
     start: (executeBatch) => {
-      worker = createPendingWorker({ ...parts, executeBatch, onFailed, onEnded });
+      worker = createWorker({
+        ...{ ...parts, executeBatch, onFailed, onEnded },
+        mayStart: createMayStart(parts),
+        count: (end) => {
+          metrics.workerCalls[end].count += 1;
+        },
+        onTakenOver: () => {
+          metrics.leasesTakenOver.count += 1;
+        },
+      });
       const sweep = (): void => void service.sweep();
       // At once, too: a process that is stopped before its first sweep could not tell that it was.
       sweep();
@@ -114,7 +123,7 @@ export const wirePending = async (config: Config, parts: PendingParts): Promise<
     },
     drain: () => {
       taking?.stop();
-      // In memory nobody else would run them.
+      // In memory no other process would run them.
       if (records.durability !== 'process') worker?.giveBack();
     },
     close: async () => {
@@ -142,29 +151,11 @@ const repeat = (everyMs: number, act: () => void): (() => void) => {
   return () => clearInterval(timer);
 };
 
-type WorkerParts = PendingParts & {
-  readonly executeBatch: ExecuteBatch;
-  readonly onFailed: (error: unknown) => void;
-  readonly onEnded: (spec: CallSpec, result: string) => void;
-};
-
-const createPendingWorker = ({ metrics, ...parts }: WorkerParts): Worker =>
-  createWorker({
-    ...parts,
-    mayStart: createMayStart(parts),
-    count: (end) => {
-      metrics.workerCalls[end].count += 1;
-    },
-    onTakenOver: () => {
-      metrics.leasesTakenOver.count += 1;
-    },
-  });
-
 const NO_KEYS =
   'pending calls came with API keys, and this process knows none, so it cannot tell whether they may still run: set API_KEYS_FILE or API_KEYS as for the services';
 
 /** Whether calls may start: those of API keys as long as their key is one, and may. */
-const createMayStart = ({ apiKeys, log, now, time }: Pick<WorkerParts, 'apiKeys' | 'log' | 'now' | 'time'>) => {
+const createMayStart = ({ apiKeys, log, now, time }: Pick<PendingParts, 'apiKeys' | 'log' | 'now' | 'time'>) => {
   const tellUnknown = createQuietLine<{ readonly tenant: string; readonly tool: string; readonly key: string | null }>({
     write: (fields) => log.error(fields, `calls given back: ${NO_KEYS}`),
     now,
@@ -202,7 +193,7 @@ const createQueue = async (
 const LOOK_EVERY_MS = 10_000;
 const STUCK_AFTER_MS = 60_000;
 
-/** Ends a worker that takes nothing while jobs wait: whoever started it starts another. */
+/** Ends a worker that takes nothing while jobs wait: its supervisor starts another. */
 const watchTaking = (
   taking: Taking,
   queue: JobQueue,

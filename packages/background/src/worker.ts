@@ -19,7 +19,7 @@ import {
 } from './calls/call-kind.ts';
 import { RENEW_EVERY_MS } from './calls/call-leases.ts';
 import type { CallRecords } from './calls/call-records.ts';
-import { toEarlyOutcome } from './early-outcome.ts';
+import { decideEarlyOutcome } from './early-outcome.ts';
 import type { Job, JobEnd } from './jobs/job-queue.ts';
 
 /** A call of a worker has ended, or was given back. */
@@ -58,18 +58,11 @@ const WAIT_FOR_TOOL_MS = 600_000;
 const DONE: JobEnd = { kind: 'done' };
 const later = (afterMs: number): JobEnd => ({ kind: 'later', afterMs });
 
-export type Worker = {
-  /** Runs the call of a job to its end, or says when to offer it again. Never rejects. */
-  readonly run: (job: Job) => Promise<JobEnd>;
-  /** Aborts the calls that may run again, so that another worker has them. Writes go on. */
-  readonly giveBack: () => void;
-};
-
 /**
  * Runs pending calls by the executor, as a direct call runs. The record decides: a write that has begun is never run again,
  * a call that is safe to repeat begins three times at most, and of any number of workers one commits. Never rejects.
  */
-export const createWorker = (options: WorkerOptions): Worker => {
+export const createWorker = (options: WorkerOptions) => {
   const { records, onFailed, onTakenOver } = options;
   const running = new Set<HeldCall>();
   const claim = async (key: string): Promise<Claim | null> => {
@@ -87,10 +80,12 @@ export const createWorker = (options: WorkerOptions): Worker => {
     return end;
   };
   return {
-    giveBack: () => {
+    /** Aborts the calls that may run again, so that another worker has them. Writes go on. */
+    giveBack: (): void => {
       for (const call of running) call.giveBack();
     },
-    run: async ({ tenant, call }) => {
+    /** Runs the call of a job to its end, or says when to offer it again. Never rejects. */
+    run: async ({ tenant, call }: Job): Promise<JobEnd> => {
       const claimed = await claim(toCallKey(tenant, call));
       switch (claimed?.kind) {
         case undefined:
@@ -110,9 +105,6 @@ export const createWorker = (options: WorkerOptions): Worker => {
   };
 };
 
-/** What a call needs to run here, and does not find. */
-type Lack = 'tool' | 'memory' | 'keys';
-
 /** A pending call while this worker holds it. */
 class HeldCall {
   readonly #lease: CallLease;
@@ -126,7 +118,7 @@ class HeldCall {
   #isUnwanted = false;
   #isGivenBack = false;
   #progress: CallProgress | null = null;
-  #toldAt = 0;
+  #reportedAt = 0;
 
   constructor(lease: CallLease, record: PendingRecord, options: WorkerOptions) {
     this.#lease = lease;
@@ -136,7 +128,7 @@ class HeldCall {
   }
 
   async run(): Promise<JobEnd> {
-    const outcome = this.#toEarlyOutcome(this.#options.time());
+    const outcome = this.#decideEarlyOutcome(this.#options.time());
     const argumentBytes = this.#weighArguments();
     const lack = outcome === null ? this.#findLack(argumentBytes) : null;
     if (lack !== null) return this.#giveBackFor(lack);
@@ -167,14 +159,14 @@ class HeldCall {
   }
 
   /** What it needs to run here and does not find; null: nothing. */
-  #findLack(argumentBytes: number): Lack | null {
+  #findLack(argumentBytes: number): 'tool' | 'memory' | 'keys' | null {
     const { budget, mayStart, time } = this.#options;
     if (mayStart(this.#record.spec) === 'unknown') return 'keys';
     if (!this.#hasTool() && time() < this.#endsAt()) return 'tool';
     return argumentBytes === 0 || budget.hasRoom(this.#record.spec.caller, argumentBytes) ? null : 'memory';
   }
 
-  async #giveBackFor(lack: Lack): Promise<JobEnd> {
+  async #giveBackFor(lack: 'tool' | 'memory' | 'keys'): Promise<JobEnd> {
     const { records, count, time, onFailed } = this.#options;
     await records.release(this.#lease, lack === 'tool' ? time() : undefined).catch(onFailed);
     count(lack === 'keys' ? 'keys_unknown' : 'given_back');
@@ -200,8 +192,8 @@ class HeldCall {
   }
 
   /** How it ends without running, because of what its record says; null: it runs, or is refused for want of its tool. */
-  #toEarlyOutcome(now: number): CallOutcome | null {
-    const outcome = toEarlyOutcome(this.#record, now, this.#options.mayStart(this.#record.spec));
+  #decideEarlyOutcome(now: number): CallOutcome | null {
+    const outcome = decideEarlyOutcome(this.#record, now, this.#options.mayStart(this.#record.spec));
     if (outcome?.kind !== 'failure' || this.#hasTool()) return outcome;
     const { code, executed } = outcome.failure;
     return code === 'timeout' && executed === 'no' ? null : outcome;
@@ -289,7 +281,7 @@ class HeldCall {
     const isOver = this.#isToEnd() || time() >= this.#endsAt();
     if (result.kind === 'repeatable' && !isOver && !this.#isLost) {
       this.#isGivenBack = true;
-      // A mark that stays would make a write that never ran one of which nobody knows how it ended.
+      // A mark that stays would make a write that never ran one whose end is unknown.
       await this.#insist(() => records.release(this.#lease), RELEASE_TRIES);
       return 'given_back';
     }
@@ -297,13 +289,13 @@ class HeldCall {
     if (state === 'held') onEnded(this.#record.spec, result.result);
     else {
       this.#isLost = true;
-      await this.#tellLate(result.result);
+      await this.#reportLate(result.result);
     }
     return state;
   }
 
-  // This worker was thought dead while its handler ran, and another has said that nobody knows how the call ended.
-  async #tellLate(result: string): Promise<void> {
+  // This worker was thought dead while its handler ran, and another has said that it is unknown how the call ended.
+  async #reportLate(result: string): Promise<void> {
     if (this.#hasBegun && !isUnknown(result)) await this.#commit(result, true);
   }
 
@@ -364,8 +356,8 @@ class HeldCall {
   #report({ progress, total, message }: ToolProgress): void {
     this.#progress = { done: progress, total: total ?? null, message: message ?? null };
     const now = performance.now();
-    if (now - this.#toldAt < PROGRESS_EVERY_MS) return;
-    this.#toldAt = now;
+    if (now - this.#reportedAt < PROGRESS_EVERY_MS) return;
+    this.#reportedAt = now;
     void this.#renew();
   }
 }
@@ -380,5 +372,5 @@ const subscribe = (listeners: Set<() => void>, listener: () => void): (() => voi
   return () => void listeners.delete(listener);
 };
 
-/** Whether a result says that nobody knows how its call ended. */
+/** Whether a result says that it is unknown how its call ended. */
 const isUnknown = (result: string): boolean => readStoredResult(result)?.outcome === 'unknown';

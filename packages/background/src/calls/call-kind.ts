@@ -41,9 +41,9 @@ const Head = z.object({
   lackedSince: z.number().nullable(),
   /** The number of the worker that holds it or held it last; 0: none has. */
   fence: z.int().nonnegative(),
-  /** 0: nobody holds it. */
+  /** 0: no worker holds it. */
   leaseEndsAt: z.number(),
-  /** Whoever made it knows of it. */
+  /** Its maker knows of it. */
   confirmed: z.boolean(),
   /** How many tries of its batch have created it. */
   tries: z.int(),
@@ -65,7 +65,7 @@ export type Call = z.infer<typeof Head> & {
   /** null: it cannot be read, or was not fetched. */
   spec: KeptSpec | null;
   progress: CallProgress | null;
-  /** JSON text; null before the end, and where it ended because nobody may act on it. */
+  /** JSON text; null before the end, and where it ended because no process may act on it. */
   result: string | null;
 };
 
@@ -124,7 +124,7 @@ export type Creation =
   | { readonly kind: 'same'; readonly key: string }
   | { readonly kind: 'full'; readonly of: PendingLimit; readonly limit: number };
 
-/** `late`: after its worker may have lost the call. `unknown`: the result says that nobody knows how the call ended. */
+/** `late`: after its worker may have lost the call. `unknown`: the result says that it is unknown how the call ended. */
 export type CommitKind = { readonly late: boolean; readonly unknown: boolean };
 
 /** A lease that has run out is no obstacle while no other worker has taken the call. */
@@ -138,7 +138,7 @@ export const VERSION_FIELDS = ['h', 'p'] as const;
 export const BRIEF_FIELDS = ['h', 's', 'p', 'r'] as const;
 const FIELDS: readonly string[] = [...BRIEF_FIELDS, 'a'];
 
-// Whoever makes a record confirms it with its next step.
+// The maker of a record confirms it with its next step.
 const UNCONFIRMED_MS = 60_000;
 
 /**
@@ -250,7 +250,7 @@ export const createCall = (
   result: null,
 });
 
-/** Whether this lease may end the call: a late end replaces only a result that says that nobody knows how it ended. */
+/** Whether this lease may end the call: a late end replaces only a result that says that it is unknown how it ended. */
 export const mayEnd = (call: Call, fence: number, how: CommitKind): boolean =>
   call.state === 'ended' ? how.late && call.unknown : call.fence === fence;
 

@@ -27,7 +27,7 @@ import {
   weighCall,
 } from './call-kind.ts';
 import { CallLeases, LEASE_MS, LOOK_SOON_MS } from './call-leases.ts';
-import { takeResultRoom, toArgumentsWeight, toCallWeight } from './call-room.ts';
+import { takeResultRoom, weighStored, weighStoredArguments } from './call-room.ts';
 import { CallSeals, type Looked, type Unopened } from './call-seals.ts';
 import type { CallSignals } from './call-signals.ts';
 import { createSessionCalls, type SessionCalls } from './session-calls.ts';
@@ -70,7 +70,7 @@ class StoredCallRecords {
   readonly durability: CallRecordsOptions['durability'];
   /** Whether memory is held here for the arguments of all calls that have not ended: a worker need not hold it again. */
   readonly holdsArguments: boolean;
-  /** Hears of calls and of their parts. Best effort: who waits reads again once a second. */
+  /** Calls listeners back about calls and their parts. Best effort: who waits reads again once a second. */
   readonly signals: CallSignals;
   /** The calls of each session that have not ended. */
   readonly sessions: SessionCalls;
@@ -104,7 +104,7 @@ class StoredCallRecords {
 
   async create(key: string, spec: CallSpec): Promise<Creation> {
     const { space = UNLIMITED_SPACE } = this.#options;
-    const weight = this.#seals.toWeight(toCallWeight(spec));
+    const weight = this.#seals.toWeight(weighStored(spec));
     const shortage = await space.take(spec.tenant, 'arguments', weight);
     if (shortage !== null) return this.#findKept(key, spec, shortage);
     const creation = await inRoom(space, spec.tenant, weight, () => this.#create(key, spec));
@@ -138,7 +138,7 @@ class StoredCallRecords {
   }
 
   /**
-   * Says that whoever made the record knows of it. One that is not confirmed is dropped after a minute, and never queued by a
+   * Says that the maker of the record knows of it. One that is not confirmed is dropped after a minute, and never queued by a
    * sweep: its caller was told that nothing was accepted. `gone`: there is none to confirm.
    */
   async confirm(key: string): Promise<'confirmed' | 'gone'> {
@@ -156,7 +156,7 @@ class StoredCallRecords {
    */
   async withdraw(key: string): Promise<void> {
     const withdrawn = await this.#withdraw(key);
-    if (withdrawn !== null) this.#options.space?.give(withdrawn.tenant, this.#seals.toWeight(toCallWeight(withdrawn)));
+    if (withdrawn !== null) this.#options.space?.give(withdrawn.tenant, this.#seals.toWeight(weighStored(withdrawn)));
   }
 
   /** What the call ran by whose record is gone; null: there is none, or it stays. */
@@ -174,7 +174,7 @@ class StoredCallRecords {
     return spec;
   }
 
-  /** null: unknown. Ends a call that nobody may act on: its record was damaged, or made or moved by something else. */
+  /** null: unknown. Ends a call that no process may act on: its record was damaged, or made or moved by something else. */
   async find(key: string): Promise<CallRecord | null> {
     return this.#seals.settle(key, await this.#calls.read(key, (stored) => this.#seals.look(key, stored, 'all')));
   }
@@ -271,7 +271,7 @@ class StoredCallRecords {
   }
 
   /**
-   * Ends the call. A late end replaces only a result that says that nobody knows how the call ended. A worker whose answer was
+   * Ends the call. A late end replaces only a result that says that it is unknown how the call ended. A worker whose answer was
    * lost commits the same result again: it has ended the call.
    */
   async commit(lease: CallLease, uncapped: string, how: CommitKind): Promise<'held' | 'lost'> {
@@ -291,7 +291,7 @@ class StoredCallRecords {
     if (ended === 'again' || ended === 'lost') space.give(spec.tenant, weight);
     if (ended === 'lost') return 'lost';
     this.signals.publish(key);
-    if (ended === 'first') space.give(spec.tenant, this.#seals.toWeight(toArgumentsWeight(spec)));
+    if (ended === 'first') space.give(spec.tenant, this.#seals.toWeight(weighStoredArguments(spec)));
     this.sessions.leave(key, spec);
     this.#leave({ key, holder: holderOf(spec) });
     return 'held';
@@ -344,7 +344,7 @@ class StoredCallRecords {
   }
 
   /**
-   * Sends what the handler of a held call shows, JSON text without secrets, to whoever watches the call now, in any process.
+   * Sends what the handler of a held call shows, JSON text without secrets, to the readers that watch the call now, in any process.
    * Best effort: kept nowhere, dropped rather than waited for. Never throws.
    */
   publishPart(lease: HeldBy, valueJson: string): void {

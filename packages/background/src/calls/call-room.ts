@@ -10,13 +10,13 @@ const STORED_BYTES = 2300;
 const BRIEF_FROM_BYTES = 2048;
 
 /** What a call takes in a store until it has ended, and without its arguments for a day more. */
-export const toCallWeight = (spec: CallSpec): Weight => {
-  const { bytes, endsAt } = toArgumentsWeight(spec);
+export const weighStored = (spec: CallSpec): Weight => {
+  const { bytes, endsAt } = weighStoredArguments(spec);
   return { bytes: STORED_BYTES + Buffer.byteLength(JSON.stringify({ ...spec, arguments: '' })) + bytes, endsAt };
 };
 
 /** What its end frees of that. */
-export const toArgumentsWeight = ({
+export const weighStoredArguments = ({
   arguments: text,
   expiresAt,
 }: Pick<CallSpec, 'arguments' | 'expiresAt'>): Weight => ({
@@ -25,9 +25,7 @@ export const toArgumentsWeight = ({
 });
 
 /** What a store keeps of a result, and what that takes. */
-type KeptResult = { readonly result: string; readonly weight: Weight };
-
-const toKept = (result: string): KeptResult => ({
+const weighResult = (result: string): { readonly result: string; readonly weight: Weight } => ({
   result,
   weight: { bytes: Buffer.byteLength(result), endsAt: Date.now() + RESULT_TTL_MS },
 });
@@ -38,11 +36,11 @@ export const takeResultRoom = async (
   tenant: string,
   uncapped: string,
   maxResultBytes: number | undefined,
-): Promise<KeptResult> => {
-  const whole = toKept(createResultCap([], { maxResultBytes })(uncapped));
+): Promise<ReturnType<typeof weighResult>> => {
+  const whole = weighResult(createResultCap([], { maxResultBytes })(uncapped));
   const isBrief = whole.weight.bytes < BRIEF_FROM_BYTES;
   if (!isBrief && (await take(tenant, 'pending_results', whole.weight)) === null) return whole;
-  const brief = isBrief ? whole : toKept(withoutRoom(whole.result));
+  const brief = isBrief ? whole : weighResult(withoutRoom(whole.result));
   add(tenant, brief.weight);
   return brief;
 };

@@ -22,7 +22,7 @@ import {
   toCallRecord,
 } from './call-kind.ts';
 
-/** The spec of a record that nobody may act on. */
+/** The spec of a record that no process may act on. */
 export type Unopened = { readonly problem: UnopenedReason };
 
 /** What a look at a record gives: what is told of it, and whether it opens. null: there is none. */
@@ -38,7 +38,7 @@ export class CallSeals {
   readonly #onUnopened: Sealing['onUnopened'];
   readonly #onEnded: (key: string) => void;
 
-  /** `onEnded`: a call was ended because nobody may act on it. */
+  /** `onEnded`: a call was ended because no process may act on it. */
   constructor(calls: Records<StoredCall>, { seals, onUnopened }: Sealing, onEnded: (key: string) => void) {
     this.#calls = calls;
     this.#seals = seals;
@@ -90,7 +90,7 @@ export class CallSeals {
     return { record: toCallRecord(call, parts === 'all' ? spec : { ...spec, arguments: '' }), problem: null };
   }
 
-  /** What is told of a call. One that nobody may act on is ended; of one that has ended its result counts. */
+  /** What is told of a call. One that no process may act on is ended; of one that has ended its result counts. */
   async settle(key: string, looked: Looked): Promise<CallRecord | null> {
     if (looked === null) return null;
     const { record, problem } = looked;
@@ -99,7 +99,7 @@ export class CallSeals {
     return this.#calls.read(key, ({ call }) => (call === null ? null : toCallRecord(call, null)));
   }
 
-  /** Ends a call that nobody may act on, and leaves alone one that a process with another key may. */
+  /** Ends a call that no process may act on, and leaves alone one that a process with another key may. */
   async refuse(key: string, { problem }: Unopened): Promise<'ended' | 'key_missing'> {
     this.#onUnopened('call', problem);
     if (problem === 'key_missing') return 'key_missing';

@@ -1,10 +1,10 @@
 import { KEY_PREFIX } from 'recourse-server/store/key-prefix';
 import type { SharedChannels, SharedClient } from 'recourse-server/store/shared-connection';
 
-/** Hears that something has happened to a call: it ended, its progress or its cancellation changed. */
+/** Is called when something has happened to a call: it ended, its progress or its cancellation changed. */
 export type CallListener = (key: string) => void;
 
-/** Hears of the parts of one call. `ready` resolves when they arrive, also where they never will; it never rejects. */
+/** A subscription to the parts of one call. `ready` resolves when they arrive, also where they never will; it never rejects. */
 export type PartsWatch = ReturnType<SharedChannels['subscribe']>;
 
 /** Tells of what happens to calls, after it has been kept. Best effort: who waits reads again once a second. */

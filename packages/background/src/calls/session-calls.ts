@@ -114,7 +114,7 @@ export const createSessionCalls = ({
     if (over.length > 0) await remove(sessionKey, over);
     return looked.filter((each) => !isOver(each));
   };
-  /** Whether it is pending. One that is being made is waited for: whoever makes it needs two steps more. */
+  /** Whether it is pending. One that is being made is waited for: its maker needs two steps more. */
   const isPending = async (one: Listed): Promise<boolean> => {
     const looked = await look(one);
     if (!isBeingMade(looked)) return isLive(looked);
@@ -127,7 +127,7 @@ export const createSessionCalls = ({
     return null;
   };
   const enter = async (key: string, spec: CallSpec, sessionKey: string, tries = 1): Promise<Entered> => {
-    // At last the same call is being made for longer than that takes: whoever made it has died.
+    // At last the same call is being made for longer than that takes: its maker has died.
     const entry = { key, fingerprint: spec.fingerprint, most, how: tries < MOST_TRIES ? 'alone' : 'beside' } as const;
     const entered = await update(sessionKey, (calls, now) => decideEntry(calls, entry, now));
     if (entered === 'existing' || entered === 'entered') return entered;

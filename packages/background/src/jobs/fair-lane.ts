@@ -1,8 +1,5 @@
 import type { Job } from './job-queue.ts';
 
-/** What waits in a lane. */
-export type WaitingJob = { readonly job: Job };
-
 /**
  * The jobs of one lane that wait, in the order in which they run, so that tenants take turns: start-time fair queueing (Goyal,
  * Vin, Cheng 1996) where each job costs the same. A job has a tag; the lowest tag runs next, the older job among equals.
@@ -16,7 +13,7 @@ export type WaitingJob = { readonly job: Job };
  * waits for one start of each other tenant at most: where a tenant has a thousand jobs, the first of another runs next.
  * `packages/background/src/jobs/lua/tenant-order.lua` is the same rule, for Redis.
  */
-export class FairLane<Entry extends WaitingJob> {
+export class FairLane<Entry extends { readonly job: Job }> {
   #time = FIRST_TAG;
   #offered = 0;
   readonly #tenants = new Map<string, TenantTurns<Entry>>();
@@ -49,7 +46,7 @@ export class FairLane<Entry extends WaitingJob> {
   }
 
   /** Takes the job that runs next, or the next one whose tenant is none of `passed`. */
-  take(passed: ReadonlyMap<string, unknown> = NOBODY): Entry | undefined {
+  take(passed: ReadonlyMap<string, unknown> = NO_TENANTS): Entry | undefined {
     for (const entry of this.#again) {
       if (passed.has(entry.job.tenant)) continue;
       this.#again.delete(entry);
@@ -86,7 +83,7 @@ export class FairLane<Entry extends WaitingJob> {
 }
 
 const FIRST_TAG = 1;
-const NOBODY: ReadonlyMap<string, unknown> = new Map();
+const NO_TENANTS: ReadonlyMap<string, unknown> = new Map();
 
 /** Of one tenant: the tag of the first of its jobs that wait, or the next one that it gets; when each was offered, oldest first. */
 type TenantTurns<Entry> = { tag: number; readonly jobs: Map<Entry, number> };

@@ -65,7 +65,7 @@ export class JobShard {
       streams: { events: { maxLen: MOST_EVENTS } },
       defaultJobOptions: { attempts: 1, removeOnComplete: true, removeOnFail: true },
     });
-    // They are the connection's, whose owner hears of them.
+    // They are the connection's, whose owner gets them.
     queue.on('error', () => undefined);
     this.#queue = queue;
     const script = createRedisScript(client, ORDER);

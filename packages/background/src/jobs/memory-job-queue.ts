@@ -11,12 +11,10 @@ type Entry = {
   timer: NodeJS.Timeout | undefined;
 };
 
-type Run = (job: Job) => Promise<JobEnd>;
-
 /** A worker. `running`: its jobs of each lane. */
 type MemoryTaking = {
   readonly lanes: readonly (ServedLane & { readonly running: RunningJobs })[];
-  readonly run: Run;
+  readonly run: (job: Job) => Promise<JobEnd>;
   isStopped: boolean;
 };
 
@@ -44,7 +42,7 @@ class MemoryJobQueue implements JobQueue {
     return this.offer(job);
   }
 
-  take(lanes: readonly ServedLane[], run: Run): Taking {
+  take(lanes: readonly ServedLane[], run: MemoryTaking['run']): Taking {
     const served = lanes.map((lane) => ({ ...lane, running: new RunningJobs() }));
     const taking = { lanes: served, run, isStopped: false };
     this.#takings.push(taking);
