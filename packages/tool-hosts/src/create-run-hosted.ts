@@ -12,7 +12,7 @@ import { cutOffText, explainNotStarted, OVERLOADED_TEXT, shortageText } from 're
 import { type HostedTool, isSafe } from 'recourse-server/tools/tool';
 import { classifyDeath, toDeathError } from './classify-death.ts';
 import type { HostPool } from './host-pool.ts';
-import { NO_PROCESS, type PoolMember, toSeating } from './pool-records.ts';
+import { createSlotRequest, NO_PROCESS, type PoolMember } from './pool-records.ts';
 import type { Blame, HostedCall, HostedEnd, RunningCall } from './tool-host.ts';
 
 // A handler that listens to its signal ends within these, and its process lives on; any other is killed. At the
@@ -36,7 +36,7 @@ type RunHostedOptions = {
   readonly onWaited: (waitedMs: number) => void;
 };
 
-/** Runs hosted calls on a pool: waits for a seat, keeps the time, ends what does not end, and names every death. */
+/** Runs hosted calls on a pool: waits for a slot, keeps the time, ends what does not end, and names every death. */
 export const createRunHosted =
   (options: RunHostedOptions): RunHosted =>
   async (tool, input, terms) => {
@@ -59,7 +59,7 @@ type Running = {
   isStopped: boolean;
 };
 
-/** A call on its way through hosts: it waits for a seat, runs, and may have to go on to the next host. */
+/** A call on its way through hosts: it waits for a slot, runs, and may have to go on to the next host. */
 class Journey {
   readonly #call: HostedCall;
   readonly #terms: HostedTerms;
@@ -81,12 +81,14 @@ class Journey {
     this.#isAlone = options.pool.isAlone(call.tool);
   }
 
-  /** A host that has loaded the file and has a seat takes the call at once; else it waits for one. */
+  /** A host that has loaded the file and has a slot takes the call at once; else it waits for one. */
   async runInOne(): Promise<RunOutcome> {
     const { pool, now, onWaited } = this.#options;
     const from = now();
     const isOver = this.#terms.cancellation.causeAt(from) !== null;
-    const member = isOver ? null : pool.takeSeat(this.#call.tool.file, toSeating(this.#call.tool, this.#isAlone));
+    const member = isOver
+      ? null
+      : pool.tryAcquire(this.#call.tool.file, createSlotRequest(this.#call.tool, this.#isAlone));
     if (member !== null) {
       onWaited(0);
       return this.#runIn(member);
@@ -116,8 +118,8 @@ class Journey {
         stopWaiting();
         resolve({ failure: toGivenUp(cause) });
       });
-      const stopWaiting = pool.obtain(tool.file, {
-        ...toSeating(tool, this.#isAlone),
+      const stopWaiting = pool.acquire(tool.file, {
+        ...createSlotRequest(tool, this.#isAlone),
         take: (member) => {
           unsubscribe();
           resolve({ member });
@@ -144,7 +146,7 @@ class Journey {
     const call = member.host.run(this.#call, pool.versionOf(tool.file), BEGIN_WITHIN_MS[this.#moves] ?? null);
     const running: Running = { member, call, isStopped: false };
     const work = call.end.then((end) => {
-      if (end.kind !== 'died') pool.giveBack(member, end.kind === 'ended' ? 'answered' : 'moved');
+      if (end.kind !== 'died') pool.release(member, end.kind === 'ended' ? 'answered' : 'moved');
       return this.#toRunEnd(end, running, now() - sentAt);
     });
     const leftMs = Math.min(timeoutMs - this.#spentMs, Math.ceil(cancellation.remainingAt(sentAt)));

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { HostStock } from './host-stock.ts';
-import { type HostedFile, NO_PROCESS, type PoolMember, toGranted } from './pool-records.ts';
+import { type HostedFile, listGranted, NO_PROCESS, type PoolMember } from './pool-records.ts';
 import type { HostLoad } from './tool-host.ts';
 
 /** What a file declares, and what loading it left behind. */
@@ -11,7 +11,7 @@ type DiscoveryOptions = {
   /** Whether a tool that asks for the variable of this name gets it. */
   readonly isGranted: (name: string) => boolean;
   readonly stock: HostStock;
-  /** Nothing is read in this host any more. */
+  /** The discovery has no more use for this host. */
   readonly onDone: (member: PoolMember) => void;
 };
 
@@ -32,7 +32,6 @@ const READERS_OF_ONE = Math.max(4, 2 * availableParallelism());
  */
 export class Discovery {
   readonly #options: DiscoveryOptions;
-  readonly #stock: HostStock;
   readonly #together: Job[] = [];
   readonly #alone: Job[] = [];
   readonly #members = new WeakSet<PoolMember>();
@@ -41,31 +40,29 @@ export class Discovery {
 
   constructor(options: DiscoveryOptions) {
     this.#options = options;
-    this.#stock = options.stock;
   }
 
-  /** Whether this host is in the hands of the discovery. */
-  takes(member: PoolMember): boolean {
+  /** Whether the discovery reads files in this host. */
+  owns(member: PoolMember): boolean {
     return this.#members.has(member);
   }
 
-  /** Never rejects. */
-  load(hosted: HostedFile): Promise<Discovered> {
+  /** Reads it with the variables that it is expected to ask for; again, where it asks for others. Never rejects. */
+  async readWithVariables(hosted: HostedFile): Promise<Discovered> {
+    const first = await this.#queue(hosted);
+    if (first.kind === 'failed') return first;
+    const granted = listGranted(first.tools, this.#options.isGranted);
+    if (granted.join() === hosted.granted.join()) return first;
+    hosted.granted = granted;
+    return this.#queue(hosted);
+  }
+
+  #queue(hosted: HostedFile): Promise<Discovered> {
     return new Promise((resolve) => {
       this.#together.push({ hosted, resolve });
       const wanted = Math.min(READERS, Math.ceil(this.#together.length / FILES_A_READER));
       if (this.#readers < wanted) void this.#readTogether();
     });
-  }
-
-  /** Reads it with the variables that it is expected to ask for; again, where it asks for others. Never rejects. */
-  async readWithVariables(hosted: HostedFile): Promise<Discovered> {
-    const first = await this.load(hosted);
-    if (first.kind === 'failed') return first;
-    const granted = toGranted(first.tools, this.#options.isGranted);
-    if (granted.join() === hosted.granted.join()) return first;
-    hosted.granted = granted;
-    return this.load(hosted);
   }
 
   async #readTogether(): Promise<void> {
@@ -76,10 +73,7 @@ export class Discovery {
       // Another reader may have taken it meanwhile; and what is left may have to be read with other variables.
       const job = this.#takeJob(member);
       if (job !== undefined) member = await this.#readNext(member, job);
-      else {
-        this.#release(member);
-        member = null;
-      }
+      else member = this.#release(member);
     }
     this.#readers -= 1;
     this.#release(member);
@@ -88,27 +82,22 @@ export class Discovery {
   /** The next file that has the variables of this host, if one waits. */
   #takeJob(member: PoolMember | null): Job | undefined {
     if (member === null) return this.#together.shift();
-    const at = this.#together.findIndex(({ hosted }) => hosted.toGroup(this.#options.now()) === member.group);
+    const at = this.#together.findIndex(({ hosted }) => hosted.groupAt(this.#options.now()) === member.group);
     return at === -1 ? undefined : this.#together.splice(at, 1)[0];
   }
 
   /** Gives the host that the next file can be read in. */
   async #readNext(member: PoolMember | null, job: Job): Promise<PoolMember | null> {
     const isLast = this.#together.length === 0;
-    const isAlone = isLast && member?.loaded.size === 0;
+    const wasAlone = isLast && member?.loaded.size === 0;
     const load = await this.#read(member, job.hosted, isLast ? ALONE_MS : AMONG_OTHERS_MS);
-    this.#settle(job, load, isAlone ? 'alone' : 'together');
-    const isFit = load.kind === 'failed' || (load.kind === 'loaded' && load.trace === null);
-    return isFit ? member : this.#end(member);
-  }
-
-  #settle(job: Job, load: HostLoad, how: 'alone' | 'together'): void {
-    if (load.kind === 'loaded' || load.kind === 'failed') job.resolve(load);
-    else if (how === 'alone') job.resolve(toFailed(load));
+    if (load.kind === 'loaded' || load.kind === 'failed' || wasAlone) job.resolve(settleLoad(load));
     else {
       this.#alone.push(job);
       if (this.#readersOfOne < READERS_OF_ONE) void this.#readAlone();
     }
+    const isFit = load.kind === 'failed' || (load.kind === 'loaded' && load.trace === null);
+    return isFit ? member : this.#end(member);
   }
 
   async #readAlone(): Promise<void> {
@@ -116,7 +105,7 @@ export class Discovery {
     for (let job = this.#alone.shift(); job !== undefined; job = this.#alone.shift()) {
       const member = await this.#start(job.hosted);
       const load = await this.#read(member, job.hosted, ALONE_MS);
-      job.resolve(load.kind === 'loaded' ? load : toFailed(load));
+      job.resolve(settleLoad(load));
       if (load.kind === 'loaded' && load.trace === null) this.#release(member);
       else this.#end(member);
     }
@@ -124,12 +113,11 @@ export class Discovery {
   }
 
   async #start(hosted: HostedFile): Promise<PoolMember | null> {
-    const member = this.#stock.start(hosted);
+    const member = this.#options.stock.start(hosted);
     if (member === null) return null;
     this.#members.add(member);
     await member.host.ready;
-    member.phase = 'busy';
-    member.isLoading = true;
+    member.state = 'reading';
     return member;
   }
 
@@ -149,17 +137,18 @@ export class Discovery {
   }
 
   /** From now on the host is one of the pool, if there is room for it. */
-  #release(member: PoolMember | null): void {
-    if (member === null || member.host.isEnding) return;
+  #release(member: PoolMember | null): null {
+    if (member === null || member.host.isEnding) return null;
     this.#members.delete(member);
-    member.isLoading = false;
+    member.state = 'serving';
     this.#options.onDone(member);
-    if (this.#stock.isOverfull()) this.#stock.makeRoom(1);
+    if (this.#options.stock.room < 0) this.#options.stock.evict(1);
+    return null;
   }
 }
 
-const toFailed = (load: Exclude<HostLoad, { kind: 'loaded' }>): Discovered => ({
-  kind: 'failed',
-  reason: load.kind === 'refused' ? 'its process did not start loading it' : load.reason,
-  thrown: load.kind === 'failed' ? load.thrown : null,
-});
+const settleLoad = (load: HostLoad): Discovered => {
+  if (load.kind === 'loaded' || load.kind === 'failed') return load;
+  const reason = load.kind === 'refused' ? 'its process did not start loading it' : load.reason;
+  return { kind: 'failed', reason, thrown: null };
+};

@@ -13,7 +13,7 @@ import {
   type ThrownPart,
 } from './host-messages.ts';
 import type { DroppedReason } from './isolation-observer.ts';
-import type { HostedCall, HostLoad, Unrest } from './tool-host.ts';
+import type { HostedCall, HostLoad, PendingWork } from './tool-host.ts';
 
 /** Who hears of what a host does beside answering. `tool`: by what its call had started, where that is known. */
 type HostListener = {
@@ -22,9 +22,9 @@ type HostListener = {
   /** Something was thrown where nobody waited for it. */
   readonly onStray: (tool: HostedTool | null, thrown: readonly ThrownPart[]) => void;
   /** No further call begins in this host. */
-  readonly onUnfit: (tool: HostedTool | null, reason: string) => void;
+  readonly onUnusable: (tool: HostedTool | null, reason: string) => void;
   /** No call runs and something goes on; null: it has ended. */
-  readonly onRest: (unrest: Unrest | null) => void;
+  readonly onRest: (unrest: PendingWork | null) => void;
   /** Code of this tool is about to end the process. */
   readonly onLeaving: (tool: HostedTool | null, nonce: string) => void;
   readonly onResources: (state: 'held' | 'released') => void;
@@ -121,7 +121,7 @@ export class HostConversation {
         this.#listener.onStray(this.#past.get(nonce) ?? null, message.thrown);
         break;
       case 'unfit':
-        this.#listener.onUnfit(this.#past.get(nonce) ?? null, message.reason);
+        this.#listener.onUnusable(this.#past.get(nonce) ?? null, message.reason);
         break;
       case 'leaving':
         this.#listener.onLeaving(this.#past.get(nonce) ?? null, nonce);

@@ -2,20 +2,12 @@ import type { HostedTool, Placing, ToolFile } from 'recourse-server/tools/tool';
 import { isOwnFault, toOffence, toRestartReason } from './classify-death.ts';
 import type { LoadedToolFile, ToolFileHosts } from './directory/load-tool-file.ts';
 import { Discovery } from './discovery.ts';
+import { HostScheduler } from './host-scheduler.ts';
 import { HostStock, type StockSettings } from './host-stock.ts';
 import { type FileGroup, findExpectedVariables, HostedFiles } from './hosted-files.ts';
 import type { Death, Offence, RestartReason } from './isolation-observer.ts';
-import {
-  dropVersion,
-  type HostedFile,
-  type HostWaiter,
-  isSpare,
-  type PoolMember,
-  type Seating,
-  settleOverdue,
-} from './pool-records.ts';
+import type { HostedFile, HostWaiter, PoolMember, SlotRequest } from './pool-records.ts';
 import type { HostLoad, RunningCall } from './tool-host.ts';
-import { Turns } from './turns.ts';
 
 type HostPoolSettings = StockSettings & {
   /** Calls after which a host is replaced. */
@@ -32,17 +24,18 @@ type HostPoolSettings = StockSettings & {
 
 const KEEPS_ENDING = 'its process keeps ending';
 // What goes on after a call for longer than this is there to stay.
-const UNREST_MS = 10_000;
+const PENDING_WORK_MS = 10_000;
 
 /**
- * Hosts for tool files. Files that were granted the same variables share theirs, each with a turn of its own; a file
- * that asks for it or misbehaves has processes of its own. Grows where calls wait; shrinks to `minHosts` when nothing
- * happens.
+ * Hosts for tool files. Files that were granted the same variables share theirs, one at a time; a file that asks for it or
+ * misbehaves has processes of its own. Grows where calls wait; shrinks to `minHosts` when nothing happens. The states of
+ * a host are the table of `pool-records.ts`; which calls it runs, `host-scheduler.ts` decides; this class decides what loads,
+ * faults and deaths mean for files.
  */
 export class HostPool implements ToolFileHosts {
   readonly members: ReadonlySet<PoolMember>;
   readonly #stock: HostStock;
-  readonly #turns: Turns;
+  readonly #scheduler: HostScheduler;
   readonly #discovery: Discovery;
   readonly #files = new HostedFiles();
   readonly #settings: HostPoolSettings;
@@ -51,16 +44,15 @@ export class HostPool implements ToolFileHosts {
     const { now, maxCalls, isGranted } = settings;
     this.#settings = settings;
     const stock = new HostStock(settings, {
-      onReady: (member) => this.#onReady(member),
-      onBroken: (member, reason) => this.#onBroken(member, reason),
+      onStarted: (member, problem) => this.#onStarted(member, problem),
       onState: (member) => this.#onState(member),
       onEnded: (member, death) => this.#onEnded(member, death),
     });
     this.#stock = stock;
     this.members = stock.members;
     const onLoaded = (...loaded: [PoolMember, HostedFile, HostLoad]): void => this.#onLoaded(...loaded);
-    this.#turns = new Turns({ stock, maxCalls, now, onLoaded });
-    this.#discovery = new Discovery({ now, isGranted, stock, onDone: (member) => this.#turns.settle(member) });
+    this.#scheduler = new HostScheduler({ stock, maxCalls, now, onLoaded });
+    this.#discovery = new Discovery({ now, isGranted, stock, onDone: (member) => this.#scheduler.release(member) });
   }
 
   /** Reads what a version declares, in a process in which others are read, too. Never rejects. */
@@ -82,9 +74,9 @@ export class HostPool implements ToolFileHosts {
     const hosted = this.#files.retire(file);
     if (hosted === undefined) return;
     for (const member of this.members) {
-      if (member.phase === 'busy' && member.turn === hosted) continue;
-      dropVersion(member, hosted);
-      this.#turns.settle(member);
+      if (member.phase === 'busy' && member.assigned === hosted) continue;
+      member.unload(hosted);
+      this.#scheduler.release(member);
     }
     this.#files.forget(hosted);
   }
@@ -108,43 +100,43 @@ export class HostPool implements ToolFileHosts {
     return this.#files.find(tool.file).hasOwnHosts(this.#settings.now()) ? 'own' : 'shared';
   }
 
-  /** A seat in a host that has loaded the file; null where the call must wait for one. */
-  takeSeat(file: ToolFile, seating: Seating): PoolMember | null {
-    return this.#turns.takeSeat(this.#files.find(file), seating);
+  /** A slot in a host that has loaded the file; null where the call must wait for one. */
+  tryAcquire(file: ToolFile, request: SlotRequest): PoolMember | null {
+    return this.#scheduler.tryAcquire(this.#files.find(file), request);
   }
 
-  /** Hands over a seat as soon as there is one; gives the way to stop waiting. */
-  obtain(file: ToolFile, waiter: HostWaiter): () => void {
+  /** Hands over a slot as soon as there is one; gives the way to stop waiting. */
+  acquire(file: ToolFile, waiter: HostWaiter): () => void {
     const hosted = this.#files.find(file);
-    const member = this.#turns.takeSeat(hosted, waiter);
+    const member = this.#scheduler.tryAcquire(hosted, waiter);
     const waitMs = hosted.restartAt - this.#settings.now();
-    if (member === null && (waitMs <= 0 || hosted.members.size > 0)) return this.#turns.wait(hosted, waiter);
+    if (member === null && (waitMs <= 0 || hosted.members.size > 0)) return this.#scheduler.acquire(hosted, waiter);
     if (member !== null) waiter.take(member);
     else waiter.fail(KEEPS_ENDING, waitMs);
     return () => undefined;
   }
 
-  /** A call in this host has ended, and its seat is free. */
-  giveBack(member: PoolMember, end: 'answered' | 'moved'): void {
-    member.seats -= 1;
-    if (end === 'answered') member.turn?.noteAnswer();
-    if (member.closedFor === 'overdue') settleOverdue(member);
-    this.#turns.settle(member);
+  /** A call in this host has ended, and its slot is free. */
+  release(member: PoolMember, end: 'answered' | 'moved'): void {
+    member.slots -= 1;
+    if (end === 'answered') member.assigned?.noteAnswer();
+    if (member.state === 'overdue') member.endIfOverdue();
+    this.#scheduler.release(member);
   }
 
   /** A call went on after its deadline: its host takes no more, and ends as soon as the others in it have ended. */
   endOverdue(member: PoolMember, call: RunningCall, reason: 'timeout' | 'abort'): void {
     if (call.isOver) return;
     call.isOverdue = true;
-    if (member.closedFor !== 'left') member.closedFor = 'overdue';
-    if (reason === 'timeout' && call.began && member.turn !== null) this.#offend(member.turn, 'timeout');
-    settleOverdue(member);
+    if (member.state !== 'left') member.state = 'overdue';
+    if (reason === 'timeout' && call.began && member.assigned !== null) this.#offend(member.assigned, 'timeout');
+    member.endIfOverdue();
   }
 
   /** This host answers again. */
   reopen(member: PoolMember): void {
-    if (member.closedFor === 'silent') member.closedFor = null;
-    this.#turns.settle(member);
+    member.state = 'serving';
+    this.#scheduler.release(member);
   }
 
   /** A call of this tool kept others of its host waiting. */
@@ -154,14 +146,15 @@ export class HostPool implements ToolFileHosts {
 
   /** Looks again at files whose calls wait. Called ten times a second. */
   serve(): void {
-    this.#turns.serve();
+    this.#scheduler.serve();
   }
 
   /** Ends what has been idle for long, and starts what is missing. Called every few seconds. */
   tidy(): void {
     const now = this.#settings.now();
-    for (const { restlessSince, turn, owner } of this.members)
-      if (now - (restlessSince ?? now) > UNREST_MS && turn !== null && owner === null) this.#offend(turn, 'unrest');
+    for (const { pendingSince, assigned, owner } of this.members)
+      if (now - (pendingSince ?? now) > PENDING_WORK_MS && assigned !== null && owner === null)
+        this.#offend(assigned, 'unrest');
     this.#stock.tidy();
     this.#files.tidy();
     this.#fillUp();
@@ -176,20 +169,19 @@ export class HostPool implements ToolFileHosts {
     return this.#stock.whenEmpty();
   }
 
-  #onReady(member: PoolMember): void {
-    if (this.#discovery.takes(member)) return;
-    member.phase = 'idle';
-    this.#turns.settle(member);
-    this.#turns.prepare(member);
-    this.#fillUp();
-  }
-
-  #onBroken(member: PoolMember, reason: string): void {
-    if (this.#discovery.takes(member)) return;
-    const hasOthers = this.#stock.hasLiving(member.group);
-    for (const hosted of this.#turns.waitingIn(member.group)) {
+  #onStarted(member: PoolMember, problem: string | null): void {
+    if (this.#discovery.owns(member)) return;
+    if (problem === null) {
+      member.state = 'idle';
+      this.#scheduler.release(member);
+      this.#scheduler.prepare(member);
+      this.#fillUp();
+      return;
+    }
+    const hasOthers = this.#stock.living(member.group).length > 0;
+    for (const hosted of this.#scheduler.waitingIn(member.group)) {
       hosted.noteTrouble(this.#settings.now());
-      if (!hasOthers) this.#turns.failWaiting(hosted, reason);
+      if (!hasOthers) this.#scheduler.failWaiting(hosted, problem);
     }
   }
 
@@ -200,20 +192,19 @@ export class HostPool implements ToolFileHosts {
       return;
     }
     hosted.noteTrouble(this.#settings.now());
-    hosted.members.delete(member);
-    member.turn = null;
-    member.host.kill('recycle'); // Node keeps what came of an import: here it would fail for ever.
+    member.assign(null);
+    member.host.kill('recycle'); // Node keeps what came of an import: here it would fail each time.
     // A process may end for what another file did; and where the file has others, its calls may still have one of them.
     const isItsFault = load.kind === 'failed' || hosted.restartAt > this.#settings.now();
-    if (isItsFault && hosted.members.size === 0) this.#turns.failWaiting(hosted, load.reason);
+    if (isItsFault && hosted.members.size === 0) this.#scheduler.failWaiting(hosted, load.reason);
   }
 
   #onState(member: PoolMember): void {
-    const { host, turn } = member;
-    member.restlessSince = host.unrest === null ? null : (member.restlessSince ?? this.#settings.now());
-    const hosted = host.spoiler === null ? turn : this.#files.find(host.spoiler.file);
-    if (host.isSpent && hosted !== null) this.#offend(hosted, 'taint');
-    if (member.phase !== 'starting') this.#turns.settle(member);
+    const { host, assigned } = member;
+    member.pendingSince = host.pendingWork === null ? null : (member.pendingSince ?? this.#settings.now());
+    const hosted = host.culprit === null ? assigned : this.#files.find(host.culprit.file);
+    if (host.isUnusable && hosted !== null) this.#offend(hosted, 'taint');
+    this.#scheduler.release(member);
   }
 
   #offend(hosted: HostedFile, offence: Offence): void {
@@ -221,14 +212,14 @@ export class HostPool implements ToolFileHosts {
     hosted.noteOffence(now);
     if (offence === 'crash' || offence === 'memory' || offence === 'timeout') hosted.isDangerous = true;
     this.#settings.onOffence(hosted.file, offence);
-    for (const member of hosted.members) Object.assign(member, { group: hosted.toGroup(now), owner: hosted });
+    for (const member of hosted.members) Object.assign(member, { group: hosted.groupAt(now), owner: hosted });
   }
 
   #onEnded(member: PoolMember, death: Death): void {
-    const { turn, phase } = member;
+    const { assigned, phase } = member;
     const restart = toRestartReason(death);
-    const hosted = death.leaver === null ? turn : this.#files.find(death.leaver.file);
-    turn?.members.delete(member);
+    const hosted = death.leaver === null ? assigned : this.#files.find(death.leaver.file);
+    assigned?.members.delete(member);
     const isAttributed = phase === 'busy' || death.leaver !== null || death.exitCode !== null;
     if (hosted !== null) this.#charge(hosted, restart, isAttributed ? toOffence(restart) : null);
     this.#settings.onEnded(member, death, restart, hosted?.file ?? null);
@@ -238,7 +229,7 @@ export class HostPool implements ToolFileHosts {
   }
 
   #fillUp(): void {
-    this.#turns.serve();
+    this.#scheduler.serve();
     this.#keepWarm();
   }
 
@@ -247,23 +238,23 @@ export class HostPool implements ToolFileHosts {
     const { now } = this.#settings;
     if (offence !== null) this.#offend(hosted, offence);
     if (isOwnFault(restart)) hosted.noteTrouble(now());
-    if (hosted.members.size === 0 && hosted.restartAt > now()) this.#turns.failWaiting(hosted, KEEPS_ENDING);
+    if (hosted.members.size === 0 && hosted.restartAt > now()) this.#scheduler.failWaiting(hosted, KEEPS_ENDING);
     this.#files.forget(hosted);
   }
 
   #replace(hosted: HostedFile, when: 'at once' | 'after a pause' = 'at once'): void {
     const now = this.#settings.now();
     const waitMs = hosted.restartAt - now;
-    const group = hosted.toGroup(now);
+    const group = hosted.groupAt(now);
     const others = [...this.members].filter((member) => member.group === group);
     // After a pause its calls may have started one themselves.
-    if (hosted.retired || others.some((member) => when === 'after a pause' || isSpare(member))) return;
+    if (hosted.retired || others.some(({ isSpare }) => when === 'after a pause' || isSpare)) return;
     if (waitMs > 0) setTimeout(() => this.#replace(hosted, 'after a pause'), waitMs).unref();
-    else if (this.#stock.hasRoom()) this.#stock.start(hosted);
+    else if (this.#stock.mayStart) this.#stock.start(hosted);
   }
 
   #keepWarm(): void {
-    while (this.#stock.isShort() && this.#stock.hasRoom()) {
+    while (this.#stock.spare < 0 && this.#stock.mayStart) {
       const hosted = this.#files.findLeastServed(this.members, this.#settings.now());
       if (hosted === null || this.#stock.start(hosted) === null) return;
     }

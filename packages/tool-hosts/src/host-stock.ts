@@ -1,13 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { Death } from './isolation-observer.ts';
-import {
-  chooseVictim,
-  countEnding,
-  countWhere,
-  createMember,
-  type HostedFile,
-  type PoolMember,
-} from './pool-records.ts';
+import { countWhere, findBest, type HostedFile, PoolMember } from './pool-records.ts';
 import type { ToolHost } from './tool-host.ts';
 
 export type StockSettings = {
@@ -19,11 +12,9 @@ export type StockSettings = {
 };
 
 type StockListener = {
-  /** The process of this host is up. */
-  readonly onReady: (member: PoolMember) => void;
-  /** It did not come up; it is ending. */
-  readonly onBroken: (member: PoolMember, reason: string) => void;
-  /** It has become spent, restless or quiet. */
+  /** The process of this host is up; or it did not come up, and is ending. */
+  readonly onStarted: (member: PoolMember, problem: string | null) => void;
+  /** It has become unusable, or has pending work, or has none any more. */
   readonly onState: (member: PoolMember) => void;
   readonly onEnded: (member: PoolMember, death: Death) => void;
 };
@@ -46,57 +37,56 @@ export class HostStock {
     this.#listener = listener;
   }
 
-  hasRoom(): boolean {
-    const countStarting = (): number => countWhere(this.members, ({ phase }) => phase === 'starting');
-    return !this.isFull() && countStarting() < MAX_STARTING;
+  /** How many there are beyond those that are to be kept warm. */
+  get spare(): number {
+    return this.members.size - this.#settings.minHosts;
+  }
+
+  /** How many more there may be. */
+  get room(): number {
+    return this.#settings.maxHosts - this.members.size;
   }
 
   /** Whether there are as many as keep the processors busy: more are only for files whose calls wait for something else. */
-  isAmple(): boolean {
+  get isAmple(): boolean {
     return this.members.size >= AMPLE;
   }
 
-  isFull(): boolean {
-    return this.members.size >= this.#settings.maxHosts;
+  /** Whether another host may start now. */
+  get mayStart(): boolean {
+    return this.room > 0 && countWhere(this.members, ({ state }) => state === 'starting') < MAX_STARTING;
   }
 
-  isOverfull(): boolean {
-    return this.members.size > this.#settings.maxHosts;
-  }
-
-  isShort(): boolean {
-    return this.members.size < this.#settings.minHosts;
-  }
-
-  has(group: string): boolean {
-    return countWhere(this.members, (member) => member.group === group) > 0;
-  }
-
-  hasLiving(group: string): boolean {
-    return countWhere(this.members, (member) => member.group === group && !member.host.isEnding) > 0;
+  countEnding(): number {
+    return countWhere(this.members, ({ host }) => host.isEnding);
   }
 
   countStarting(group: string): number {
-    return countWhere(
-      this.members,
-      (member) => member.phase === 'starting' && member.group === group && !member.host.isEnding,
-    );
+    return countWhere(this.living(group), ({ state }) => state === 'starting');
+  }
+
+  /** The hosts of a group that are not ending. */
+  living(group: string): readonly PoolMember[] {
+    return [...this.members].filter((member) => member.group === group && !member.host.isEnding);
+  }
+
+  /** Hosts of a group that may run another file than the last one. */
+  free(group: string): readonly PoolMember[] {
+    const free: PoolMember[] = [];
+    for (const member of this.members) if (member.group === group && member.isFree) free.push(member);
+    return free;
   }
 
   /** A host for the group of this file; null where the system gives no process. */
   start(hosted: HostedFile): PoolMember | null {
     const host = this.isClosing ? null : this.#settings.startHost(hosted);
     if (host === null) return null;
-    const now = this.#settings.now();
-    const member = createMember(host, hosted.toGroup(now), hosted.hasOwnHosts(now) ? hosted : null, now);
+    const member = new PoolMember(host, hosted, this.#settings.now());
     this.members.add(member);
     host.onState(() => this.#listener.onState(member));
     void host.ready.then((problem) => {
-      if (problem === null) this.#listener.onReady(member);
-      else {
-        host.kill('surplus');
-        this.#listener.onBroken(member, problem);
-      }
+      if (problem !== null) host.kill('surplus');
+      this.#listener.onStarted(member, problem);
     });
     void host.ended.then((death) => {
       this.members.delete(member);
@@ -106,18 +96,24 @@ export class HostStock {
     return member;
   }
 
-  /** Ends an idle host where `missing` more are wanted than are about to make room. */
-  makeRoom(missing: number): void {
-    if (this.isFull() && missing > countEnding(this.members)) chooseVictim(this.members)?.host.kill('surplus');
+  /** Ends an idle host where `missing` more are wanted than are about to make room: one of a single file first, then the oldest. */
+  evict(missing: number): void {
+    if (this.room > 0 || missing <= this.countEnding()) return;
+    const idle = [...this.members].filter(({ state, host }) => state === 'idle' && !host.isEnding);
+    const victim = findBest(idle, (member, best) => {
+      const [isOwn, bestIsOwn] = [member.owner !== null, best.owner !== null];
+      return isOwn === bestIsOwn ? member.since < best.since : isOwn;
+    });
+    victim?.host.kill('surplus');
   }
 
   /** Ends what has been idle for long, down to those that are to be kept warm; of single files' hosts all. */
   tidy(): void {
-    let spare = this.members.size - this.#settings.minHosts;
-    for (const member of this.members) {
-      const isOld = member.phase === 'idle' && this.#settings.now() - member.since > IDLE_MS;
-      if (!isOld || member.host.isEnding || (spare <= 0 && member.owner === null)) continue;
-      member.host.kill('surplus');
+    let { spare } = this;
+    for (const { state, since, host, owner } of this.members) {
+      const isOld = state === 'idle' && this.#settings.now() - since > IDLE_MS;
+      if (!isOld || host.isEnding || (spare <= 0 && owner === null)) continue;
+      host.kill('surplus');
       spare -= 1;
     }
   }

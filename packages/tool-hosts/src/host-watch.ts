@@ -46,7 +46,7 @@ export class HostWatch {
     const isLate = now - this.#lookedAt > 2 * LOOK_EVERY_MS;
     this.#lookedAt = now;
     for (const member of this.#pool.members) {
-      if (member.phase === 'starting' || member.host.isEnding) continue;
+      if (member.state === 'starting' || member.host.isEnding) continue;
       this.#endLarge(member);
       if (!isLate) this.#askForLife(member, now);
     }
@@ -65,7 +65,7 @@ export class HostWatch {
     const { host } = member;
     const last = this.#pings.get(member);
     const hasAnswered = last === undefined || host.heardAt >= last.at;
-    if (hasAnswered && member.closedFor === 'silent') this.#pool.reopen(member);
+    if (hasAnswered && member.state === 'silent') this.#pool.reopen(member);
     if (host.calls.size === 0) {
       this.#pings.delete(member);
       return;
@@ -80,8 +80,8 @@ export class HostWatch {
   /** A host's event loop is blocked: who can run elsewhere does, and the tool that blocks it runs alone from now on. */
   #endSilence(member: PoolMember, now: number): void {
     const { host } = member;
-    member.closedFor ??= 'silent';
-    if (member.turn !== null) member.turn.isDangerous = true;
+    if (member.state === 'serving' || member.state === 'draining') member.state = 'silent';
+    if (member.assigned !== null) member.assigned.isDangerous = true;
     const begun = [...host.calls].filter(({ began }) => began);
     if (begun.length === 0 || begun.some(({ isOverdue }) => isOverdue)) {
       // What blocks it is over its time, or was left by a call that has been answered.
@@ -101,7 +101,7 @@ export class HostWatch {
     for (const { tool } of begun) this.#pool.noteBlock(tool);
     for (const call of others.filter((other) => canLeave(other, now))) {
       // It may go on here: when the others have ended, so does this host.
-      member.closedFor = 'left';
+      member.state = 'left';
       host.leave(call);
     }
   }

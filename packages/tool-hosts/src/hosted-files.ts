@@ -56,7 +56,7 @@ export class HostedFiles {
   /** The files that serve, by the hosts that they may run in. */
   listGroups(now: number): readonly FileGroup[] {
     const serving = [...this.#files.values()].filter(({ isLoaded, retired }) => isLoaded && !retired);
-    return [...Map.groupBy(serving, (hosted) => hosted.toGroup(now)).values()].map((group) => ({
+    return [...Map.groupBy(serving, (hosted) => hosted.groupAt(now)).values()].map((group) => ({
       files: group.map(({ file: { root, path } }) => relative(root, path)).sort(),
       variables: group[0]?.granted ?? [],
     }));
@@ -68,7 +68,7 @@ export class HostedFiles {
     let least: HostedFile | null = null;
     let fewest = Number.POSITIVE_INFINITY;
     for (const hosted of this.#files.values()) {
-      const count = counts.get(hosted.toGroup(now))?.length ?? 0;
+      const count = counts.get(hosted.groupAt(now))?.length ?? 0;
       if (!hosted.isLoaded || hosted.retired || hosted.restartAt > now || count >= fewest) continue;
       // A host of its own would end unused, and start again.
       if (hosted.hasOwnHosts(now)) continue;

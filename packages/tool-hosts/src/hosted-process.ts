@@ -13,9 +13,9 @@ import {
   type HostedCall,
   type HostLoad,
   type LoadableFile,
+  type PendingWork,
   RunningCall,
   type ToolHost,
-  type Unrest,
 } from './tool-host.ts';
 
 type HostSettings = {
@@ -55,9 +55,9 @@ class HostedProcess implements ToolHost {
   readonly ready: Promise<string | null>;
   readonly ended: Promise<Death>;
   readonly calls = new Set<RunningCall>();
-  isSpent = false;
-  spoiler: HostedTool | null = null;
-  unrest: Unrest | null = null;
+  isUnusable = false;
+  culprit: HostedTool | null = null;
+  pendingWork: PendingWork | null = null;
   answered = 0;
   heardAt = toMonotonicMs();
   readonly #settings: HostSettings;
@@ -219,14 +219,14 @@ class HostedProcess implements ToolHost {
       onDropped: observer.messageDropped,
       onStray: (tool, thrown) =>
         observer.strayThrown(tool?.name ?? null, tool?.file.path ?? this.#file, toThrown(thrown)),
-      onUnfit: (tool, reason) => {
-        this.isSpent = true;
-        this.spoiler = tool;
+      onUnusable: (tool, reason) => {
+        this.isUnusable = true;
+        this.culprit = tool;
         observer.hostUnfit(tool?.name ?? null, tool?.file.path ?? this.#file, reason);
         this.#listener();
       },
-      onRest: (unrest) => {
-        this.unrest = unrest;
+      onRest: (pendingWork) => {
+        this.pendingWork = pendingWork;
         this.#listener();
       },
       onLeaving: (tool, nonce) => {

@@ -3,58 +3,21 @@ import type { LoadedFacts } from './directory/load-tool-file.ts';
 import { type HostLoad, type LoadableFile, SourceSet, type ToolHost } from './tool-host.ts';
 
 /**
- * A host and what it is doing. `starting` until its process is up; `busy` while it loads a file or a call has one of its
- * seats; else `idle`. Closed, it takes no further call.
+ * What a host does. Only `serving` takes calls beside those that it runs, and only of the file that it is assigned to.
+ *
+ * | state    | what happens                                                  | next                                      |
+ * |----------|---------------------------------------------------------------|-------------------------------------------|
+ * | starting | its process comes up                                          | idle, reading                             |
+ * | reading  | the discovery loads files in it                               | idle                                      |
+ * | idle     | it has no calls                                               | loading, serving, ended                   |
+ * | loading  | it loads the file that it is assigned to                      | serving, idle, ended                      |
+ * | serving  | it runs calls                                                 | idle, draining, overdue, silent, left     |
+ * | draining | it runs calls; another file waits, or it has had `maxCalls`   | idle, serving where nothing waits any more |
+ * | overdue  | a call in it did not end at its deadline                      | serving, ended, left                      |
+ * | silent   | its event loop does not answer                                | serving, ended, left                      |
+ * | left     | a call that it may still run was given to another host        | ended once its calls have ended           |
  */
-export type PoolMember = {
-  readonly host: ToolHost;
-  /** Which files it may run: see `toGroup`. */
-  group: string;
-  /** The only file that it may run; null where several may. */
-  owner: HostedFile | null;
-  phase: 'starting' | 'idle' | 'busy';
-  /** Since when, in milliseconds of the pool's clock. */
-  since: number;
-  /** Since when something has gone on in it after calls; null where nothing does. */
-  restlessSince: number | null;
-  /** The file whose calls it runs, or ran last. */
-  turn: HostedFile | null;
-  readonly loaded: Set<HostedFile>;
-  isLoading: boolean;
-  /** Calls that it has been given and that have not ended. */
-  seats: number;
-  /** Its only call has no others beside it. */
-  isAlone: boolean;
-  /** Of the calls that it runs; null where they are of several. */
-  company: string | null;
-  /** Another file waits for it: it takes no more calls of this one. */
-  isYielding: boolean;
-  /**
-   * `overdue`: a call in it did not end at its deadline. `silent`: it answers nothing. `left`: a call that it may still
-   * run was given to another host.
-   */
-  closedFor: 'overdue' | 'silent' | 'left' | null;
-  /** Versions that it holds and nobody calls any more. */
-  deadVersions: number;
-};
-
-export const createMember = (host: ToolHost, group: string, owner: HostedFile | null, now: number): PoolMember => ({
-  host,
-  group,
-  owner,
-  phase: 'starting',
-  since: now,
-  restlessSince: null,
-  turn: null,
-  loaded: new Set(),
-  isLoading: false,
-  seats: 0,
-  isAlone: false,
-  company: null,
-  isYielding: false,
-  closedFor: null,
-  deadVersions: 0,
-});
+type HostState = 'starting' | 'reading' | 'idle' | 'loading' | 'serving' | 'draining' | 'overdue' | 'silent' | 'left';
 
 /** How many of these match. Makes no list, for it is asked with each call. */
 export const countWhere = <Item>(items: Iterable<Item>, matches: (item: Item) => boolean): number => {
@@ -64,154 +27,166 @@ export const countWhere = <Item>(items: Iterable<Item>, matches: (item: Item) =>
 };
 
 /** The best of these; of equals the first. null where there are none. */
-const findBest = <Item>(items: Iterable<Item>, isBetter: (item: Item, best: Item) => boolean): Item | null => {
+export const findBest = <Item>(items: Iterable<Item>, isBetter: (item: Item, best: Item) => boolean): Item | null => {
   let best: Item | null = null;
   for (const item of items) if (best === null || isBetter(item, best)) best = item;
   return best;
 };
 
-/** How many are about to end: each makes room for another. */
-export const countEnding = (members: Iterable<PoolMember>): number => countWhere(members, ({ host }) => host.isEnding);
-
 // So many calls run in one host before another one is sought; and so many where no other is to be had.
 export const ROOMY_CALLS = 16;
 const MOST_CALLS = 256;
 
-/** Which calls may run beside a call. */
-export type Seating = {
+/** What a call needs of a host: which other calls may run beside it. */
+export type SlotRequest = {
   /** None. */
   readonly isAlone: boolean;
   /** Calls of the same company: a write goes with those of its own tool, what is safe to repeat with all that is. */
   readonly company: string;
 };
 
-const SAFE_COMPANY = '';
-
-export const toSeating = (tool: HostedTool, isAlone: boolean): Seating => ({
+export const createSlotRequest = (tool: HostedTool, isAlone: boolean): SlotRequest => ({
   isAlone,
-  company: isSafe(tool) ? SAFE_COMPANY : tool.name,
+  company: isSafe(tool) ? '' : tool.name,
 });
 
-/**
- * Whether this host, whose turn is the call's file, takes another call beside those it runs. `own`: only beside calls
- * of its company.
- */
-export const takesAnother = (member: PoolMember, { isAlone, company }: Seating, beside: 'own' | 'any'): boolean => {
-  const { host, closedFor, isYielding, isLoading, seats } = member;
-  if (closedFor !== null || isYielding || isLoading || member.isAlone || member.phase === 'starting') return false;
-  if (host.isEnding || host.isSpent) return false;
-  if (seats === 0) return true;
-  return !isAlone && seats < MOST_CALLS && (beside === 'any' || member.company === company);
+/** A call that waits for a host. Exactly one of the two is called. */
+export type HostWaiter = SlotRequest & {
+  readonly take: (member: PoolMember) => void;
+  /** `retryAfterMs`: when its process is started again; 0 = with the next call. */
+  readonly fail: (reason: string, retryAfterMs: number) => void;
 };
 
-/** How many of its calls have not begun: its event loop did not come to them. */
-const countUnbegun = ({ host }: PoolMember): number => countWhere(host.calls, ({ began }) => !began);
+/** A host of the pool: what it does, for which file, and how many calls it runs. */
+export class PoolMember {
+  readonly host: ToolHost;
+  /** Which files it may run: see `HostedFile.groupAt`. */
+  group: string;
+  /** The only file that it may run; null where several may. */
+  owner: HostedFile | null;
+  state: HostState = 'starting';
+  /** Since when it is idle or not, in milliseconds of the pool's clock. */
+  since: number;
+  /** Since when something has gone on in it after its calls; null where nothing does. */
+  pendingSince: number | null = null;
+  /** The file whose calls it runs, or ran last. */
+  assigned: HostedFile | null = null;
+  readonly loaded = new Set<HostedFile>();
+  /** Calls that it was given and that have not ended. */
+  slots = 0;
+  /** Its only call has no others beside it. */
+  isAlone = false;
+  /** Of the calls that it runs; null where they are of several companies. */
+  company: string | null = null;
+  /** Versions that it holds and that no call uses any more. */
+  deadVersions = 0;
 
-/** Whether a call more is likely to begin at once. */
-export const isPrompt = (member: PoolMember): boolean => member.seats < ROOMY_CALLS && countUnbegun(member) === 0;
+  constructor(host: ToolHost, file: HostedFile, now: number) {
+    this.host = host;
+    this.group = file.groupAt(now);
+    this.owner = file.hasOwnHosts(now) ? file : null;
+    this.since = now;
+  }
+
+  /** What the metrics call its state. */
+  get phase(): 'starting' | 'idle' | 'busy' {
+    return this.state === 'starting' || this.state === 'idle' ? this.state : 'busy';
+  }
+
+  /** Idle, and nothing keeps another file from running here. */
+  get isFree(): boolean {
+    const { host } = this;
+    return this.state === 'idle' && host.pendingWork === null && !host.isEnding && !host.isUnusable;
+  }
+
+  /** It has no calls, or will have done what it does before it has any. */
+  get isSpare(): boolean {
+    return this.phase !== 'busy' || this.state === 'loading' || this.state === 'reading';
+  }
+
+  /** How many of its calls have not begun: its event loop did not come to them. */
+  get unbegun(): number {
+    return countWhere(this.host.calls, ({ began }) => !began);
+  }
+
+  /** Whether one more call is likely to begin at once. */
+  get isPrompt(): boolean {
+    return this.slots < ROOMY_CALLS && this.unbegun === 0;
+  }
+
+  /** Whether it takes another call of its file. `own`: only beside calls of its company. */
+  accepts({ isAlone, company }: SlotRequest, beside: 'own' | 'any'): boolean {
+    if ((this.state !== 'serving' && this.state !== 'idle') || this.isAlone) return false;
+    if (this.host.isEnding || this.host.isUnusable) return false;
+    if (this.slots === 0) return true;
+    return !isAlone && this.slots < MOST_CALLS && (beside === 'any' || this.company === company);
+  }
+
+  /** Gives a call of this file a slot. */
+  occupy(file: HostedFile, { isAlone, company }: SlotRequest, now: number): this {
+    this.enter('serving', file, now);
+    if (this.slots === 0) this.company = company;
+    else if (this.company !== company) this.company = null;
+    this.slots += 1;
+    this.isAlone = isAlone;
+    return this;
+  }
+
+  enter(state: 'loading' | 'serving', file: HostedFile, now: number): void {
+    if (this.state === 'idle') this.since = now;
+    this.state = state;
+    this.assign(file);
+  }
+
+  assign(file: HostedFile | null): void {
+    if (this.assigned === file) return;
+    this.assigned?.members.delete(this);
+    this.assigned = file;
+    file?.members.add(this);
+  }
+
+  /** No call of this version will come to this host any more. */
+  unload(file: HostedFile): void {
+    if (this.loaded.delete(file)) {
+      this.host.unload(file);
+      this.deadVersions += 1;
+    }
+    if (this.assigned === file) this.assign(null);
+  }
+
+  /** Something of another file goes on in this host and refused the calls of its file: it is assigned to that file again. */
+  reassign(): void {
+    const version = this.host.pendingWork?.version;
+    if (version === undefined || this.assigned?.version === version) return;
+    this.assign([...this.loaded].find((file) => file.version === version) ?? null);
+  }
+
+  /** Ends where every call that it still runs is over its time; serves again where none is. */
+  endIfOverdue(): void {
+    const overdue = countWhere(this.host.calls, ({ isOverdue }) => isOverdue);
+    if (overdue > 0 && overdue === this.host.calls.size) this.host.kill('timeout');
+    if (overdue === 0 && this.state === 'overdue') this.state = 'serving';
+  }
+}
 
 /** Of hosts that take another call of their file the one that is likely to begin it first. */
 export const findRoomiest = (
   members: Iterable<PoolMember>,
-  seating: Seating,
+  request: SlotRequest,
   beside: 'own' | 'any',
 ): PoolMember | null => {
   let best: PoolMember | null = null;
   let bestLoad = Number.POSITIVE_INFINITY;
   for (const member of members) {
-    if (!takesAnother(member, seating, beside)) continue;
-    const load = countUnbegun(member) * MOST_CALLS + member.seats;
+    if (!member.accepts(request, beside)) continue;
+    const load = member.unbegun * MOST_CALLS + member.slots;
     if (load < bestLoad) [best, bestLoad] = [member, load];
   }
   return best;
 };
 
-/** It has no calls, or will be free of what it does before it has any. */
-export const isSpare = ({ phase, isLoading }: PoolMember): boolean => phase !== 'busy' || isLoading;
-
-/** Idle hosts of a group that may run another file than the last one. */
-export const listIdle = (members: Iterable<PoolMember>, group: string): readonly PoolMember[] => {
-  const idle: PoolMember[] = [];
-  for (const member of members) if (member.group === group && isFree(member)) idle.push(member);
-  return idle;
-};
-
-const isFree = ({ phase, host, closedFor }: PoolMember): boolean =>
-  phase === 'idle' && closedFor === null && host.unrest === null && !host.isEnding && !host.isSpent;
-
-/** The one that has the file already, else the one that was busy last: its successors may end. */
-export const chooseIdle = (idle: readonly PoolMember[], file: HostedFile): PoolMember | null =>
-  findBest(idle, (member, best) => {
-    const [has, bestHas] = [member.loaded.has(file), best.loaded.has(file)];
-    return has === bestHas ? member.since > best.since : has;
-  });
-
-/** The idle host that is missed least by the hosts' other users: one of a single file before one of many, the oldest first. */
-export const chooseVictim = (members: Iterable<PoolMember>): PoolMember | null => {
-  const idle = [...members].filter(({ phase, host }) => phase === 'idle' && !host.isEnding);
-  return findBest(idle, (member, victim) => {
-    const [isOwn, victimIsOwn] = [member.owner !== null, victim.owner !== null];
-    return isOwn === victimIsOwn ? member.since < victim.since : isOwn;
-  });
-};
-
-/** It is this file's turn, in a host that is free. */
-export const enterTurn = (member: PoolMember, hosted: HostedFile, now: number): void => {
-  if (member.phase !== 'busy') member.since = now;
-  member.phase = 'busy';
-  setTurn(member, hosted);
-};
-
-const setTurn = (member: PoolMember, hosted: HostedFile | null): void => {
-  if (member.turn === hosted) return;
-  member.turn?.members.delete(member);
-  member.turn = hosted;
-  hosted?.members.add(member);
-};
-
-/** Takes a seat for a call of this file. */
-export const sit = (member: PoolMember, hosted: HostedFile, seating: Seating, now: number): PoolMember => {
-  enterTurn(member, hosted, now);
-  if (member.seats === 0) member.company = seating.company;
-  else if (member.company !== seating.company) member.company = null;
-  member.seats += 1;
-  member.isAlone = seating.isAlone;
-  return member;
-};
-
-/** No call of this version will come to this host any more. */
-export const dropVersion = (member: PoolMember, hosted: HostedFile): void => {
-  if (member.loaded.delete(hosted)) {
-    member.host.unload(hosted);
-    member.deadVersions += 1;
-  }
-  if (member.turn === hosted) setTurn(member, null);
-};
-
-/** Ends a host where every call that it still runs is over its time; opens it again where none is. */
-export const settleOverdue = (member: PoolMember): void => {
-  const { calls } = member.host;
-  const overdue = countWhere(calls, ({ isOverdue }) => isOverdue);
-  if (overdue === 0) member.closedFor = null;
-  else if (overdue === calls.size) member.host.kill('timeout');
-};
-
-/** Where something of another file goes on in a host, that file's turn has not ended: it refused the calls of this one. */
-export const returnTurn = (member: PoolMember): void => {
-  const version = member.host.unrest?.version;
-  if (version === undefined || member.turn?.version === version) return;
-  setTurn(member, [...member.loaded].find((hosted) => hosted.version === version) ?? null);
-};
-
 /** Why a call gets no host where the system gives no process: the service's fault, not the file's. */
 export const NO_PROCESS = 'no process could be started for it';
-
-/** A call that waits for a host. Exactly one of the two is called. */
-export type HostWaiter = Seating & {
-  readonly take: (member: PoolMember) => void;
-  /** `retryAfterMs`: when its process is started again; 0 = with the next call. */
-  readonly fail: (reason: string, retryAfterMs: number) => void;
-};
 
 const FREE_TROUBLES = 5;
 const FIRST_DELAY_MS = 100;
@@ -219,7 +194,7 @@ const LONGEST_DELAY_MS = 30_000;
 // Long enough for somebody to look at it, short enough that nobody has to.
 const PROBATION_MS = 600_000;
 
-/** One version of a tool file: what its hosts need, who waits for one, and how it behaved. */
+/** One version of a tool file: what its hosts need, which calls wait for one, and how it behaved. */
 export class HostedFile implements LoadableFile {
   readonly file: ToolFile;
   readonly version: string;
@@ -233,12 +208,12 @@ export class HostedFile implements LoadableFile {
   #ownUntil = 0;
   /** Tools that blocked their host beside others, until when they run alone. */
   readonly #aloneUntil = new Map<string, number>();
-  /** Hosts whose turn is this file's. */
+  /** Hosts that are assigned to it. */
   readonly members = new Set<PoolMember>();
   /** Whether a call of this version has ended a process, or blocked one: what may not be repeated keeps away from the others. */
   isDangerous = false;
   readonly waiting = new Set<HostWaiter>();
-  /** Since when somebody waits. */
+  /** Since when a call waits. */
   waitingSince = 0;
   /** Whether a process has loaded it, so that others may be started without a call. */
   isLoaded = false;
@@ -261,7 +236,7 @@ export class HostedFile implements LoadableFile {
     const entries = this.sources.entries.filter(([path]) => imported.has(path));
     this.sources = new SourceSet(`of ${this.version}`, entries);
     this.isLoaded = true;
-    this.granted = toGranted(loaded.tools, isGranted);
+    this.granted = listGranted(loaded.tools, isGranted);
     this.isOwn ||= loaded.trace !== null || loaded.tools.some(({ isolation, holds }) => isolation === 'own' || holds);
   }
 
@@ -299,37 +274,34 @@ export class HostedFile implements LoadableFile {
   }
 
   /** Which hosts may run it: those of files that were granted the same variables, or its own. */
-  toGroup(now: number): string {
+  groupAt(now: number): string {
     return this.hasOwnHosts(now) ? `own ${this.version}` : `shared ${this.granted.join(' ')}`;
   }
 
-  /** How many of the calls that wait for this file must run alone. */
-  countAlone(): number {
-    return countWhere(this.waiting, ({ isAlone }) => isAlone);
+  get isLoading(): boolean {
+    for (const { state } of this.members) if (state === 'loading') return true;
+    return false;
   }
 
-  /** Beside which calls its calls may run. */
-  get beside(): 'own' | 'any' {
-    return this.isDangerous ? 'own' : 'any';
-  }
-
-  /** How many hosts the calls that wait need beside those that must run alone. */
-  #countCompanies(): number {
-    const companies = new Set<string>();
-    for (const { isAlone, company } of this.waiting) if (!isAlone) companies.add(company);
-    return this.isDangerous ? companies.size : Math.min(1, companies.size);
-  }
-
-  countLoading(): number {
-    return countWhere(this.members, ({ isLoading }) => isLoading);
+  /** Whether a call that must run alone waits. */
+  get hasAlone(): boolean {
+    for (const { isAlone } of this.waiting) if (isAlone) return true;
+    return false;
   }
 
   /** How many more hosts the calls that wait for this file could use than are loading it. */
   countMissing(): number {
-    return Math.max(0, this.countAlone() + this.#countCompanies() - this.countLoading());
+    let alone = 0;
+    const companies = new Set<string>();
+    for (const { isAlone, company } of this.waiting) {
+      if (isAlone) alone += 1;
+      else companies.add(this.isDangerous ? company : '');
+    }
+    const loading = countWhere(this.members, ({ state }) => state === 'loading');
+    return Math.max(0, alone + companies.size - loading);
   }
 }
 
 /** The variables that tools ask for and get, sorted. */
-export const toGranted = (tools: readonly LoadedFacts[], isGranted: (name: string) => boolean): readonly string[] =>
+export const listGranted = (tools: readonly LoadedFacts[], isGranted: (name: string) => boolean): readonly string[] =>
   [...new Set(tools.flatMap(({ env }) => env.filter(isGranted)))].sort();

@@ -108,7 +108,7 @@ export class RunningCall {
 }
 
 /** What goes on in a host although no call runs; `version`: of the file whose turn it was. */
-export type Unrest = { readonly version: string; readonly reason: string };
+export type PendingWork = { readonly version: string; readonly reason: string };
 
 /** One tool host as the service sees it: a process that loads files and answers calls, of one file at a time. */
 export type ToolHost = {
@@ -134,11 +134,11 @@ export type ToolHost = {
   readonly ended: Promise<Death>;
   readonly isEnding: boolean;
   /** Whether its state can be trusted no more: a call changed it, or something was thrown behind its back. */
-  readonly isSpent: boolean;
+  readonly isUnusable: boolean;
   /** Whose call made it so; null where that is not known. */
-  readonly spoiler: HostedTool | null;
+  readonly culprit: HostedTool | null;
   /** What goes on in it although no call runs, so that no other file may run there; null where nothing does. */
-  readonly unrest: Unrest | null;
+  readonly pendingWork: PendingWork | null;
   /** How many calls it has answered. */
   readonly answered: number;
   /** To be called when it becomes spent, restless or quiet. */

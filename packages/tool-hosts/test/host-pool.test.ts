@@ -100,7 +100,7 @@ test('the next host of a file with hosts of its own has loaded it before it is c
   await goOn(lab);
   const next = [...lab.pool.members].find(({ group }) => group === 'own 1');
   expect(next?.loaded.size).toBe(1);
-  expect(lab.pool.takeSeat(a, { isAlone: false, company: '' })).toBe(next);
+  expect(lab.pool.tryAcquire(a, { isAlone: false, company: '' })).toBe(next);
 });
 
 test('a host that was asked to make way serves its file again when the call that waited has gone', async () => {

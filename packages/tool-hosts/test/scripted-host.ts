@@ -1,5 +1,5 @@
 import type { Death, KillReason } from '#src/isolation-observer.ts';
-import type { HostLoad, ToolHost, Unrest } from '#src/tool-host.ts';
+import type { HostLoad, ToolHost, PendingWork } from '#src/tool-host.ts';
 
 /** A tool host without a process: starts, loads, answers and ends when the test says so. */
 export type ScriptedHost = {
@@ -27,7 +27,7 @@ export const createScriptedHost = (pid: number): ScriptedHost => {
   const loads: ((load: HostLoad) => void)[] = [];
   const state: {
     killedFor: KillReason | null;
-    unrest: Unrest | null;
+    unrest: PendingWork | null;
     ended: boolean;
     spent: boolean;
     answered: number;
@@ -84,11 +84,11 @@ export const createScriptedHost = (pid: number): ScriptedHost => {
       get isEnding() {
         return state.ended || state.killedFor !== null;
       },
-      get isSpent() {
+      get isUnusable() {
         return state.spent;
       },
-      spoiler: null,
-      get unrest() {
+      culprit: null,
+      get pendingWork() {
         return state.unrest;
       },
       get answered() {

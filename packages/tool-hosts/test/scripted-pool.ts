@@ -56,7 +56,7 @@ export const openPool = (maxHosts = MAX_HOSTS) => {
   const obtain = (file: ToolFile, isAlone = false, company = ''): Asked => {
     const call: Asked = { file, isAlone, company, taken: null, ends: 0, stopped: false, stop: () => undefined };
     asked.push(call);
-    call.stop = pool.obtain(file, {
+    call.stop = pool.acquire(file, {
       isAlone,
       company,
       take: (member) => take(call, member),
@@ -71,7 +71,7 @@ export const openPool = (maxHosts = MAX_HOSTS) => {
     const member = call.taken;
     call.taken = null;
     started.find(({ host }) => host === member.host)?.answer();
-    pool.giveBack(member, 'answered');
+    pool.release(member, 'answered');
   };
   /** What the test is told of a host's end frees the calls that ran on it. */
   const end = (scripted: ScriptedHost | undefined): void => {
