@@ -19,7 +19,7 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/store-redis': 1335,
   'packages/store-sqlite': 810,
   'packages/testing': 540,
-  'packages/tool-hosts': 6710,
+  'packages/tool-hosts': 6540,
   'packages/toolkit-files': 450,
   'packages/toolkit-google': 2590,
   'packages/toolkit-kit': 3110,
@@ -42,7 +42,7 @@ const MOST_FLOORS = 10;
 const MOST_DOORS = 123;
 const MOST_TYPES_PER_1000_LINES = 21;
 /** Of all functions, those whose names begin with `to`, in percent. */
-const MOST_CONVERSIONS_PERCENT = 21;
+const MOST_CONVERSIONS_PERCENT = 20;
 
 const FILES = readSourceFiles();
 const TOTAL = FILES.reduce((sum, { lines }) => sum + lines, 0);

@@ -13,10 +13,13 @@ import {
   type ThrownPart,
 } from './host-messages.ts';
 import type { DroppedReason } from './isolation-observer.ts';
-import type { HostedCall, HostLoad, PendingWork } from './tool-host.ts';
+import type { HostLoad, PendingWork, RunningCall } from './tool-host.ts';
 
-/** Who hears of what a host does beside answering. `tool`: by what its call had started, where that is known. */
+/** Is told what a host does beside answering. `tool`: by what its call had started, where that is known. */
 type HostListener = {
+  /** The process is up. */
+  readonly onReady: () => void;
+  readonly onAnswered: () => void;
   /** Something that this side asked for, or could have asked for, was said. */
   readonly onDropped: (reason: DroppedReason) => void;
   /** Something was thrown where nobody waited for it. */
@@ -32,14 +35,6 @@ type HostListener = {
   readonly onAbuse: (kind: 'flood' | 'forgery') => void;
 };
 
-/** What a call in a host hears. */
-type CallListener = Pick<HostedCall, 'tool' | 'log' | 'progress' | 'part'> & {
-  /** From here on the handler may have run. */
-  readonly onBegan: () => void;
-  readonly onRefused: () => void;
-  readonly onEnd: (end: CallOutcome) => void;
-};
-
 type LoadListener = { readonly onLoading: () => void; readonly onLoaded: (load: HostLoad) => void };
 
 // A call may log and report progress a thousand times each; who says more does not come from our side of the host.
@@ -50,10 +45,6 @@ const MAX_FIELDS_LENGTH = 8192;
 const MAX_FORGED = 100;
 const MAX_REMEMBERED = 1024;
 
-/** How much was said, of one call or of the host as a whole since the last call was sent. */
-type Talk = { messages: number; bytes: number };
-type Listening = CallListener & { readonly talk: Talk };
-
 /**
  * Makes sense of what a host says. Each message is checked and counts only for the call whose nonce it carries, and
  * only once: what is forged, second, or too much is dropped and told.
@@ -63,20 +54,22 @@ export class HostConversation {
   readonly #maxResultBytes: number;
   /** What is said of the host as a whole carries it. */
   readonly #nonce: string;
-  readonly #onReady: () => void;
   #load: (LoadListener & { readonly nonce: string }) | null = null;
-  readonly #calls = new Map<string, Listening>();
+  /** The calls that were sent and have not ended. */
+  readonly calls = new Set<RunningCall>();
+  /** The same by nonce, and those that were given to another host: what they say is read and dropped. */
+  readonly #calls = new Map<string, RunningCall>();
   /** The tools of the last calls, by nonce. */
   readonly #past = new Map<string, HostedTool>();
-  #talk: Talk = { messages: 0, bytes: 0 };
+  /** How much the host has said, but of calls that run, since the last order. */
+  #talk = { messages: 0, bytes: 0 };
   #forged = 0;
   #isOver = false;
 
-  constructor(nonce: string, maxResultBytes: number, listener: HostListener & { readonly onReady: () => void }) {
+  constructor(nonce: string, maxResultBytes: number, listener: HostListener) {
     this.#nonce = nonce;
     this.#maxResultBytes = maxResultBytes;
     this.#listener = listener;
-    this.#onReady = listener.onReady;
   }
 
   expectLoad(nonce: string, listener: LoadListener): void {
@@ -84,10 +77,12 @@ export class HostConversation {
     this.#load = { nonce, ...listener };
   }
 
-  expectCall(nonce: string, listener: CallListener): void {
+  expectCall(call: RunningCall): void {
+    const { nonce, tool } = call;
     this.#talk = { messages: 0, bytes: 0 };
-    this.#calls.set(nonce, { ...listener, talk: { messages: 0, bytes: 0 } });
-    this.#past.set(nonce, listener.tool);
+    this.calls.add(call);
+    this.#calls.set(nonce, call);
+    this.#past.set(nonce, tool);
     const [oldest] = this.#past.keys();
     if (this.#past.size > MAX_REMEMBERED && oldest !== undefined) this.#past.delete(oldest);
   }
@@ -96,7 +91,7 @@ export class HostConversation {
     if (this.#isOver) return;
     const message = readHostMessage(head);
     const call = message === null ? undefined : this.#calls.get(message.nonce);
-    const talk = call?.talk ?? this.#talk;
+    const talk = call ?? this.#talk;
     // Asked for by the service, however long a call takes.
     if (message?.type !== 'pong') talk.messages += 1;
     talk.bytes += head.length + (message?.type === 'log' || message?.type === 'part' ? body.length : 0);
@@ -107,7 +102,7 @@ export class HostConversation {
     else this.#hear(message, body, call);
   }
 
-  #hear(message: HostMessage, body: string, call: Listening | undefined): void {
+  #hear(message: HostMessage, body: string, call: RunningCall | undefined): void {
     const { nonce } = message;
     switch (message.type) {
       case 'ready':
@@ -143,7 +138,7 @@ export class HostConversation {
 
   #hearHost(message: Extract<HostMessage, { type: 'ready' | 'restless' | 'quiet' | 'pong' | 'resources' }>): void {
     if (message.nonce !== this.#nonce) this.#drop(message.nonce);
-    else if (message.type === 'ready') this.#onReady();
+    else if (message.type === 'ready') this.#listener.onReady();
     else if (message.type === 'resources') this.#listener.onResources(message.state);
     else if (message.type === 'restless') this.#listener.onRest({ version: message.version, reason: message.reason });
     else if (message.type === 'quiet') this.#listener.onRest(null);
@@ -175,13 +170,12 @@ export class HostConversation {
       return;
     }
     this.#load = null;
-    listener.onLoaded(message.type === 'loaded' ? toLoaded(body, message.trace) : toFailed(body, message.reason));
+    listener.onLoaded(message.type === 'loaded' ? readLoaded(body, message.trace) : readFailed(body, message.reason));
   }
 
-  #hearRefused(nonce: string, call: Listening | undefined): void {
+  #hearRefused(nonce: string, call: RunningCall | undefined): void {
     if (call !== undefined) {
-      this.#calls.delete(nonce);
-      call.onRefused();
+      this.#end(call).settle({ kind: 'moved', began: false });
     } else if (this.#load?.nonce === nonce) {
       const { onLoaded } = this.#load;
       this.#load = null;
@@ -192,32 +186,37 @@ export class HostConversation {
   #hearCall(
     message: Extract<HostMessage, { type: 'began' | 'answer' | 'log' | 'progress' | 'part' }>,
     body: string,
-    call: CallListener,
+    running: RunningCall,
   ): void {
-    if (message.type === 'began') call.onBegan();
+    const { call } = running;
+    if (message.type === 'began') running.began = true;
     else if (message.type === 'log')
-      call.log()[message.level](message.message, body.length > MAX_FIELDS_LENGTH ? {} : toFields(body));
+      call.log()[message.level](message.message, body.length > MAX_FIELDS_LENGTH ? {} : readFields(body));
     else if (message.type === 'progress') call.progress(message);
-    else if (message.type === 'part') hearPart(body, call);
-    else this.#hearAnswer(message, body, call);
+    else if (message.type === 'answer') this.#hearAnswer(message, body, running);
+    else {
+      // Parsed again: the host's memory is the tool's, and a text that is no JSON would break a stream.
+      const parsed = parseJson(body);
+      if (parsed.ok) call.part?.(parsed.value);
+    }
   }
 
-  #hearAnswer({ nonce, end }: Extract<HostMessage, { type: 'answer' }>, body: string, call: CallListener): void {
+  #hearAnswer({ end }: Extract<HostMessage, { type: 'answer' }>, body: string, call: RunningCall): void {
     const outcome = Buffer.byteLength(body) > this.#maxResultBytes ? null : readAnswer(end, body, call.tool);
     if (outcome === null) {
       this.#abuse('forgery');
       return;
     }
-    this.#calls.delete(nonce);
-    call.onEnd(outcome);
+    this.#listener.onAnswered();
+    this.#end(call).settle({ kind: 'ended', outcome });
+  }
+
+  #end(call: RunningCall): RunningCall {
+    this.#calls.delete(call.nonce);
+    this.calls.delete(call);
+    return call;
   }
 }
-
-/** Parsed again: the host's memory is the tool's, and a text that is no JSON would break a stream. */
-const hearPart = (body: string, { part }: CallListener): void => {
-  const parsed = parseJson(body);
-  if (parsed.ok) part?.(parsed.value);
-};
 
 // As in to-json-value: common parsers would refuse the whole batch for a value nested deeper.
 const MAX_DEPTH = 500;
@@ -239,26 +238,26 @@ export const toThrown = (parts: readonly ThrownPart[]): unknown =>
   parts.reduceRight<unknown>((cause, part) => ({ ...part, cause }), undefined);
 
 /** What a host says of a file that it loaded. */
-const toLoaded = (body: string, trace: string | null): HostLoad => {
-  const loaded = LoadedBody.safeParse(toValue(body));
+const readLoaded = (body: string, trace: string | null): HostLoad => {
+  const loaded = LoadedBody.safeParse(readValue(body));
   return loaded.success
     ? { kind: 'loaded', ...loaded.data, trace }
     : { kind: 'failed', reason: 'the declarations of its tools cannot be read', thrown: null };
 };
 
-const toFailed = (body: string, reason: string): HostLoad => ({
+const readFailed = (body: string, reason: string): HostLoad => ({
   kind: 'failed',
   reason,
-  thrown: ThrownAtLoadBody.safeParse(toValue(body)).data ?? null,
+  thrown: ThrownAtLoadBody.safeParse(readValue(body)).data ?? null,
 });
 
-const toFields = (body: string): Readonly<Record<string, unknown>> => {
-  const fields = toValue(body);
+const readFields = (body: string): Readonly<Record<string, unknown>> => {
+  const fields = readValue(body);
   return typeof fields === 'object' && fields !== null ? { ...fields } : {};
 };
 
 /** The value of a text that should be JSON; undefined where it is none. */
-const toValue = (text: string): unknown => {
+const readValue = (text: string): unknown => {
   const parsed = parseJson(text);
   return parsed.ok ? parsed.value : undefined;
 };

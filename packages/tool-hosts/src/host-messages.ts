@@ -205,7 +205,6 @@ export const ThrownAtLoadBody = z.object({
   tool: z.string().nullable(),
   member: z.string().nullable(),
   place: SourcePlace.nullable(),
-  exports: z.array(z.string()),
 });
 
 /** A message of a host; null where the text is none. */

@@ -54,7 +54,6 @@ class HostedProcess implements ToolHost {
   readonly pid: number;
   readonly ready: Promise<string | null>;
   readonly ended: Promise<Death>;
-  readonly calls = new Set<RunningCall>();
   isUnusable = false;
   culprit: HostedTool | null = null;
   pendingWork: PendingWork | null = null;
@@ -107,6 +106,11 @@ class HostedProcess implements ToolHost {
     this.ready = this.#startUp(ready);
   }
 
+  /** The calls that were sent and have not ended. */
+  get calls(): ReadonlySet<RunningCall> {
+    return this.#conversation.calls;
+  }
+
   get isEnding(): boolean {
     return this.#death !== null || this.#killedFor !== null;
   }
@@ -131,7 +135,7 @@ class HostedProcess implements ToolHost {
       },
       onLoaded: resolve,
     });
-    void this.ended.then((death) => resolve({ kind: 'broken', reason: toEndReason(death, 'loading') }));
+    void this.ended.then((death) => resolve({ kind: 'broken', reason: describeEnd(death, 'loading') }));
     const { path, root } = file;
     this.#send({ type: 'load', nonce, version, path, root, sources: sources.name, placing }, body);
     return promise.finally(() => stopClock());
@@ -149,33 +153,18 @@ class HostedProcess implements ToolHost {
       if (this.calls.size === 0) output.reset();
       else output.renew();
     }
-    const running = new RunningCall(randomUUID(), call.tool, beginBy);
+    const running = new RunningCall(randomUUID(), call, beginBy);
     if (this.#death !== null) {
       running.settle({ kind: 'died', death: this.#death, began: false, blame: 'other' });
       return running;
     }
-    this.calls.add(running);
-    this.#conversation.expectCall(running.nonce, {
-      ...call,
-      onBegan: () => {
-        running.began = true;
-      },
-      onRefused: () => {
-        this.calls.delete(running);
-        running.settle({ kind: 'moved', began: false });
-      },
-      onEnd: (outcome) => {
-        this.answered += 1;
-        this.calls.delete(running);
-        running.settle({ kind: 'ended', outcome });
-      },
-    });
-    this.#send(toCallOrder(running, version, call), JSON.stringify(call.input));
+    this.#conversation.expectCall(running);
+    this.#send(createCallOrder(running, version), JSON.stringify(call.input));
     return running;
   }
 
   leave(call: RunningCall): void {
-    this.calls.delete(call);
+    this.#conversation.calls.delete(call);
     call.settle({ kind: 'moved', began: call.began });
   }
 
@@ -216,6 +205,9 @@ class HostedProcess implements ToolHost {
     const { observer, maxResultBytes } = this.#settings;
     return new HostConversation(this.#nonce, maxResultBytes, {
       onReady,
+      onAnswered: () => {
+        this.answered += 1;
+      },
       onDropped: observer.messageDropped,
       onStray: (tool, thrown) =>
         observer.strayThrown(tool?.name ?? null, tool?.file.path ?? this.#file, toThrown(thrown)),
@@ -245,7 +237,7 @@ class HostedProcess implements ToolHost {
       resolve(`its process did not start within ${START_MS / 1000} s`);
       this.kill('timeout');
     }, START_MS);
-    void this.ended.then((death) => resolve(toEndReason(death, 'starting')));
+    void this.ended.then((death) => resolve(describeEnd(death, 'starting')));
     this.#send({ type: 'start', nonce: this.#nonce, maxResultBytes: this.#settings.maxResultBytes });
     return promise.finally(() => clearTimeout(timer));
   }
@@ -287,8 +279,8 @@ class HostedProcess implements ToolHost {
     this.#death = death;
     const calls = [...this.calls];
     const suspects = findSuspects(calls, this.#leaver?.nonce ?? null);
-    this.calls.clear();
-    for (const call of calls) call.settle({ kind: 'died', death, began: call.began, blame: toBlame(call, suspects) });
+    this.#conversation.calls.clear();
+    for (const call of calls) call.settle({ kind: 'died', death, began: call.began, blame: findBlame(call, suspects) });
     return death;
   }
 }
@@ -301,20 +293,20 @@ const findSuspects = (calls: readonly RunningCall[], leaver: string | null): rea
   return leaver === null ? begun : begun.filter(({ nonce }) => nonce === leaver);
 };
 
-const toBlame = (call: RunningCall, suspects: readonly RunningCall[]): Blame => {
+const findBlame = (call: RunningCall, suspects: readonly RunningCall[]): Blame => {
   if (!suspects.includes(call)) return 'other';
   // Each that is over its time is killed for it.
   if (suspects.length === 1 || call.isOverdue) return 'this';
   return suspects.every(({ tool }) => tool.name === call.tool.name) ? 'tool' : 'any';
 };
 
-const toEndReason = ({ exitCode, signal, lastLines }: Death, doing: string): string => {
+const describeEnd = ({ exitCode, signal, lastLines }: Death, doing: string): string => {
   const how = signal === null ? `exit code ${exitCode}` : `signal ${signal}`;
   return [`its process ended while ${doing}: ${how}`, ...lastLines.slice(-3)].join(' | ');
 };
 
 /** What a host is told of a call. */
-const toCallOrder = ({ nonce, beginBy }: RunningCall, version: string, call: HostedCall): HostOrder => ({
+const createCallOrder = ({ nonce, beginBy, call }: RunningCall, version: string): HostOrder => ({
   type: 'call',
   nonce,
   version,

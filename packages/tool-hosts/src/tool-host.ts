@@ -69,24 +69,32 @@ export type HostedEnd =
   /** It did not begin, or its host is blocked by another call: another host may run it. */
   | { readonly kind: 'moved'; readonly began: boolean };
 
-/** A call that was sent to a host. It ends once; what comes later is not heard. */
+/**
+ * A call that was sent to a host: waiting, then `began` (its handler may have run), then over. It ends once; what comes
+ * later is dropped.
+ */
 export class RunningCall {
   readonly nonce: string;
+  readonly call: HostedCall;
   readonly tool: HostedTool;
   /** A moment of the monotonic clock; the host does not begin the call after it. null = none. */
   readonly beginBy: number | null;
   readonly end: Promise<HostedEnd>;
-  /** It has been answered without its end, and its handler did not heed its signal. */
-  isOverdue = false;
+  /** How much the host has said of it. */
+  messages = 0;
+  bytes = 0;
   /** The handler may have run. */
   began = false;
+  /** It went on after its deadline, or after its client had gone. */
+  isOverdue = false;
   #isOver = false;
   readonly #resolve: (end: HostedEnd) => void;
 
-  constructor(nonce: string, tool: HostedTool, beginBy: number | null) {
+  constructor(nonce: string, call: HostedCall, beginBy: number | null) {
     const { promise, resolve } = Promise.withResolvers<HostedEnd>();
     this.nonce = nonce;
-    this.tool = tool;
+    this.call = call;
+    this.tool = call.tool;
     this.beginBy = beginBy;
     this.end = promise;
     this.#resolve = resolve;

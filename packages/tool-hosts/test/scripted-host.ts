@@ -1,5 +1,5 @@
 import type { Death, KillReason } from '#src/isolation-observer.ts';
-import type { HostLoad, ToolHost, PendingWork } from '#src/tool-host.ts';
+import type { HostLoad, PendingWork, ToolHost } from '#src/tool-host.ts';
 
 /** A tool host without a process: starts, loads, answers and ends when the test says so. */
 export type ScriptedHost = {

@@ -10,19 +10,17 @@ export const describeFailed = (file: ToolFile, failed: FailedFile): LoadProblem 
   const explained = explainFailed(file, failed);
   const { tool = null, member = null, place = null } = failed.thrown ?? {};
   const why = failed.reason.replace(/^TypeError: /, member === null ? '$&' : '');
-  const message = toFileReason(member === null ? (explained?.message ?? why) : why, file.root);
+  const message = explainReason(member === null ? (explained?.message ?? why) : why, file.root);
   return toLoadProblem(file, { message, tool, member, place: explained?.place ?? place });
 };
-
-type IsAllowed = (name: string) => boolean;
 
 /** What is wrong with a file that can be loaded; `isAllowed`: whether the operator lets tools have the variable of this name. */
 export const findProblems = (
   file: ToolFile,
   { tools, unexported, lookalikes }: LoadedFile,
-  isAllowed: IsAllowed,
+  isAllowed: (name: string) => boolean,
 ): readonly LoadProblem[] => [
-  ...unexported.map((facts) => toUnexported(file, facts)),
+  ...unexported.map((facts) => describeUnexported(file, facts)),
   ...lookalikes.map(({ exportName, tool }) =>
     toLoadProblem(file, {
       message: `The export '${exportName}' looks like a tool but is not one. Write \`defineTool({ … })\` around it.`,
@@ -31,19 +29,19 @@ export const findProblems = (
     }),
   ),
   ...findRefusedVariables(file, tools, isAllowed),
-  ...(tools.length + unexported.length + lookalikes.length === 0 && !isMentioned(file) ? [toUseless(file)] : []),
+  ...(tools.length + unexported.length + lookalikes.length === 0 && !isMentioned(file) ? [describeUseless(file)] : []),
 ];
 
 /** Whether any other file of the directory has its name in a text: it is there to be imported. */
 const isMentioned = ({ path, sources }: ToolFile): boolean => {
   const stem = basename(path).replace(/\.[^.]+$/, '');
-  const isNamed = new RegExp(`['"\`/]${toPattern(stem)}(?:\\.[cm]?[jt]s)?['"\`]`);
+  const isNamed = new RegExp(`['"\`/]${escapePattern(stem)}(?:\\.[cm]?[jt]s)?['"\`]`);
   return [...sources].some(([other, text]) => other !== path && isNamed.test(text));
 };
 
-const toPattern = (name: string): string => name.replace(/\W/g, '\\$&');
+const escapePattern = (name: string): string => name.replace(/\W/g, '\\$&');
 
-const toUseless = (file: ToolFile): LoadProblem =>
+const describeUseless = (file: ToolFile): LoadProblem =>
   toLoadProblem(file, {
     level: 'warning',
     message: 'It exports no tool, and no other file imports it. Export what `defineTool` returns.',
@@ -58,12 +56,12 @@ const findExport = ({ path, sources }: ToolFile, name: string): SourcePlace | nu
   const found = (
     name === 'default'
       ? /\bexport\s+default\b/
-      : new RegExp(`\\bexport\\s[^\\n]{0,${MOST_BEFORE_NAME}}\\b${toPattern(name)}(?![\\w$])`)
+      : new RegExp(`\\bexport\\s[^\\n]{0,${MOST_BEFORE_NAME}}\\b${escapePattern(name)}(?![\\w$])`)
   ).exec(text);
   return found === null ? null : { path, ...toLineAndColumn(text, found.index) };
 };
 
-const toUnexported = (file: ToolFile, { role, name, place }: LoadedFacts): LoadProblem =>
+const describeUnexported = (file: ToolFile, { role, name, place }: LoadedFacts): LoadProblem =>
   toLoadProblem(file, {
     message: `The ${role} '${name}' is declared but not exported, so it is not available. Write \`export const … = define${role === 'tool' ? 'Tool' : 'Reducer'}({ … })\`, or export a list of them.`,
     tool: name,
@@ -74,7 +72,7 @@ const toUnexported = (file: ToolFile, { role, name, place }: LoadedFacts): LoadP
 const findRefusedVariables = (
   file: ToolFile,
   tools: readonly LoadedFacts[],
-  isAllowed: IsAllowed,
+  isAllowed: (name: string) => boolean,
 ): readonly LoadProblem[] => {
   const refused = tools.filter(({ env }) => !env.every(isAllowed));
   const [first, ...others] = refused;
@@ -135,11 +133,8 @@ const explainMissingFile: Explain = ({ message }, file) => {
   const better = findMeantFile(missing, file);
   const advice =
     better === null
-      ? `There is no such file in the tools directory.`
-      : `Write './${relative(dirname(importer), better)}': imports must have the file extension.`.replace(
-          "'./../",
-          "'../",
-        );
+      ? 'There is no such file in the tools directory.'
+      : `Write '${relative(dirname(importer), better).replace(/^(?!\.)/, './')}': imports must have the file extension.`;
   return { message: `It imports '${specifier}', which is not a file. ${advice}`, place: written?.place ?? null };
 };
 
@@ -147,21 +142,17 @@ const EXTENSIONS = ['.ts', '.mts', '.js', '.mjs', '.cts', '.cjs', '.json'];
 
 const findMeantFile = (missing: string, { sources }: ToolFile): string | null => {
   const stem = missing.slice(0, missing.length - extname(missing).length);
-  const candidates = [missing, stem].flatMap((start) => EXTENSIONS.map((extension) => start + extension));
-  const inFolder = EXTENSIONS.map((extension) => `${missing}/index${extension}`);
-  const [exact] = [...candidates, ...inFolder].filter((path) => sources.has(path));
-  const lower = missing.toLowerCase();
-  return exact ?? [...sources.keys()].find((path) => path.toLowerCase() === lower) ?? null;
+  const starts = [missing, stem, `${missing}/index`];
+  const candidates = starts.flatMap((start) => EXTENSIONS.map((extension) => start + extension));
+  return candidates.find((path) => sources.has(path)) ?? null;
 };
-
-type Written = { readonly specifier: string; readonly place: SourcePlace };
 
 /** The import in the text of `importer` that is meant, and where it stands. */
 const findSpecifier = (
   importer: string,
   { sources }: ToolFile,
   isMeant: (specifier: string) => boolean,
-): Written | null => {
+): { readonly specifier: string; readonly place: SourcePlace } | null => {
   const text = sources.get(importer) ?? '';
   for (const { 0: whole, 1: start = '', 2: specifier = '', index } of text.matchAll(IMPORT)) {
     if (!isMeant(specifier)) continue;
@@ -196,59 +187,15 @@ const findPackageFolder = (path: string, { root, sources }: ToolFile): string =>
   return 'TOOLS_DIR';
 };
 
-const explainMissingExport: Explain = ({ message, exports }) => {
-  const [, specifier, name] =
-    /^The requested module '([^']+)' does not provide an export named '([^']+)'$/.exec(message) ?? [];
-  if (specifier === undefined || name === undefined) return null;
-  const meant = exports.find((known) => known.toLowerCase() === name.toLowerCase());
-  if (isApi(specifier) && meant !== undefined)
-    return { message: `'${specifier}' does not export '${name}'. Did you mean '${meant}'?`, place: null };
-  const known = isApi(specifier) ? ` It exports ${exports.join(', ')}.` : '';
-  const advice = `If '${name}' is a type, write \`import type { ${name} } from '${specifier}'\`.`;
-  return { message: `'${specifier}' does not export '${name}'.${known} ${advice}`, place: null };
-};
-
-const NOT_ERASABLE: readonly (readonly [RegExp, string])[] = [
-  [/\benum\b/, "Write an object, `const Color = { red: 'red' } as const`, or a union, `'red' | 'blue'`."],
-  [/\b(?:namespace|module)\b/, 'Write the functions and constants of the namespace as exports of a file.'],
-  [/parameter property/, 'Declare the field in the class and assign it in the constructor.'],
-  [/import ?=|import equals/i, 'Write `import name from …` or `import * as name from …`.'],
-  [/export assignment|export =/i, 'Write `export const …`.'],
-];
-
 const explainTypeScript: Explain = ({ code, message }) => {
   if (code !== 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX') return null;
   const what = message.replace(/ is not supported in strip-only mode$/, '');
-  const advice = NOT_ERASABLE.find(([pattern]) => pattern.test(what))?.[1] ?? 'Write it in JavaScript with types.';
+  const advice = 'Write it in JavaScript with types.';
   return { message: `${what} cannot be used: Node strips types and compiles nothing. ${advice}`, place: null };
 };
 
-const explainCommonJs: Explain = ({ name, message }) => {
-  const [, word] =
-    /^(require|module|exports|__dirname|__filename) is not defined in ES module scope/.exec(message) ?? [];
-  if (name !== 'ReferenceError' || word === undefined) return null;
-  return { message: `'${word}' does not exist here: the file is an ES module. ${INSTEAD[word] ?? ''}`, place: null };
-};
-
-const INSTEAD: Readonly<Record<string, string>> = {
-  require: "Write `import name from 'package'`.",
-  module: 'Write `export const …` instead of `module.exports`.',
-  exports: 'Write `export const …`.',
-  __dirname: 'Write `import.meta.dirname`.',
-  __filename: 'Write `import.meta.filename`.',
-};
-
-const explainSyntax: Explain = ({ name, message, place }, { path, sources }) => {
-  if (name !== 'SyntaxError') return null;
-  const text = sources.get(path) ?? '';
-  const decorator = place === null ? /^[ \t]*(?=@\w)/m.exec(text) : null;
-  if (decorator === null) return { message: `Syntax error: ${message}.`, place: null };
-  const at = toLineAndColumn(text, decorator.index + decorator[0].length);
-  return {
-    message: 'Decorators cannot be used: Node does not support them. Call the function instead.',
-    place: { path, ...at },
-  };
-};
+const explainSyntax: Explain = ({ name, message }) =>
+  name === 'SyntaxError' ? { message: `Syntax error: ${message}.`, place: null } : null;
 
 /** What a refused declaration says is written for its author. */
 const explainDefinition: Explain = ({ member, message }) => (member === null ? null : { message, place: null });
@@ -256,9 +203,7 @@ const explainDefinition: Explain = ({ member, message }) => (member === null ? n
 const EXPLANATIONS: readonly Explain[] = [
   explainMissingFile,
   explainMissingPackage,
-  explainMissingExport,
   explainTypeScript,
-  explainCommonJs,
   explainSyntax,
   explainDefinition,
 ];
@@ -267,7 +212,7 @@ const MAX_REASON = 500;
 const ABSOLUTE_PATH = /(?<![\w:/.])\/(?:[\w.@+-]+\/)+[\w.@+-]+/g;
 
 /** Why a file cannot be used, as one line for people: no host paths, at most 500 characters to be shown. */
-const toFileReason = (text: string, root: string): string => {
+const explainReason = (text: string, root: string): string => {
   const line = text
     .replaceAll('file://', '')
     .replaceAll(root + sep, '')

@@ -43,21 +43,21 @@ export const toLoadProblem = (file: ToolFile, { place, ...found }: FoundProblem)
   if (place === null || text === undefined) return plain;
   const { member = null } = found;
   const { path, line, column } = (member === null ? null : locateMember(text, place, member)) ?? place;
-  return { ...plain, file: relative(file.root, path), line, column, excerpt: toExcerpt(text, line, column) };
+  return { ...plain, file: relative(file.root, path), line, column, excerpt: createExcerpt(text, line, column) };
 };
 
 const MOST_SHOWN = 120;
 
-const toExcerpt = (text: string, line: number, column: number): string | null => {
+const createExcerpt = (text: string, line: number, column: number): string | null => {
   const whole = (text.split('\n')[line - 1] ?? '').replaceAll('\t', ' ').trimEnd();
   if (whole === '') return null;
   // Of a line that was made by a machine the part around the place.
   const from =
     whole.length <= MOST_SHOWN
       ? whole.search(/\S/)
-      : toWordStart(whole, Math.max(0, column - 1 - MOST_SHOWN / 2), column);
+      : findWordStart(whole, Math.max(0, column - 1 - MOST_SHOWN / 2), column);
   const caret = ' '.repeat(Math.max(0, column - 1 - from));
-  return `${whole.slice(from, toWordEnd(whole, from + MOST_SHOWN, column))}\n${caret}^`;
+  return `${whole.slice(from, findWordEnd(whole, from + MOST_SHOWN, column))}\n${caret}^`;
 };
 
 // Half a secret is not known for one, and so not redacted: what a cut goes through is left out as a whole.
@@ -65,13 +65,13 @@ const WORD = /[\w+/=.~%-]/;
 
 const isInWord = (line: string, at: number): boolean => WORD.test(line[at - 1] ?? ' ') && WORD.test(line[at] ?? ' ');
 
-const toWordStart = (line: string, from: number, column: number): number => {
+const findWordStart = (line: string, from: number, column: number): number => {
   let start = from;
   while (start < column - 1 && isInWord(line, start)) start += 1;
   return start;
 };
 
-const toWordEnd = (line: string, to: number, column: number): number => {
+const findWordEnd = (line: string, to: number, column: number): number => {
   let end = to;
   while (end > column && isInWord(line, end)) end -= 1;
   return end;
@@ -89,65 +89,20 @@ export const toProblemLine = (problem: LoadProblem): string =>
 export const toProblemText = (problem: LoadProblem): string =>
   [toProblemLine(problem), ...(problem.excerpt === null ? [] : [problem.excerpt])].join('\n');
 
-// Comments and blanks; texts and templates, which may hold brackets; words; any other sign.
-const TOKEN =
-  /(?<blank>\s+|\/\/[^\n]*|\/\*[\s\S]*?\*\/)|(?<text>'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\[\s\S]|[^`\\])*`)|(?<word>[\w$]+)|(?<sign>[\s\S])/g;
-const DEPTH: Readonly<Record<string, number>> = { '{': 1, '[': 1, '(': 1, '}': -1, ']': -1, ')': -1 };
 // A declaration that is longer than this has its member elsewhere.
 const MOST_LOOKED_AT = 20_000;
 
-/**
- * Where in a source text the object literal that is given to the call at `place` has this member; null where it has none
- * that a short look finds. It reads brackets, texts and comments, and no more of the language.
- */
+/** Where the declaration that begins at `place` has a line that begins with this member; null where a short look finds none. */
 const locateMember = (text: string, place: SourcePlace, member: string): SourcePlace | null => {
-  const start = toOffset(text, place);
-  const opening = text.indexOf('(', start);
-  const brace = opening === -1 ? -1 : text.slice(opening + 1).search(/\S/) + opening + 1;
-  if (opening === -1 || text[brace] !== '{') return null;
-  const literal = text.slice(brace, brace + MOST_LOOKED_AT);
-  for (const { name, offset } of listMembers(literal))
-    if (name === member) return { path: place.path, ...toLineAndColumn(text, brace + offset) };
-  return null;
+  const start = findOffset(text, place);
+  const name = member.replace(/\W/g, '\\$&');
+  const line = new RegExp(`^([ \\t]*(?:async[ \\t]+)?(?:\\*[ \\t]*)?)['"]?${name}['"]?[ \\t]*[:(,}]`, 'm');
+  const found = line.exec(text.slice(start, start + MOST_LOOKED_AT));
+  if (found === null) return null;
+  return { path: place.path, ...toLineAndColumn(text, start + found.index + (found[1] ?? '').length) };
 };
 
-type Token = {
-  readonly kind: 'word' | 'sign';
-  readonly name: string;
-  readonly offset: number;
-  /** How many brackets are open behind it. */
-  readonly depth: number;
-  /** The sign before it. */
-  readonly after: string;
-};
-
-/** The members of the object literal that the text begins with: words between a comma and what ends a member's name. */
-const listMembers = (literal: string): readonly Token[] => {
-  const tokens = listTokens(literal);
-  const end = tokens.findIndex(({ depth }) => depth === 0);
-  return tokens.slice(0, end === -1 ? undefined : end).filter((token, at) => {
-    const next = tokens[at + 1];
-    const isNamed = token.kind === 'word' && token.depth === 1 && ',{*'.includes(token.after);
-    return isNamed && next?.kind === 'sign' && ':,(}'.includes(next.name);
-  });
-};
-
-const listTokens = (text: string): readonly Token[] => {
-  const tokens: Token[] = [];
-  let depth = 0;
-  let after = '';
-  for (const { groups = {}, index: offset } of text.matchAll(TOKEN)) {
-    const { sign, text: quoted, word = quoted?.slice(1, -1) } = groups;
-    depth += DEPTH[sign ?? ''] ?? 0;
-    if (word !== undefined) tokens.push({ kind: 'word', name: word, offset, depth, after });
-    if (sign === undefined) continue;
-    tokens.push({ kind: 'sign', name: sign, offset, depth, after });
-    after = sign;
-  }
-  return tokens;
-};
-
-const toOffset = (text: string, { line, column }: SourcePlace): number => {
+const findOffset = (text: string, { line, column }: SourcePlace): number => {
   const before = text.split('\n').slice(0, line - 1);
   return before.reduce((offset, { length }) => offset + length + 1, 0) + column - 1;
 };
@@ -173,7 +128,7 @@ export const findPlaces = (stack: string, root: string): readonly SourcePlace[] 
   const places: SourcePlace[] = [];
   for (const line of stack.split('\n')) {
     if (LOADER.test(line)) break;
-    const place = toPlace(FRAME.exec(line));
+    const place = readPlace(FRAME.exec(line));
     if (place !== null && isOwnSource(place.path, root)) places.push(place);
   }
   return places;
@@ -184,15 +139,14 @@ export const findPlaceOfSyntax = (stack: string, root: string): SourcePlace | nu
   const head = HEAD.exec(stack);
   if (head === null) return null;
   const caret = CARET.exec(stack);
-  const place = toPlace([...head, String((caret?.[0].length ?? 0) + 1)]);
+  const place = readPlace([...head, String((caret?.[0].length ?? 0) + 1)]);
   return place !== null && isOwnSource(place.path, root) ? place : null;
 };
 
-const toPlace = (found: readonly (string | undefined)[] | null): SourcePlace | null => {
+const readPlace = (found: readonly (string | undefined)[] | null): SourcePlace | null => {
   if (found === null) return null;
   const [, url = '', line = '1', column = '1'] = found;
-  const path = url.startsWith('file:') ? toPath(url) : url;
-  return path === null ? null : { path, line: Number(line), column: Number(column) };
+  if (url.startsWith('file:') && !URL.canParse(url)) return null;
+  const path = url.startsWith('file:') ? fileURLToPath(url) : url;
+  return { path, line: Number(line), column: Number(column) };
 };
-
-const toPath = (url: string): string | null => (URL.canParse(url) ? fileURLToPath(url) : null);

@@ -23,8 +23,6 @@ export type ThrownAtLoad = {
   readonly tool: string | null;
   readonly member: string | null;
   readonly place: SourcePlace | null;
-  /** What `recourse-server` exports. */
-  readonly exports: readonly string[];
 };
 
 /** What else a file that could be loaded shows of its author's intentions. */

@@ -113,7 +113,7 @@ export class FileRunner {
     this.#isLoading = true;
     this.#channel.send({ type: 'loading', nonce });
     const request = { version, path, root, sources: this.#sources.get(order.sources) ?? new Map() };
-    const end = await this.#caller.run(nonce, () => loadFile(shared.worlds, request, PUBLIC_API));
+    const end = await this.#caller.run(nonce, () => loadFile(shared.worlds, request));
     const trace = await shared.findTraceOfLoad();
     this.#isLoading = false;
     this.#versions.set(version, end.ok ? end.tools : []);

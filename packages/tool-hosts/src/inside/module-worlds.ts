@@ -130,28 +130,22 @@ const MAX_REASON = 8000;
 type Surroundings = Pick<LoadRequest, 'root' | 'sources'> & {
   /** What had been imported when it failed. */
   readonly imported: readonly string[];
-  /** What `recourse-server` exports. */
-  readonly exports: readonly string[];
 };
 
 type FailedLoad = { readonly ok: false; readonly reason: string; readonly body: string };
 
-/** Loads a file, or says why that failed; `api` is the URL of what it imports as `recourse-server`. Never rejects. */
+/** Loads a file, or says why that failed. Never rejects. */
 export const loadFile = (
   worlds: ModuleWorlds,
   request: LoadRequest,
-  api: string,
 ): Promise<FailedLoad | ({ readonly ok: true } & LoadedTools)> =>
   worlds.load(request).then(
     (found) => ({ ok: true, ...found }),
-    async (thrown) => {
-      const exports = Object.keys(await import(api));
-      return toFailedLoad(thrown, { ...request, imported: worlds.importedOf(request.version), exports });
-    },
+    (thrown) => describeFailedLoad(thrown, { ...request, imported: worlds.importedOf(request.version) }),
   );
 
 /** Why a file could not be loaded: what it threw, and because of what; and as JSON, what the service tells people by. */
-const toFailedLoad = (thrown: unknown, surroundings: Surroundings): FailedLoad => {
+const describeFailedLoad = (thrown: unknown, surroundings: Surroundings): FailedLoad => {
   const parts = toThrownParts(thrown);
   const said = parts.map(({ name, message }, place) => {
     const part = `${name}: ${message}`;
@@ -171,12 +165,11 @@ const toThrownAtLoad = (thrown: unknown, surroundings: Surroundings): ThrownAtLo
     code: thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : null,
     tool: refused?.tool ?? null,
     member: refused?.member ?? null,
-    place: toPlace(thrown, first.stack, surroundings),
-    exports: surroundings.exports,
+    place: findPlace(thrown, first.stack, surroundings),
   };
 };
 
-const toPlace = (thrown: unknown, stack: string, { root, sources, imported }: Surroundings): SourcePlace | null => {
+const findPlace = (thrown: unknown, stack: string, { root, sources, imported }: Surroundings): SourcePlace | null => {
   const place = findPlaceOfSyntax(stack, root) ?? findPlaces(stack, root)[0] ?? null;
   if (place !== null || !(thrown instanceof SyntaxError)) return place;
   // V8 tells nobody where in a module of JavaScript: the type stripper reads that as well, and says where it stumbles.
