@@ -134,7 +134,7 @@ test('every mistake in the settings is listed at once, a line each, whatever its
   ).toEqual([
     'recourse: PORT must be a whole number',
     "recourse: LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent: 'loud' is not allowed",
-    'recourse: REDIS_URL must be redis://… or rediss://…, a comma-separated list of them, or redis+sentinel://HOST/NAME: write redis://127.0.0.1:6379',
+    'recourse: REDIS_URL must be redis://… or rediss://…, a comma-separated list of them, or redis+sentinel://HOST/NAME',
     'recourse: HOST is 0.0.0.0, which other machines can reach, and no API keys are configured: set API_KEYS, or ALLOW_ANONYMOUS=true to allow everyone',
     'recourse: SESSION_TTL_SECONDS must be longer than MAX_DEADLINE_MS, or a session could expire before its batch ends',
     "recourse: WORKSPACE_DIR: The workspace '/nonexistent/workspace' does not exist.",

@@ -64,8 +64,8 @@ test('a broken change is logged with its mistakes and changes nothing, and so do
   const timeoutOfEcho = async () => (await tools()).get('echo')?.limits.timeout_ms;
   const line = await change({ tools: { echo: { timeoutMs: 'soon' }, fetch_url: { retires: 1 } } }, CHANGED_WRONGLY);
   expect(line['mistakes']).toEqual([
-    `CONFIG_FILE ${path} line 1, column 19: tools.echo.timeoutMs must be a whole number of milliseconds, without a unit`,
-    `CONFIG_FILE ${path} line 1, column 52: tools.fetch_url.retires is unknown here: did you mean 'retries'?`,
+    `CONFIG_FILE ${path} line 1, column 19: tools.echo.timeoutMs: Invalid input: expected number, received string`,
+    `CONFIG_FILE ${path} line 1, column 52: tools.fetch_url.retires: is unknown here: did you mean 'retries'?`,
   ]);
   expect(await timeoutOfEcho()).toBe(777);
   await change('{"tools": {"echo": {"timeoutMs": 5', CHANGED_WRONGLY);
