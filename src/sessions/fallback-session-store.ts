@@ -8,8 +8,8 @@ import {
   type ToolOutcome,
 } from '../executor/session-store.ts';
 import type { StoreAvailability } from '../store/store-availability.ts';
-import { NO_TICKET } from './late-rounds.ts';
 import type { OutageSessions } from './outage-sessions.ts';
+import { NO_TICKET } from './round-ticket.ts';
 
 /** What happens to sessions while the shared store is away: counted in this process, not counted, or calls refused. */
 export type StoreDownPolicy = 'local' | 'open' | 'closed';

@@ -2,7 +2,6 @@ import type { BudgetMode } from '../contract/tool-result.ts';
 import type {
   Admission,
   Budget,
-  CallVerdict,
   Round,
   RoundReport,
   SessionSettings,
@@ -10,82 +9,71 @@ import type {
   UnpackRound,
 } from '../executor/session-store.ts';
 import type { RecordStore, Records } from '../store/record-store.ts';
-import { toMaxLines } from './journal-lines.ts';
-import { readTicket, toLateRound, toLateTools, toTicket } from './late-rounds.ts';
+import { createLateRound, createTicket, readTicket } from './round-ticket.ts';
+import { type AdmittedTool, readBudgets } from './rules/retry-budgets.ts';
 import {
-  admitClean,
+  type AdmittedRound,
+  admitRound,
   type CleanTools,
+  createFreeTools,
   endedCleanly,
+  findCleanTools,
+  readRetriesLeft,
   settleClean,
-  toAdmittedTools,
-  toCleanTools,
-} from './rules/clean-round.ts';
-import { type AdmittedTool, toPermits, toRetriesLeft } from './rules/retry-budgets.ts';
-import { admitRound, readBudgets, type Settlement, settleRound, toGuardStep, toSettlement } from './rules/rounds.ts';
-import { createSessionState, resetSession, toEmptyRecord, toSessionRecord } from './rules/session-state.ts';
-import { addLate, addRound, readJournal } from './session-journal.ts';
+  settleRound,
+} from './rules/rounds.ts';
+import { resetSession, toSessionRecord } from './rules/session-record.ts';
+import { createSessionState } from './rules/session-state.ts';
+import { addLate, addRound, maxLinesOf, readJournal } from './session-journal.ts';
 import { createSessionKind, type StoredSession } from './session-kind.ts';
 
-type Budgets = ReadonlyMap<string, Budget>;
-
-const UNCHANGED: Budgets = new Map();
-
-/** A round as it was let in. `tools` is null where it was clean. */
-type Admitted = {
-  readonly born: string;
-  readonly step: number;
-  readonly verdicts: readonly CallVerdict[];
-  readonly tools: ReadonlyMap<string, AdmittedTool> | null;
-};
+/** A round as it was let in, and the life of its session. */
+type Admitted = AdmittedRound & { readonly born: string };
 
 type Options = {
   readonly mode: BudgetMode;
   readonly settings: SessionSettings;
-  readonly sessions: Records<StoredSession>;
   readonly unpackRound: UnpackRound;
-  /** Whether there is room for journals. */
-  readonly mayKeepJournals: () => boolean;
+  readonly store: RecordStore;
+  /** Whether there is room for journals. Left out: always. */
+  readonly mayKeepJournals?: () => boolean;
 };
 
 /** Sessions and the records that they are. */
 export type RecordSessionStore = SessionStore & { readonly records: Records<StoredSession> };
 
 /** Sessions as records of a store: each step is one decision. The embedded stores answer at once. */
-export const createRecordSessionStore = ({
-  store,
-  ...rest
-}: Omit<Options, 'sessions' | 'mayKeepJournals'> & {
-  readonly store: RecordStore;
-  readonly mayKeepJournals?: () => boolean;
-}): RecordSessionStore => {
-  const { mode, settings, unpackRound, mayKeepJournals = () => true } = rest;
-  const options: Options = { ...rest, mayKeepJournals, sessions: store.open(createSessionKind(settings.ttlMs)) };
-  const { sessions } = options;
-  const maxLines = toMaxLines(settings);
+export const createRecordSessionStore = (options: Options): RecordSessionStore => {
+  const { mode, settings, unpackRound, store } = options;
+  const sessions = store.open(createSessionKind(settings.ttlMs));
+  const parts: Parts = { mayKeepJournals: () => true, ...options, sessions };
   return {
     records: sessions,
     admit: (round) => {
-      const admitted = sessions.update(round.sessionKey, (stored, now) =>
-        decideAdmission(stored, round, settings, now),
-      );
+      const admitted = sessions.update(round.sessionKey, (stored, now) => admit(stored, round, settings, now));
       return admitted instanceof Promise
-        ? admitted.then((known) => new SessionAdmission(round, known, options))
-        : new SessionAdmission(round, admitted, options);
+        ? admitted.then((answer) => new SessionAdmission(round, answer, parts))
+        : new SessionAdmission(round, admitted, parts);
     },
     resume: (late) => {
-      const round = toLateRound(late);
-      const ticket = readTicket(late.ticket);
-      const tools = toLateTools(round, ticket, settings);
-      return new SessionAdmission(round, { born: ticket.born, step: ticket.step, verdicts: [], tools }, options);
+      const round = createLateRound(late);
+      const { born, step, epoch, retry, claim } = readTicket(late.ticket);
+      const permit = {
+        decision: retry ? 'retry' : 'free',
+        budget: findCleanTools(round, settings).budgets.get(late.tool.name) ?? null,
+      } as const;
+      const tool: AdmittedTool = { permit, reservationId: claim ?? late.batchId, epoch, late: true };
+      const admitted = { born, step, verdicts: [], tools: new Map([[late.tool.name, tool]]) };
+      return new SessionAdmission(round, admitted, parts);
     },
     read: async (sessionKey) => {
       const found = await sessions.read(sessionKey, ({ session, journal }, now) => ({
         record: toSessionRecord(session ?? createSessionState(''), now),
         journal: { ...journal, counts: [...journal.counts] },
       }));
-      if (found === null) return toEmptyRecord(mode);
+      if (found === null) return { mode, ...toSessionRecord(createSessionState(''), 0), journal: [] };
       const elements = await sessions.list(sessionKey, found.journal.counts.length);
-      const journal = readJournal(found.journal, elements, { maxLines, unpackRound });
+      const journal = readJournal(found.journal, elements, { maxLines: maxLinesOf(settings), unpackRound });
       return { mode, ...found.record, ...(found.journal.isTruncated ? { truncated: true } : {}), journal };
     },
     end: async (sessionKey) => sessions.delete(sessionKey),
@@ -93,23 +81,23 @@ export const createRecordSessionStore = ({
       sessions.update(
         sessionKey,
         (stored, now) => {
-          if (stored.session === null) return;
           stored.bytes = 0;
-          resetSession(stored.session, tool, now);
+          if (stored.session !== null) resetSession(stored.session, tool, now);
         },
         'long',
       ),
   };
 };
 
-const decideAdmission = (stored: StoredSession, round: Round, settings: SessionSettings, now: number): Admitted => {
+const admit = (stored: StoredSession, round: Round, settings: SessionSettings, now: number): Admitted => {
   stored.session ??= createSessionState(round.batchId);
-  const { session } = stored;
-  const clean = admitClean(session, round, settings);
-  if (clean !== null) return { born: session.born, step: clean.step, verdicts: clean.verdicts, tools: null };
-  stored.bytes = 0;
-  return { born: session.born, ...admitRound(session, round, settings, now) };
+  const { step, verdicts, tools } = admitRound(stored.session, round, settings, now);
+  // A clean round weighs nothing.
+  if (tools !== null) stored.bytes = 0;
+  return { born: stored.session.born, step, verdicts, tools };
 };
+
+type Parts = Required<Options> & { readonly sessions: Records<StoredSession> };
 
 class SessionAdmission implements Admission {
   readonly mode: BudgetMode;
@@ -119,36 +107,37 @@ class SessionAdmission implements Admission {
   readonly verdicts: Admission['verdicts'];
   readonly #round: Round;
   readonly #admitted: Admitted;
-  /** null where it was not clean. */
-  readonly #clean: CleanTools | null;
-  readonly #options: Options;
+  readonly #clean: CleanTools;
+  readonly #parts: Parts;
 
-  constructor(round: Round, admitted: Admitted, options: Options) {
-    this.mode = options.mode;
+  constructor(round: Round, admitted: Admitted, parts: Parts) {
+    this.mode = parts.mode;
     this.step = admitted.step;
     this.verdicts = admitted.verdicts;
     this.#round = round;
     this.#admitted = admitted;
-    this.#clean = admitted.tools === null ? toCleanTools(round, options.settings) : null;
-    this.#options = options;
-    this.permits = this.#clean === null ? toPermits(this.#toTools()) : this.#clean.permits;
+    this.#clean = findCleanTools(round, parts.settings);
+    this.#parts = parts;
+    this.permits =
+      admitted.tools === null
+        ? this.#clean.permits
+        : new Map(Array.from(admitted.tools, ([name, { permit }]) => [name, permit]));
   }
 
-  settle(report: RoundReport): Budgets | Promise<Budgets> {
-    const { sessions, settings, mayKeepJournals } = this.#options;
+  settle(report: RoundReport): ReadonlyMap<string, Budget> | Promise<ReadonlyMap<string, Budget>> {
+    const { sessions, settings, mayKeepJournals } = this.#parts;
     const most = settings.journal;
-    // Of a clean round it is made only where another one, or a failure, was in its way.
-    const settlement = this.#clean === null ? this.#toSettlement(report) : undefined;
-    if (settlement === null) return UNCHANGED;
-    const lines = most === 0 ? null : report.journal;
-    const hasRoom = lines === null || lines.lines === 0 || mayKeepJournals();
-    const kept = hasRoom ? lines : null;
+    const journal = most === 0 ? null : report.journal;
+    const hasRoom = journal === null || journal.lines === 0 || mayKeepJournals();
     return sessions.update(
       this.#round.sessionKey,
       (stored, now) => {
-        if (stored.session?.born !== this.#admitted.born) return this.#readBudgets(stored, now);
-        const { budgets, left } = this.#settleIn(stored, report, settlement, now);
-        if (kept !== null) addRound(stored.journal, { journal: kept, most, left }, toMaxLines(settings));
+        const { session } = stored;
+        const { tools } = this.#round;
+        if (session?.born !== this.#admitted.born)
+          return readBudgets(session ?? createSessionState(''), tools, settings, now);
+        const { budgets, left } = this.#settleIn(stored, session, report, now);
+        if (journal !== null && hasRoom) addRound(stored.journal, { journal, most, left }, maxLinesOf(settings));
         stored.journal.isTruncated ||= !hasRoom;
         return budgets;
       },
@@ -157,16 +146,16 @@ class SessionAdmission implements Admission {
   }
 
   ticketOf(tool: string): string {
-    return toTicket(this.#admitted, this.#admitted.tools?.get(tool));
+    return createTicket(this.#admitted, this.#admitted.tools?.get(tool));
   }
 
   async addLate(json: string): Promise<void> {
-    const { sessions, settings, mayKeepJournals } = this.#options;
+    const { sessions, settings, mayKeepJournals } = this.#parts;
     if (settings.journal === 0 || !mayKeepJournals()) return;
     await sessions.update(
       this.#round.sessionKey,
       ({ session, journal }) => {
-        if (session?.born === this.#admitted.born) addLate(journal, json, toMaxLines(settings));
+        if (session?.born === this.#admitted.born) addLate(journal, json, maxLinesOf(settings));
       },
       'long',
     );
@@ -174,33 +163,19 @@ class SessionAdmission implements Admission {
 
   #settleIn(
     stored: StoredSession,
+    session: NonNullable<StoredSession['session']>,
     report: RoundReport,
-    settlement: Settlement | null | undefined,
     now: number,
   ): Pick<CleanTools, 'budgets' | 'left'> {
-    const { session } = stored;
-    if (this.#clean !== null && session !== null && endedCleanly(session, report)) {
-      if (settleClean(session, this.#round, report) === 'other') stored.bytes = 0;
+    const round = this.#round;
+    if (this.#admitted.tools === null && endedCleanly(session, report)) {
+      if (settleClean(session, round, report)) stored.bytes = 0;
       return this.#clean;
     }
     stored.bytes = 0;
-    const due = settlement ?? this.#toSettlement(report);
-    if (due !== null && session !== null)
-      settleRound(session, due, { tools: this.#toTools(), guardStep: toGuardStep(this.#round, this.step) }, now);
-    const budgets = this.#readBudgets(stored, now);
-    return { budgets, left: toRetriesLeft(this.#round.tools, budgets) };
-  }
-
-  #readBudgets({ session }: StoredSession, now: number): Budgets {
-    return readBudgets(session ?? createSessionState(''), this.#round, this.#options.settings, now);
-  }
-
-  #toSettlement(report: RoundReport): Settlement | null {
-    const admitted = { tools: this.#toTools(), verdicts: this.verdicts };
-    return toSettlement(this.#round, admitted, report, this.#options.settings);
-  }
-
-  #toTools(): ReadonlyMap<string, AdmittedTool> {
-    return this.#admitted.tools ?? toAdmittedTools(this.#clean ?? toCleanTools(this.#round, this.#options.settings));
+    const tools = this.#admitted.tools ?? createFreeTools(this.#clean);
+    settleRound(session, round, { ...this.#admitted, tools }, report, now);
+    const budgets = readBudgets(session, round.tools, this.#parts.settings, now);
+    return { budgets, left: readRetriesLeft(round.tools, budgets) };
   }
 }

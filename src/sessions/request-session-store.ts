@@ -6,27 +6,24 @@ import type {
   SessionSettings,
   SessionStore,
 } from '../executor/session-store.ts';
-import { NO_TICKET, toLateRound } from './late-rounds.ts';
-import { toBudgetsOfOnly, toCleanTools } from './rules/clean-round.ts';
-import { admitRound, readBudgets, settleRound, toSettlement } from './rules/rounds.ts';
-import { createSessionState, toEmptyRecord } from './rules/session-state.ts';
+import { createLateRound, NO_TICKET } from './round-ticket.ts';
+import { cutError, toBudget } from './rules/retry-budgets.ts';
+import { findCleanTools } from './rules/rounds.ts';
+import { createSessionState, findTool } from './rules/session-state.ts';
 
-type Budgets = ReadonlyMap<string, Budget>;
-
-const UNCHANGED: Budgets = new Map();
-
-type RequestOptions = { readonly settings: SessionSettings; readonly now: () => number };
+type Settings = Pick<SessionSettings, 'sessionRetries'>;
 
 /** Budgets that hold for one request: what a batch without a session gets. Nothing is remembered after it. */
-export const createRequestSessionStore = (options: RequestOptions): SessionStore => ({
-  admit: (round) => new RequestAdmission(round, options),
-  resume: (late) => new RequestAdmission(toLateRound(late), options),
-  read: async () => toEmptyRecord('memory'),
+export const createRequestSessionStore = ({ settings }: { readonly settings: Settings }): SessionStore => ({
+  admit: (round) => new RequestAdmission(round, settings),
+  resume: (late) => new RequestAdmission(createLateRound(late), settings),
+  read: async () => ({ mode: 'memory', rounds: 0, calls: 0, spent: 0, tools: [], journal: [] }),
   end: async () => undefined,
   reset: async () => undefined,
 });
 
 const NO_VERDICTS: Admission['verdicts'] = [];
+const UNCHANGED: ReadonlyMap<string, Budget> = new Map();
 
 class RequestAdmission implements Admission {
   readonly mode = 'memory';
@@ -35,25 +32,25 @@ class RequestAdmission implements Admission {
   readonly permits: Admission['permits'];
   readonly verdicts = NO_VERDICTS;
   readonly #round: Round;
-  readonly #options: RequestOptions;
+  readonly #settings: Settings;
 
-  constructor(round: Round, options: RequestOptions) {
-    this.permits = toCleanTools(round, options.settings).permits;
+  constructor(round: Round, settings: Settings) {
+    this.permits = findCleanTools(round, settings).permits;
     this.#round = round;
-    this.#options = options;
+    this.#settings = settings;
   }
 
-  settle(report: RoundReport): Budgets {
-    const { settings, now } = this.#options;
-    // Where nothing failed the budgets are those of the permits, and nothing has to remember them.
-    if (!report.outcomes.some(({ failed }) => failed)) return UNCHANGED;
-    if (this.#round.roundId === null) return toBudgetsOfOnly(this.#round, report, settings);
-    const session = createSessionState(this.#round.batchId);
-    const { tools, verdicts } = admitRound(session, this.#round, settings, now());
-    const settlement = toSettlement(this.#round, { tools, verdicts }, report, settings);
-    if (settlement === null) return UNCHANGED;
-    settleRound(session, settlement, { tools, guardStep: 0 }, now());
-    return readBudgets(session, this.#round, settings, now());
+  /** It is the only round: what failed and did not succeed as well has failed once. Where nothing failed the budgets are those of the permits. */
+  settle({ outcomes }: RoundReport): ReadonlyMap<string, Budget> {
+    if (!outcomes.some(({ failed }) => failed)) return UNCHANGED;
+    const budgets = new Map<string, Budget>();
+    for (const { name, retries } of this.#round.tools) {
+      const outcome = outcomes.find((one) => one.name === name);
+      const hasFailed = outcome?.failed === true && !outcome.succeeded;
+      const tool = hasFailed ? { ...CLEAN, failures: 1, lastError: cutError(outcome.error) } : CLEAN;
+      budgets.set(name, toBudget(tool, retries, this.#settings.sessionRetries));
+    }
+    return budgets;
   }
 
   ticketOf(): string {
@@ -62,3 +59,5 @@ class RequestAdmission implements Admission {
 
   async addLate(): Promise<void> {}
 }
+
+const CLEAN = findTool(createSessionState(''), '');

@@ -1,19 +1,24 @@
-import type { RoundJournal, UnpackRound } from '../executor/session-store.ts';
+import type { JournalLine, RoundJournal, SessionSettings, UnpackRound } from '../executor/session-store.ts';
+import { parseJson } from '../json/parse-json.ts';
 import { textBytes } from '../memory/bounded-store.ts';
 import type { ListElement } from '../store/record-store.ts';
-import { EQUAL_WITHIN, toJournalText, toRepeated, toRepeatKey } from './journal-lines.ts';
-import { type RetriesLeft, retriesLeftOf } from './rules/retry-budgets.ts';
+import type { RetriesLeft } from './rules/rounds.ts';
 
 /**
  * What a session knows of its journal. The lines are in a list that only grows at its end: those of a round are one element.
- * Lines of refused calls at the end are kept here until another follows, for the next refused call may take the place of one.
+ * Lines of refused calls at the end stay here until another follows, for the next refused call may replace one of them.
+ *
+ * | a line is   | in                      | becomes                                                             |
+ * |-------------|-------------------------|---------------------------------------------------------------------|
+ * | refused     | `tail`                  | replaced by an equal call that is refused a little later; else listed |
+ * | another     | the list, after `tail`, which is listed first | dropped, once `maxLines` later ones are stored |
+ * | a late one  | `tail` where that has lines, else the list    | the same                                |
  */
 export type SessionJournal = {
-  /** How many lines each element of the list has that is still kept. Oldest first. */
+  /** How many lines each element of the list has that is still stored. Oldest first. */
   counts: number[];
   /** Of all these elements. */
   lines: number;
-  /** Lines of refused calls after the list, and late results among these. */
   tail: readonly string[];
   /** Elements that are not in the list yet. */
   added: readonly ListElement[];
@@ -22,32 +27,35 @@ export type SessionJournal = {
 };
 
 const NONE: readonly ListElement[] = [];
+const NO_LINES: readonly string[] = [];
 
 export const createSessionJournal = (): SessionJournal => ({
   counts: [],
   lines: 0,
-  tail: [],
+  tail: NO_LINES,
   added: NONE,
   isTruncated: false,
 });
 
-/** A round that is to be kept: the last `most` lines of its journal, and what its tools have left after it. */
-export type JournalRound = {
-  readonly journal: RoundJournal;
-  readonly most: number;
-  readonly left: RetriesLeft;
-};
+// Late results have lines of their own, and are few: so many of them push no call out.
+const LATE_LINES = 32;
 
-/** Adds the lines of a round; `maxLines` are kept. Changes `journal`. */
+/** How many lines a journal has, so that those of the last calls are among them; 0 = no journal. */
+export const maxLinesOf = ({ journal }: Pick<SessionSettings, 'journal'>): number =>
+  journal === 0 ? 0 : journal + LATE_LINES;
+
+/** A round that is to be stored: the last `most` lines of its journal, and what its tools have left after it. */
+type JournalRound = { readonly journal: RoundJournal; readonly most: number; readonly left: RetriesLeft };
+
+/** Adds the lines of a round; `maxLines` stay. Changes `journal`. */
 export const addRound = (journal: SessionJournal, round: JournalRound, maxLines: number): void => {
   const { refused } = round.journal;
-  if (refused === 0) {
-    addElement(journal, new RoundElement(round), Math.min(round.journal.lines, round.most));
-  } else {
-    const lines = toLines(round);
+  if (refused === 0) addElement(journal, new RoundElement(round), Math.min(round.journal.lines, round.most));
+  else {
+    const lines = renderLines(round);
     const others = lines.slice(0, -refused);
-    if (others.length > 0) addElement(journal, toTextElement(others), others.length);
-    for (const line of lines.slice(-refused)) journal.tail = withRefused(journal.tail, line);
+    if (others.length > 0) addElement(journal, createTextElement(others), others.length);
+    for (const line of lines.slice(-refused)) journal.tail = addRefused(journal.tail, line);
   }
   dropSurplus(journal, maxLines);
 };
@@ -55,15 +63,15 @@ export const addRound = (journal: SessionJournal, round: JournalRound, maxLines:
 /** Adds the line of a late result. Changes `journal`. */
 export const addLate = (journal: SessionJournal, line: string, maxLines: number): void => {
   if (journal.tail.length > 0) journal.tail = [...journal.tail, line];
-  else addElement(journal, toTextElement([line]), 1);
+  else addElement(journal, createTextElement([line]), 1);
   dropSurplus(journal, maxLines);
 };
 
-/** What the lines take of the heap that are not in the list, in bytes. */
-export const toTailBytes = ({ tail }: SessionJournal): number =>
-  tail.reduce((sum, line) => sum + POINTER_BYTES + textBytes(line), 0);
-
 const POINTER_BYTES = 8;
+
+/** What the lines take of the heap that are not in the list, in bytes. */
+export const weighTail = ({ tail }: SessionJournal): number =>
+  tail.reduce((sum, line) => sum + POINTER_BYTES + textBytes(line), 0);
 
 /** What has been added since this was asked last. Changes `journal`. */
 export const takeAdded = (journal: SessionJournal): readonly ListElement[] => {
@@ -72,39 +80,50 @@ export const takeAdded = (journal: SessionJournal): readonly ListElement[] => {
   return added;
 };
 
-/** The lines that are kept, oldest first. `elements`: of the list, as many as there are still. */
+/** All lines, oldest first. `elements`: of the list, as many as there are still. */
 export const readJournal = (
   { counts, tail }: SessionJournal,
   elements: readonly ListElement[],
   { maxLines, unpackRound }: { readonly maxLines: number; readonly unpackRound: UnpackRound },
 ): readonly string[] => {
-  const kept = counts.slice(Math.max(0, counts.length - elements.length));
-  const lines = elements.flatMap((element, at) => readElement(element, unpackRound).slice(-(kept[at] ?? 0)));
+  const listed = counts.slice(Math.max(0, counts.length - elements.length));
+  const lines = elements.flatMap((element, at) => readElement(element, unpackRound).slice(-(listed[at] ?? 0)));
   return [...lines, ...tail].slice(-maxLines);
 };
 
 const addElement = (journal: SessionJournal, element: ListElement, lines: number): void => {
-  if (journal.tail.length > 0) {
-    const { tail } = journal;
-    journal.tail = NO_LINES;
-    addElement(journal, toTextElement(tail), tail.length);
-  }
+  const { tail } = journal;
+  journal.tail = NO_LINES;
+  if (tail.length > 0) addElement(journal, createTextElement(tail), tail.length);
   journal.added = journal.added.length === 0 ? [element] : [...journal.added, element];
   journal.counts.push(lines);
   journal.lines += lines;
 };
 
-const NO_LINES: readonly string[] = [];
+// The text of a line has a backslash before each quote, so it never contains this.
+const REFUSED = '"outcome":"refused"';
+const REPEATS = /"repeats":(\d{1,15})\}$/;
+// Of how many of the last refused calls one may be equal to the next: a loop goes round a few calls.
+const EQUAL_WITHIN = 8;
 
-/** The line takes the place of an equal call that was refused a little before. */
-const withRefused = (tail: readonly string[], line: string): readonly string[] => {
-  const key = toRepeatKey(line);
+/** The line replaces that of an equal call which was refused a little before, and counts it. */
+const addRefused = (tail: readonly string[], line: string): readonly string[] => {
+  const key = findRepeatKey(line);
   const from = Math.max(0, tail.length - EQUAL_WITHIN);
-  const found = key === null ? -1 : tail.findLastIndex((former, at) => at >= from && toRepeatKey(former) === key);
-  return found === -1 ? [...tail, line] : [...tail.toSpliced(found, 1), toRepeated(line, tail[found] ?? '')];
+  const found = key === null ? -1 : tail.findLastIndex((former, at) => at >= from && findRepeatKey(former) === key);
+  if (found === -1) return [...tail, line];
+  const repeats = Number(REPEATS.exec(tail[found] ?? '')?.[1] ?? 1) + 1;
+  return [...tail.toSpliced(found, 1), `${line.slice(0, -1)},"repeats":${repeats}}`];
 };
 
-// What is read may begin in the middle of the first element. The last call that was not refused stays: the next one goes.
+/** What refused calls share that repeat each other: tool, name, arguments and code. null for other lines. */
+const findRepeatKey = (line: string): string | null => {
+  const sent = line.includes(REFUSED) ? /"tool":.*?,"arguments":/.exec(line) : null;
+  const code = /"code":"\w+"/.exec(line);
+  return sent === null || code === null ? null : sent[0] + code[0];
+};
+
+// What is read may begin in the middle of the first element. The last call that was not refused stays: it is the cause of the others.
 const dropSurplus = (journal: SessionJournal, maxLines: number): void => {
   const { counts, tail } = journal;
   for (let first = counts[0]; first !== undefined; first = counts[0]) {
@@ -117,65 +136,60 @@ const dropSurplus = (journal: SessionJournal, maxLines: number): void => {
   if (surplus > 0) journal.tail = tail.slice(surplus);
 };
 
-const toLines = ({ journal, most, left }: JournalRound): readonly string[] =>
+/** A line as it is stored: with what its tool has left after the round. The names come from a text that may be damaged. */
+const completeLine = ({ tool, json }: JournalLine, left: readonly unknown[]): string => {
+  const count = tool !== null && left.includes(tool) ? left[left.indexOf(tool) + 1] : null;
+  const text = typeof count === 'number' ? count : 'null';
+  return `${json.slice(0, -1)}${json === '{}' ? '' : ','}"retries_left":${text}}`;
+};
+
+const renderLines = ({ journal, most, left }: JournalRound): readonly string[] =>
   journal
     .render()
     .slice(-most)
-    .map((line) => toJournalText(line, (tool) => retriesLeftOf(left, tool)));
+    .map((line) => completeLine(line, left));
 
-// A number that an element keeps for each of its tools, and the element.
+// A number that an element has for each of its tools, and the element.
 const [ELEMENT_BYTES, LEFT_BYTES] = [130, 16] as const;
 
 /**
  * A round, rendered when it is read. Its text: `[lines, tool, what it has left after the round, tool, ...]`, a line break and the round as
  * the executor packs it; or `[]`, a line break, and the lines.
  */
-class RoundElement implements ListElement, JournalRound {
+class RoundElement implements ListElement {
   readonly bytes: number;
-  readonly journal: RoundJournal;
-  readonly most: number;
-  readonly left: RetriesLeft;
+  readonly #round: JournalRound;
 
-  constructor({ journal, most, left }: JournalRound) {
-    this.journal = journal;
-    this.most = most;
-    this.left = left;
-    this.bytes = ELEMENT_BYTES + journal.bytes + left.length * LEFT_BYTES;
+  constructor(round: JournalRound) {
+    this.#round = round;
+    this.bytes = ELEMENT_BYTES + round.journal.bytes + round.left.length * LEFT_BYTES;
   }
 
   toText(): string {
-    const packed = this.journal.lines > this.most ? null : this.journal.pack();
-    return packed === null
-      ? toLinesText(toLines(this))
-      : `${JSON.stringify([this.journal.lines, ...this.left])}\n${packed}`;
+    const { journal, most, left } = this.#round;
+    const packed = journal.lines > most ? null : journal.pack();
+    if (packed === null) return joinLines(renderLines(this.#round));
+    return `${JSON.stringify([journal.lines, ...left])}\n${packed}`;
   }
 }
 
 // JSON has no line breaks.
-const toLinesText = (lines: readonly string[]): string => ['[]', ...lines].join('\n');
+const joinLines = (lines: readonly string[]): string => ['[]', ...lines].join('\n');
 
-/** Lines as one flat text, for they are ropes and slices that keep what they were cut from. */
-const toTextElement = (lines: readonly string[]): ListElement => {
-  const text = toLinesText(lines);
+/** Lines as one flat text, for they are ropes and slices that retain what they were cut from. */
+const createTextElement = (lines: readonly string[]): ListElement => {
+  const text = joinLines(lines);
   return { bytes: ELEMENT_BYTES + textBytes(text), toText: () => text };
 };
 
 const readElement = (element: ListElement, unpackRound: UnpackRound): readonly string[] => {
   const text = element.toText();
   const end = text.indexOf('\n');
-  const head = text.slice(0, end);
   if (end === -1) return [];
+  const head = text.slice(0, end);
   if (head === '[]') return text.slice(end + 1).split('\n');
-  const left = readHead(head);
-  return unpackRound(text.slice(end + 1)).map((line) => toJournalText(line, (tool) => retriesLeftOf(left, tool)));
-};
-
-// A damaged head is that of no tool.
-const readHead = (head: string): readonly unknown[] => {
-  try {
-    const parsed: unknown = JSON.parse(head);
-    return Array.isArray(parsed) ? parsed.slice(1) : [];
-  } catch {
-    return [];
-  }
+  // A damaged head is that of no tool.
+  const parsed = parseJson(head);
+  const left: readonly unknown[] = parsed.ok && Array.isArray(parsed.value) ? parsed.value.slice(1) : [];
+  return unpackRound(text.slice(end + 1)).map((line) => completeLine(line, left));
 };

@@ -1,15 +1,11 @@
 import * as z from 'zod';
 import type { Streak } from '../executor/session-store.ts';
+import { parseJson } from '../json/parse-json.ts';
 import type { Fields, Kind } from '../store/record-store.ts';
-import type { ToolStreaks } from './rules/loop-guard.ts';
-import {
-  createSessionState,
-  type SessionState,
-  type ToolState,
-  toSessionBytes,
-  VERDICTS,
-} from './rules/session-state.ts';
-import { createSessionJournal, type SessionJournal, takeAdded, toTailBytes } from './session-journal.ts';
+import { NO_ENDINGS, type ToolStreaks } from './rules/loop-guard.ts';
+import { weighSession } from './rules/session-record.ts';
+import { createSessionState, type SessionState, type ToolState, VERDICTS } from './rules/session-state.ts';
+import { createSessionJournal, type SessionJournal, takeAdded, weighTail } from './session-journal.ts';
 
 /** A session as it is stored. */
 export type StoredSession = {
@@ -20,175 +16,156 @@ export type StoredSession = {
   bytes: number;
 };
 
-/**
- * What was saved last: texts of fields, and the streaks and refused lines themselves, which are replaced as a whole. Of streaks that
- * this process changed, and of these lines, the text is not kept: it is "".
- */
-type SavedSession = {
-  readonly texts: Map<string, string>;
-  readonly streaks: Map<string, ToolStreaks>;
-  tail: readonly string[];
-};
+/** Fields as they were saved last: texts; of streaks and refused lines, whose texts are long, the value itself, which is never changed. */
+type Saved = Map<string, string | ToolStreaks | readonly string[]>;
 
 /**
  * Sessions as records. A field a tool for its budget (`t:NAME`) and one for its streaks (`s:NAME`), for they grow apart: the rest
  * is small (`h`: format, life, counts; `n`: named rounds; `c`: calls of limited tools; `j`: lines of the list's elements; `q`: lines
  * of refused calls; `o`: lines were left out).
  */
-export const createSessionKind = (ttlMs: number): Kind<StoredSession, SavedSession> => ({
+export const createSessionKind = (ttlMs: number): Kind<StoredSession, Saved> => ({
   name: 'session',
   operations: { short: 'admit', long: 'settle' },
   memory: { records: 'sessions', lists: 'journals' },
   knownPart: 0.45,
   ttlMs,
-  create: () => ({ session: null, journal: createSessionJournal(), bytes: 0 }),
+  create: createStored,
   decode: (fields) => {
-    const stored: StoredSession = { session: null, journal: createSessionJournal(), bytes: 0 };
-    refresh(stored, { texts: new Map(), streaks: new Map(), tail: [] }, fields);
+    const stored = createStored();
+    refresh(stored, new Map(), fields);
     return stored;
   },
   refresh,
-  toSaved: ({ session, journal: { tail } }, fields) => {
-    const texts = new Map(fields);
-    forgetTailText(texts);
-    return { texts, streaks: new Map(session?.streaks), tail };
+  toSaved: ({ session, journal }, fields) => {
+    const saved: Saved = new Map();
+    for (const [field, text] of fields) if (OWN.test(field)) saved.set(field, text);
+    for (const [name, ofTool] of session?.streaks ?? []) saved.set(`s:${name}`, ofTool);
+    if (journal.tail.length > 0) saved.set('q', journal.tail);
+    return saved;
   },
-  changes: (stored, saved) => {
-    const changes: Changes = { set: [], gone: [] };
-    if (stored.session === null) return changes;
-    findChanges(stored.session, stored.journal, saved, changes);
-    if (stored.journal.tail !== saved.tail) changeTail(stored.journal.tail, saved, changes);
+  changes: ({ session, journal }, saved) => {
+    const changes = new Changes(saved);
+    if (session === null) return changes;
+    changes.put('h', `1 ${session.rounds} ${session.calls} ${session.lost} ${session.born}`);
+    changes.put('n', encodeNamed(session));
+    changes.put('c', encodeCalls(session));
+    changes.put('j', encodeCounts(journal.counts));
+    changes.put('o', journal.isTruncated ? '1' : '');
+    changes.putValue('q', journal.tail, encodeTail);
+    for (const [name, tool] of session.tools) changes.put(`t:${name}`, encodeTool(tool));
+    for (const [name, ofTool] of session.streaks) changes.putValue(`s:${name}`, ofTool, encodeStreaks);
+    changes.dropStreaks(session.streaks);
     return changes;
   },
   takeAdded: ({ journal }) => takeAdded(journal),
   toKeep: ({ journal }) => journal.counts.length,
   isEmpty: ({ session }) => session === null,
   bytes: (stored) => {
-    if (stored.bytes === 0 && stored.session !== null) stored.bytes = toSessionBytes(stored.session);
-    return stored.journal.tail.length === 0 ? stored.bytes : stored.bytes + toTailBytes(stored.journal);
+    if (stored.bytes === 0 && stored.session !== null) stored.bytes = weighSession(stored.session);
+    return stored.journal.tail.length === 0 ? stored.bytes : stored.bytes + weighTail(stored.journal);
   },
 });
 
-const TAIL = 'q';
+/** The fields of a session that differ from those saved last, which are brought up to date. An empty text is no field. */
+class Changes {
+  readonly set: string[] = [];
+  readonly gone: string[] = [];
+  readonly #saved: Saved;
 
-type Changes = { readonly set: string[]; readonly gone: string[] };
-
-const findChanges = (
-  session: SessionState,
-  journal: SessionJournal,
-  { texts, streaks }: SavedSession,
-  { set, gone }: Changes,
-): void => {
-  const put = (field: string, text: string): void => {
-    if (text === (texts.get(field) ?? '')) return;
-    texts.set(field, text);
-    if (text === '') gone.push(field);
-    else set.push(field, text);
-  };
-  put('h', `1 ${session.rounds} ${session.calls} ${session.lost} ${session.born}`);
-  put('n', encodeNamed(session));
-  put('c', session.callsOf.size === 0 ? '' : JSON.stringify([...session.callsOf]));
-  put('j', encodeCounts(journal.counts));
-  put('o', journal.isTruncated ? '1' : '');
-  for (const [name, tool] of session.tools) put(`t:${name}`, encodeTool(tool));
-  for (const [name, ofTool] of session.streaks) {
-    if (streaks.get(name) === ofTool) continue;
-    const field = `s:${name}`;
-    set.push(field, encodeStreaks(ofTool));
-    texts.set(field, '');
-    streaks.set(name, ofTool);
+  constructor(saved: Saved) {
+    this.#saved = saved;
   }
-  if (streaks.size === session.streaks.size) return;
-  for (const name of [...streaks.keys()]) {
-    if (session.streaks.has(name)) continue;
-    gone.push(`s:${name}`);
-    texts.set(`s:${name}`, '');
-    streaks.delete(name);
+
+  put(field: string, text: string): void {
+    if (text === (this.#saved.get(field) ?? '')) return;
+    if (text === '') {
+      this.gone.push(field);
+      this.#saved.delete(field);
+      return;
+    }
+    this.set.push(field, text);
+    this.#saved.set(field, text);
   }
-};
 
-const changeTail = (tail: SavedSession['tail'], saved: SavedSession, { set, gone }: Changes): void => {
-  if (tail.length === 0) gone.push(TAIL);
-  else set.push(TAIL, tail.join('\n'));
-  saved.texts.set(TAIL, '');
-  saved.tail = tail;
-};
+  putValue<Value extends ToolStreaks | readonly string[]>(
+    field: string,
+    value: Value,
+    encode: (value: Value) => string,
+  ): void {
+    if (this.#saved.get(field) === value) return;
+    this.put(field, encode(value));
+    if (this.#saved.has(field)) this.#saved.set(field, value);
+  }
 
-/** Reads the fields whose texts are not those that were saved: of many tools a round changes one or two. */
-const refresh = (stored: StoredSession, saved: SavedSession, fields: Fields): void => {
-  readFields(stored, saved, fields);
-  saved.tail = stored.journal.tail;
-  forgetTailText(saved.texts);
-};
+  dropStreaks(streaks: SessionState['streaks']): void {
+    for (const field of this.#saved.keys())
+      if (field.startsWith('s:') && !streaks.has(field.slice(2))) this.put(field, '');
+  }
+}
 
-const forgetTailText = (texts: SavedSession['texts']): void => {
-  if (texts.has(TAIL)) texts.set(TAIL, '');
-};
+const OWN = /^(?:[hncjqo]$|[ts]:)/;
 
-const readFields = (stored: StoredSession, { texts, streaks }: SavedSession, fields: Fields): void => {
+const createStored = (): StoredSession => ({ session: null, journal: createSessionJournal(), bytes: 0 });
+
+/** Reads the fields that differ from those that were saved: of many tools a round changes one or two. */
+const refresh = (stored: StoredSession, saved: Saved, fields: Fields): void => {
   const session = { ...(stored.session ?? createSessionState('')), ...decodeHead(fields.get('h') ?? '') };
   stored.session = session;
   stored.bytes = 0;
-  const read = (field: string, text: string): void => {
-    const name = field.slice(2);
-    if (field.startsWith('t:')) setOrDelete(session.tools, name, decodeTool(text));
-    else if (!field.startsWith('s:')) readPart(session, stored.journal, field, text);
-    else {
-      const ofTool = decodeStreaks(text);
-      setOrDelete(session.streaks, name, ofTool);
-      setOrDelete(streaks, name, ofTool);
-    }
-  };
-  for (const [field, text] of fields) {
-    if (texts.get(field) === text) continue;
-    texts.set(field, text);
-    read(field, text);
-  }
-  if (texts.size === fields.size) return;
-  for (const field of texts.keys()) {
+  for (const field of saved.keys()) {
     if (fields.has(field)) continue;
-    texts.delete(field);
-    read(field, '');
+    saved.delete(field);
+    readField(session, stored.journal, field, '');
   }
+  for (const [field, text] of fields)
+    if (OWN.test(field) && !isSaved(saved.get(field), text))
+      saved.set(field, readField(session, stored.journal, field, text));
 };
 
-const setOrDelete = <Value>(values: Map<string, Value>, name: string, value: Value | null): void => {
+const isSaved = (saved: ReturnType<Saved['get']>, text: string): boolean =>
+  saved === text || (saved instanceof PackedStreaks && saved.text === text);
+
+/** Reads a field beside the head; '': it is not there. Gives what is saved of it. */
+const readField = (
+  session: SessionState,
+  journal: SessionJournal,
+  field: string,
+  text: string,
+): string | ToolStreaks | readonly string[] => {
+  const name = field.slice(2);
+  if (field.startsWith('s:')) return setOrDelete(session.streaks, name, decodeStreaks(text)) ?? text;
+  if (field.startsWith('t:')) setOrDelete(session.tools, name, decodeTool(text));
+  else if (field === 'n') readNamed(session, text);
+  else if (field === 'c') readCalls(session, text);
+  else if (field === 'o') journal.isTruncated = text !== '';
+  else if (field === 'j') {
+    journal.counts = decodeCounts(text);
+    journal.lines = journal.counts.reduce((sum, count) => sum + count, 0);
+  } else if (field === 'q') {
+    journal.tail = text.split('\n').filter((line) => line.startsWith('{'));
+    return journal.tail;
+  }
+  return text;
+};
+
+const encodeCalls = ({ callsOf }: SessionState): string => (callsOf.size === 0 ? '' : JSON.stringify([...callsOf]));
+
+const readCalls = ({ callsOf }: SessionState, text: string): void => {
+  callsOf.clear();
+  for (const [tool, count] of readJson(Counted, text) ?? []) callsOf.set(tool, count);
+};
+
+const setOrDelete = <Value>(values: Map<string, Value>, name: string, value: Value | null): Value | null => {
   if (value === null) values.delete(name);
   else values.set(name, value);
+  return value;
 };
 
-const readPart = (session: SessionState, journal: SessionJournal, field: string, text: string): void => {
-  switch (field) {
-    case 'n': {
-      const [known, named] = readJson(Named, text) ?? ['', []];
-      session.knownRound = known;
-      session.namedRounds = named.map(([id, step, joinUntil]) => ({ id, step, joinUntil }));
-      return;
-    }
-    case 'c':
-      session.callsOf.clear();
-      for (const [name, count] of readJson(Counted, text) ?? []) session.callsOf.set(name, count);
-      return;
-    case 'j':
-      journal.counts = decodeCounts(text);
-      journal.lines = journal.counts.reduce((sum, count) => sum + count, 0);
-      return;
-    case 'q':
-      journal.tail = text.split('\n').filter((line) => line.startsWith('{'));
-      return;
-    case 'o':
-      journal.isTruncated = text !== '';
-  }
-};
-
-/** What a field says; null where it is not there or damaged: then it says nothing, and the other fields count. */
+/** What a field says; null where it is not there or damaged: then it is ignored, and the other fields count. */
 const readJson = <Value>(schema: z.ZodType<Value>, text: string): Value | null => {
-  if (text === '') return null;
-  try {
-    return schema.safeParse(JSON.parse(text)).data ?? null;
-  } catch (_damaged) {
-    return null;
-  }
+  const parsed = text === '' ? null : parseJson(text);
+  return parsed?.ok === true ? (schema.safeParse(parsed.value).data ?? null) : null;
 };
 
 const HEAD = /^1 (\d{1,15}) (\d{1,15}) (\d{1,15}) (.*)$/s;
@@ -199,25 +176,41 @@ const decodeHead = (text: string): Pick<SessionState, 'rounds' | 'calls' | 'lost
 };
 
 const Count = z.int().nonnegative();
-const Named = z.tuple([z.string(), z.array(z.tuple([z.string(), Count, z.number()]))]);
 const Counted = z.array(z.tuple([z.string(), Count]));
+const Named = z.tuple([z.string(), z.array(z.tuple([z.string(), Count, z.number()], z.literal(1)))]);
 
 const encodeNamed = ({ knownRound, namedRounds }: SessionState): string =>
   knownRound === '' && namedRounds.length === 0
     ? ''
-    : JSON.stringify([knownRound, namedRounds.map(({ id, step, joinUntil }) => [id, step, joinUntil])]);
+    : JSON.stringify([
+        knownRound,
+        namedRounds.map(({ id, step, joinUntil, namesUnknown }) => [
+          id,
+          step,
+          joinUntil,
+          ...(namesUnknown === true ? [1] : []),
+        ]),
+      ]);
+
+const readNamed = (session: SessionState, text: string): void => {
+  const [known, named] = readJson(Named, text) ?? ['', []];
+  session.knownRound = known;
+  session.namedRounds = named.map(([id, step, joinUntil, ...flags]) =>
+    flags.length === 0 ? { id, step, joinUntil } : { id, step, joinUntil, namesUnknown: true },
+  );
+};
+
+const encodeTail = (tail: readonly string[]): string => tail.join('\n');
 
 // Runs: elements of a session mostly have equal numbers of lines.
 const encodeCounts = (counts: readonly number[]): string => {
-  let text = '';
-  for (let at = 0; at < counts.length; ) {
-    const count = counts[at];
-    let end = at + 1;
-    while (end < counts.length && counts[end] === count) end += 1;
-    text += `${text === '' ? '' : ' '}${count}x${end - at}`;
-    at = end;
+  const runs: { readonly count: number; times: number }[] = [];
+  for (const count of counts) {
+    const last = runs.at(-1);
+    if (last?.count === count) last.times += 1;
+    else runs.push({ count, times: 1 });
   }
-  return text;
+  return runs.map(({ count, times }) => `${count}x${times}`).join(' ');
 };
 
 const decodeCounts = (text: string): number[] =>
@@ -228,7 +221,7 @@ const decodeCounts = (text: string): number[] =>
 
 const RUN = /^(\d{1,4})x(\d{1,4})$/;
 
-const Claim = z.object({
+const StoredReservation = z.object({
   id: z.string(),
   round: z.string(),
   retry: z.boolean(),
@@ -238,19 +231,19 @@ const Claim = z.object({
   running: Count,
   verdict: z.enum(VERDICTS),
 });
-const Tool = z.tuple([Count, Count, Count, z.number(), z.string(), z.array(Claim)]);
+const Tool = z.tuple([Count, Count, Count, z.number(), z.string(), z.array(StoredReservation)]);
 
-const encodeTool = ({ failures, used, epoch, failedAt, lastError, claims }: ToolState): string =>
-  JSON.stringify([failures, used, epoch, failedAt, lastError, claims]);
+const encodeTool = ({ failures, used, epoch, failedAt, lastError, reservations }: ToolState): string =>
+  JSON.stringify([failures, used, epoch, failedAt, lastError, reservations]);
 
 const decodeTool = (text: string): ToolState | null => {
   const parsed = readJson(Tool, text);
   if (parsed === null) return null;
-  const [failures, used, epoch, failedAt, lastError, claims] = parsed;
-  return { failures, used, epoch, failedAt, lastError, claims };
+  const [failures, used, epoch, failedAt, lastError, reservations] = parsed;
+  return { failures, used, epoch, failedAt, lastError, reservations };
 };
 
-// A print has 53 bits, a double holds it. Three doubles a print: the print, its answer (-1: none), failed * 2^20 + same.
+// A hash has 53 bits, a double holds it. Three doubles a call: its hash, that of its answer (-1: none), failed * 2^20 + same.
 const HIGH = 2 ** 20;
 const DOUBLE = 8;
 // In base64: 24 bytes are 32 characters.
@@ -260,8 +253,8 @@ const encodeStreaks = ({ before, step, endings }: ToolStreaks): string => {
   if (step !== 0) return `@${JSON.stringify([step, [...before], [...endings]])}`;
   const bytes = Buffer.allocUnsafe(3 * DOUBLE * before.size);
   let at = 0;
-  for (const [print, { failed, same, answer }] of before) {
-    at = bytes.writeDoubleLE(print, at);
+  for (const [callHash, { failed, same, answer }] of before) {
+    at = bytes.writeDoubleLE(callHash, at);
     at = bytes.writeDoubleLE(answer === '' ? -1 : answer, at);
     at = bytes.writeDoubleLE(failed * HIGH + same, at);
   }
@@ -287,30 +280,28 @@ const decodeStreaks = (text: string): ToolStreaks | null => {
   return { step, before: new Map(before), endings: new Map(endings) };
 };
 
-const NO_ENDINGS: ToolStreaks['endings'] = new Map();
-
-/** Read when they are asked for: a round looks at its own tools only. */
+/** Decoded when they are read: a round looks at its own tools only. */
 class PackedStreaks implements ToolStreaks {
   readonly step = 0;
   readonly endings = NO_ENDINGS;
-  readonly #text: string;
+  readonly text: string;
   #before: ToolStreaks['before'] | undefined;
 
   constructor(text: string) {
-    this.#text = text;
+    this.text = text;
   }
 
   get packed(): number {
-    return Math.floor(this.#text.length / CHARACTERS);
+    return Math.floor(this.text.length / CHARACTERS);
   }
 
   get before(): ToolStreaks['before'] {
-    this.#before ??= decodePrints(this.#text);
+    this.#before ??= decodePacked(this.text);
     return this.#before;
   }
 }
 
-const decodePrints = (text: string): ToolStreaks['before'] => {
+const decodePacked = (text: string): ToolStreaks['before'] => {
   const bytes = Buffer.from(text, 'base64');
   const before = new Map<number, Streak>();
   for (let at = 0; at + 3 * DOUBLE <= bytes.length; at += 3 * DOUBLE) {

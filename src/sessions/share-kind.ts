@@ -1,7 +1,6 @@
-import type { Kind } from '../store/record-store.ts';
-import { NO_LIST, toChanges, toOwnFields } from './record-fields.ts';
+import { createTextKind } from '../store/text-kind.ts';
 
-/** Bytes in a store, and when what they are taken for is gone by itself, in Unix milliseconds. */
+/** Bytes in a store, and when what they are reserved for is gone by itself, in Unix milliseconds. */
 export type Weight = { readonly bytes: number; readonly endsAt: number };
 
 /** Bytes by the hour, since 1970, at whose end they are gone. */
@@ -10,24 +9,21 @@ export type BytesByHour = Map<number, number>;
 const HOUR_MS = 3_600_000;
 // Longer than anything that is weighed stays: of a clock that is wrong it may be any hour.
 const LONGEST_HOURS = 50;
-const FIELD = 'e:';
 const HOUR = /^e:(\d{1,9})$/;
 
-const toHour = (time: number): number => Math.ceil(time / HOUR_MS);
-
-export const addWeight = (bytes: BytesByHour, { bytes: more, endsAt }: Weight): void => {
-  const hour = toHour(endsAt);
-  bytes.set(hour, (bytes.get(hour) ?? 0) + more);
+export const addWeight = (share: BytesByHour, { bytes, endsAt }: Weight): void => {
+  const hour = Math.ceil(endsAt / HOUR_MS);
+  share.set(hour, (share.get(hour) ?? 0) + bytes);
 };
 
 /**
- * What a tenant keeps in the store. It is counted by the hour in which it ends: what a process that was killed could not give
+ * What a tenant has in the store. It is counted by the hour in which it ends: what a process that was killed could not give
  * back is counted until then, and no longer.
  */
-export const shareKind: Kind<BytesByHour, Map<string, string>> = {
-  ...NO_LIST,
+export const shareKind = createTextKind<BytesByHour>({
   name: 'share',
-  operations: { short: 'space', long: 'space' },
+  operation: 'space',
+  own: /^e:/,
   // Where the records are in memory the stores themselves have a part for each tenant.
   memory: { records: null, lists: null },
   knownPart: 0.03,
@@ -41,16 +37,14 @@ export const shareKind: Kind<BytesByHour, Map<string, string>> = {
     }
     return share;
   },
-  toSaved: (_share, fields) => toOwnFields(fields, (name) => name.startsWith(FIELD)),
-  changes: (share, saved) =>
-    toChanges(new Map([...share].map(([hour, bytes]) => [`${FIELD}${hour}`, String(bytes)])), saved),
+  toTexts: (share) => new Map([...share].map(([hour, bytes]) => [`e:${hour}`, String(bytes)])),
   isEmpty: ({ size }) => size === 0,
   bytes: ({ size }) => 200 + 100 * size,
-};
+});
 
-/** Adds to a share, where what has ended is left out. */
+/** Adds to a share, and leaves out what has ended. */
 export const addToShare = (share: BytesByHour, added: Iterable<readonly [number, number]>, now: number): void => {
-  const last = toHour(now) + LONGEST_HOURS;
+  const last = Math.ceil(now / HOUR_MS) + LONGEST_HOURS;
   for (const [hour, bytes] of added) {
     const within = Math.min(hour, last);
     share.set(within, (share.get(within) ?? 0) + bytes);
@@ -58,7 +52,7 @@ export const addToShare = (share: BytesByHour, added: Iterable<readonly [number,
   for (const [hour, bytes] of share) if (bytes === 0 || hour * HOUR_MS <= now) share.delete(hour);
 };
 
-/** All of a share, in bytes. What was given back may have ended with an hour before that of what it was taken for. */
+/** All of a share, in bytes. What was given back may have ended with an hour before that of what it was reserved for. */
 export const sumOfShare = (share: BytesByHour): number => {
   let sum = 0;
   for (const bytes of share.values()) sum += bytes;

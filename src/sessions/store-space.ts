@@ -5,9 +5,9 @@ import { addToShare, addWeight, type BytesByHour, shareKind, sumOfShare, type We
 
 // The scale of the levels: what is kept within a second must fit into what is left.
 const EVERY_MS = 1000;
-// In looks: what is not told of a tenant before.
-const TELL_EVERY = 5;
-// A tenant that nobody has asked for in so many looks is asked for anew.
+// In looks: what a tenant's record lacks is written so often.
+const WRITE_EVERY = 5;
+// A tenant that was not asked for in so many looks is read anew.
 const FORGET_AFTER = 60;
 // What a process takes for a tenant, or gives back, before the others know: so far a tenant may be beyond its part for each
 // process, and so much may be counted wrongly until it ends, where a process is killed.
@@ -65,30 +65,57 @@ type Options = {
   readonly onFailed: (error: unknown) => void;
 };
 
-/** What this process knows of a tenant's share, in bytes. */
-type KnownShare = {
-  /** What its record has said; null: it was not asked. */
-  told: number | null;
-  /** Whether it was asked since the last look. */
-  isFresh: boolean;
+/**
+ * What this process knows of a tenant's share, in bytes.
+ *
+ * | state   | `stored` | a request for room                                                | becomes                         |
+ * |---------|----------|-------------------------------------------------------------------|---------------------------------|
+ * | unread  | null     | asks the record                                                   | fresh                           |
+ * | fresh   | a number | is decided here, where 64 KiB are not exceeded; else asks          | stale: the next look            |
+ * | stale   | a number | the same; a refusal asks the record first                         | fresh: it was asked; unread: 60 looks without a request |
+ */
+class KnownShare {
+  /** What the record has; null: it was not asked. */
+  stored: number | null = null;
+  /** Whether the record was asked since the last look. */
+  isFresh = false;
   /** At the last look. */
-  before: number;
+  before = 0;
   /** Taken since the last look. */
-  taken: number;
-  /** Not told to its record. */
-  unsaid: BytesByHour;
-  unsaidBytes: number;
-  /** Told, and not answered. */
-  sentBytes: number;
+  taken = 0;
+  /** What the record lacks, and of that what is on its way. */
+  unwritten: BytesByHour = new Map();
+  unwrittenBytes = 0;
+  sentBytes = 0;
   /** How many looks ago it was asked for. */
-  idle: number;
-};
+  idle = 0;
+
+  get bytes(): number {
+    return (this.stored ?? 0) + this.unwrittenBytes + this.sentBytes;
+  }
+
+  add(weight: Weight): void {
+    addWeight(this.unwritten, weight);
+    this.unwrittenBytes += weight.bytes;
+  }
+
+  look(): void {
+    this.before = this.bytes;
+    this.taken = 0;
+    this.isFresh = false;
+    this.idle += 1;
+  }
+
+  get isForgettable(): boolean {
+    return this.idle > FORGET_AFTER && this.unwritten.size === 0 && this.sentBytes === 0;
+  }
+}
 
 type Wanted = { readonly what: Shared; readonly weight: Weight };
 
 const NOTHING: BytesByHour = new Map();
 
-/** The space of a store that outlives this process. As long as no look has been answered everything is kept. */
+/** The space of a store that outlives this process. Until the first look is answered everything is kept. */
 export class OpenedStoreSpace implements StoreSpace {
   readonly #options: Options;
   readonly #records: Records<BytesByHour>;
@@ -108,76 +135,62 @@ export class OpenedStoreSpace implements StoreSpace {
     this.#timer = setInterval(() => this.look(), EVERY_MS).unref();
   }
 
-  /** Tells the records what they do not know; best effort. */
+  /** Writes what the records lack; best effort. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
-    await this.#tellAll();
+    await this.#writeAll();
   }
 
   look(): void {
     const looked = this.#options.look();
-    if (looked === null) return;
-    void looked.then((fill) => this.#become(fill), this.#options.onFailed);
+    if (looked !== null) void looked.then((fill) => this.#setFill(fill), this.#options.onFailed);
   }
 
-  readonly mayKeepJournals = (): boolean => this.#isBelow('journals') || this.#refuse('journals', 'store', '');
+  readonly mayKeepJournals = (): boolean => {
+    const hasRoom = this.#hasRoom('journals');
+    if (!hasRoom) this.#options.observer.notKept('journals', 'store', '');
+    return hasRoom;
+  };
 
   readonly take: StoreSpace['take'] = (tenant, what, weight) => {
-    if (!this.#isBelow(what)) {
-      this.#refuse(what, 'store', tenant);
-      return { of: 'store', limit: KEPT_BELOW_PERCENT[what] };
-    }
+    if (!this.#hasRoom(what)) return this.#refuse(what, tenant, { of: 'store', limit: KEPT_BELOW_PERCENT[what] });
     const share = this.#find(tenant);
+    const wanted = { what, weight };
     share.idle = 0;
-    if (share.told === null) return this.#ask(tenant, share, { what, weight });
-    const shortage = this.#findShortage(share, share.told + share.unsaidBytes + share.sentBytes, { what, weight });
-    if (shortage === null && share.unsaidBytes + weight.bytes <= AHEAD_BYTES) {
-      this.#note(share, weight);
+    if (share.stored === null) return this.#ask(tenant, share, wanted);
+    const shortage = this.#findShortage(share, share.bytes, wanted);
+    if (shortage === null && share.unwrittenBytes + weight.bytes <= AHEAD_BYTES) {
+      share.add(weight);
+      this.#count(share, weight.bytes);
       return null;
     }
-    if (shortage === null || !share.isFresh) return this.#ask(tenant, share, { what, weight });
-    this.#refuse(what, shortage.of, tenant);
-    return shortage;
+    return shortage === null || !share.isFresh
+      ? this.#ask(tenant, share, wanted)
+      : this.#refuse(what, tenant, shortage);
   };
 
   readonly add: StoreSpace['add'] = (tenant, weight) => {
     const share = this.#find(tenant);
-    this.#note(share, weight);
-    if (Math.abs(share.unsaidBytes) > AHEAD_BYTES) void this.#tell(tenant, share, null);
+    share.add(weight);
+    this.#count(share, weight.bytes);
+    if (Math.abs(share.unwrittenBytes) > AHEAD_BYTES) void this.#write(share, tenant, null);
   };
 
   readonly give: StoreSpace['give'] = (tenant, { bytes, endsAt }) => this.add(tenant, { bytes: -bytes, endsAt });
 
-  #isBelow(what: Keepable): boolean {
+  #hasRoom(what: Keepable): boolean {
     return this.#fill.used < (this.#fill.max * KEPT_BELOW_PERCENT[what]) / 100;
   }
 
-  #refuse(what: Keepable, of: Shortage['of'], tenant: string): false {
-    this.#options.observer.notKept(what, of, tenant);
-    return false;
+  #refuse(what: Shared, tenant: string, shortage: Shortage): Shortage {
+    this.#options.observer.notKept(what, shortage.of, tenant);
+    return shortage;
   }
 
   #find(tenant: string): KnownShare {
-    const known = this.#shares.get(tenant);
-    if (known !== undefined) return known;
-    const share: KnownShare = {
-      told: null,
-      isFresh: false,
-      before: 0,
-      taken: 0,
-      unsaid: new Map(),
-      unsaidBytes: 0,
-      sentBytes: 0,
-      idle: 0,
-    };
+    const share = this.#shares.get(tenant) ?? new KnownShare();
     this.#shares.set(tenant, share);
     return share;
-  }
-
-  #note(share: KnownShare, weight: Weight): void {
-    addWeight(share.unsaid, weight);
-    share.unsaidBytes += weight.bytes;
-    this.#count(share, weight.bytes);
   }
 
   #count(share: KnownShare, bytes: number): void {
@@ -185,94 +198,90 @@ export class OpenedStoreSpace implements StoreSpace {
     this.#taken += bytes;
   }
 
-  /** What the tenant lacks where it keeps so much already. */
-  #findShortage(share: KnownShare, held: number, { what, weight }: Wanted): Shortage | null {
+  /** What the tenant lacks where it has so many `bytes` already: at most as many as others and it leave free. */
+  #findShortage(share: KnownShare, bytes: number, { what, weight }: Wanted): Shortage | null {
     const { used, max, servers } = this.#fill;
     const level = (max * KEPT_BELOW_PERCENT[what]) / 100;
     const ofOthers = Math.max(0, used * servers - share.before + this.#taken - share.taken);
-    // What it keeps is at most what others and it leave free.
-    const part = Math.max(0, Math.floor((level * servers - ofOthers) / 2));
-    return held + weight.bytes <= part ? null : { of: 'tenant', limit: part };
+    const limit = Math.max(0, Math.floor((level * servers - ofOthers) / 2));
+    return bytes + weight.bytes <= limit ? null : { of: 'tenant', limit };
   }
 
   async #ask(tenant: string, share: KnownShare, wanted: Wanted): Promise<Shortage | null> {
-    const shortage = await this.#tell(tenant, share, wanted);
-    if (shortage !== null) this.#refuse(wanted.what, shortage.of, tenant);
-    return shortage;
+    const shortage = await this.#write(share, tenant, wanted);
+    return shortage === null ? null : this.#refuse(wanted.what, tenant, shortage);
   }
 
-  /** Tells the tenant's record what it does not know, and takes room. Where that fails, the store may keep it or not. */
-  async #tell(tenant: string, share: KnownShare, wanted: Wanted | null): Promise<Shortage | null> {
-    const { unsaid, unsaidBytes } = share;
-    share.unsaid = new Map();
-    share.unsaidBytes = 0;
-    share.sentBytes += unsaidBytes;
+  /** Adds to the tenant's record what it lacks, and takes room. Where that fails, the store may keep it or not. */
+  async #write(share: KnownShare, tenant: string, wanted: Wanted | null): Promise<Shortage | null> {
+    const { unwritten, unwrittenBytes } = share;
+    share.unwritten = new Map();
+    share.unwrittenBytes = 0;
+    share.sentBytes += unwrittenBytes;
     try {
-      const { found, told, shortage } = await this.#records.update(
-        toShareKey(tenant),
-        (record, now) => this.#settle(record, share, { unsaid, wanted }, now),
+      const { found, stored, shortage } = await this.#records.update(
+        keyOf(tenant),
+        (record, now) => this.#decide(record, share, { unwritten, wanted }, now),
         'claim',
       );
       // What others have given back, or has ended, is not used by this tenant any more.
-      share.before = share.told === null ? share.before + found : Math.min(share.before, found + unsaidBytes);
-      share.told = told;
+      share.before = share.stored === null ? share.before + found : Math.min(share.before, found + unwrittenBytes);
+      share.stored = stored;
       share.isFresh = true;
       if (wanted !== null && shortage === null) this.#count(share, wanted.weight.bytes);
       return shortage;
     } catch (error) {
-      // Otherwise it may have been told: to tell it again could count it twice, until all of it ends.
-      if (error instanceof StoreAwayError) this.#takeBack(share, unsaid, unsaidBytes);
-      if (error instanceof StoreAwayError && wanted !== null) this.#note(share, wanted.weight);
+      // Otherwise it may have been written: to write it again could count it twice, until all of it ends.
+      if (error instanceof StoreAwayError) this.#restore(share, unwritten, unwrittenBytes, wanted);
       return null;
     } finally {
-      share.sentBytes -= unsaidBytes;
+      share.sentBytes -= unwrittenBytes;
     }
   }
 
-  #settle(
+  #restore(share: KnownShare, unwritten: BytesByHour, bytes: number, wanted: Wanted | null): void {
+    for (const [hour, some] of unwritten) share.unwritten.set(hour, (share.unwritten.get(hour) ?? 0) + some);
+    share.unwrittenBytes += bytes;
+    if (wanted === null) return;
+    share.add(wanted.weight);
+    this.#count(share, wanted.weight.bytes);
+  }
+
+  #decide(
     record: BytesByHour,
     share: KnownShare,
-    { unsaid, wanted }: { readonly unsaid: BytesByHour; readonly wanted: Wanted | null },
+    { unwritten, wanted }: { readonly unwritten: BytesByHour; readonly wanted: Wanted | null },
     now: number,
-  ): { readonly found: number; readonly told: number; readonly shortage: Shortage | null } {
+  ): { readonly found: number; readonly stored: number; readonly shortage: Shortage | null } {
     addToShare(record, NOTHING, now);
     const found = sumOfShare(record);
-    addToShare(record, unsaid, now);
-    const held = sumOfShare(record);
-    const shortage = wanted === null ? null : this.#findShortage(share, held, wanted);
-    if (wanted === null || shortage !== null) return { found, told: held, shortage };
-    const added: BytesByHour = new Map();
-    addWeight(added, wanted.weight);
-    addToShare(record, added, now);
-    return { found, told: sumOfShare(record), shortage: null };
+    addToShare(record, unwritten, now);
+    const shortage = wanted === null ? null : this.#findShortage(share, sumOfShare(record), wanted);
+    if (wanted !== null && shortage === null) {
+      const added: BytesByHour = new Map();
+      addWeight(added, wanted.weight);
+      addToShare(record, added, now);
+    }
+    return { found, stored: sumOfShare(record), shortage };
   }
 
-  #takeBack(share: KnownShare, unsaid: BytesByHour, bytes: number): void {
-    for (const [hour, some] of unsaid) share.unsaid.set(hour, (share.unsaid.get(hour) ?? 0) + some);
-    share.unsaidBytes += bytes;
-  }
-
-  #become(fill: StoreFill): void {
+  #setFill(fill: StoreFill): void {
     this.#fill = fill;
     this.#taken = 0;
     for (const [tenant, share] of this.#shares) {
-      share.before = (share.told ?? 0) + share.unsaidBytes + share.sentBytes;
-      share.taken = 0;
-      share.isFresh = false;
-      share.idle += 1;
-      const isQuiet = share.unsaid.size === 0 && share.sentBytes === 0;
-      if (isQuiet && share.idle > FORGET_AFTER) this.#shares.delete(tenant);
+      share.look();
+      if (share.isForgettable) this.#shares.delete(tenant);
     }
     this.#looks += 1;
-    if (this.#looks % TELL_EVERY === 0) void this.#tellAll();
+    if (this.#looks % WRITE_EVERY === 0) void this.#writeAll();
     this.#options.observer.filled(fill);
   }
 
-  async #tellAll(): Promise<void> {
-    const untold = [...this.#shares].filter(([, { unsaid }]) => unsaid.size > 0);
-    await Promise.all(untold.map(([tenant, share]) => this.#tell(tenant, share, null)));
+  async #writeAll(): Promise<void> {
+    const lacking = [...this.#shares].filter(([, { unwritten }]) => unwritten.size > 0);
+    await Promise.all(lacking.map(([tenant, share]) => this.#write(share, tenant, null)));
   }
 }
 
 // Neither names of tenants nor this have a colon: what stands before it is the tenant.
-const toShareKey = (tenant: string): string => `${tenant}:kept`;
+const keyOf = (tenant: string): string => `${tenant}:kept`;

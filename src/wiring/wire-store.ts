@@ -137,7 +137,7 @@ const openStores = async (
 ): Promise<WiredStore> => {
   const { kind, rates, close, outage, ...kept } = backend;
   const { records, space, sealing } = kept;
-  const { memory, now, redactor } = parts;
+  const { memory, redactor } = parts;
   const time = records.now;
   const settings = toSessionSettings(config);
   const { ttlMs } = settings;
@@ -168,7 +168,7 @@ const openStores = async (
       ...{ store: records, space, toNames: sealing.seals.toNames },
       ...(outage === null ? inMemory : { durability: 'durable' }),
     }),
-    requests: createRequestSessionStore({ settings, now }),
+    requests: createRequestSessionStore({ settings }),
     isUp: outage === null ? () => true : outage.availability.isUp,
     pageTokens,
     endedSessions: createRecordEndedSessions({ store: records, ttlMs }),

@@ -53,7 +53,7 @@ test('cleared, it has forgotten every session, and what was under way settles no
 });
 
 test('without a session a budget holds for the one request', async () => {
-  const store = createRequestSessionStore({ settings: ROOMY, now: createManualClock().now });
+  const store = createRequestSessionStore({ settings: ROOMY });
   const session = createBudgetSession({ store, age: none, forget: none });
   const first = await session.begin(['x']);
   expect([first.admission.scope, first.admission.mode]).toEqual(['request', 'memory']);
@@ -74,7 +74,7 @@ test('after its one round a request has the budgets that a new session has', asy
         const { budgetOf } = await session.run(marks, { error: `it\ud83dfailed ${'again '.repeat(40)}` });
         return Object.keys(marks).map(budgetOf);
       };
-      const request = createRequestSessionStore({ settings, now });
+      const request = createRequestSessionStore({ settings });
       const session = createMemorySessionStore({ mode: 'memory', settings, memory: roomyMemory(), now });
       expect(await run(request)).toEqual(await run(session));
     }),
@@ -94,7 +94,7 @@ test('reading a session does not prolong its life', async () => {
 });
 
 test('a request is no session: it has no step, and nothing of it can be read', async () => {
-  const store = createRequestSessionStore({ settings: ROOMY, now: createManualClock().now });
+  const store = createRequestSessionStore({ settings: ROOMY });
   const session = createBudgetSession({ store, age: none, forget: none });
   const round = await session.begin(['x']);
   expect(round.admission.step).toBe(0);

@@ -220,19 +220,6 @@ test('a step is one command', async () => {
   expect(await commandsOf(() => store.end(session.key))).toEqual(['DEL']);
 });
 
-test('a settlement that would write nothing is not sent', async () => {
-  const session = create({ x: 1 });
-  await session.run({ x: 'F', y: 'F' });
-  await session.run({ x: 'S', y: 'S' });
-  expect(await commandsOf(() => session.run({ a: 'S', b: 'S', x: 'S' }))).toEqual(['EVALSHA']);
-  expect(await commandsOf(() => session.run({ a: 'T', b: 'M', x: 'I' }))).toEqual(['EVALSHA']);
-  expect(await commandsOf(() => session.run({ x: 'F', a: 'S' }))).toEqual(['EVALSHA', 'EVALSHA']);
-  expect(await commandsOf(() => session.run({ x: 'F' }))).toEqual(['EVALSHA', 'EVALSHA']);
-  expect(await commandsOf(() => session.run({ x: 'F' }))).toEqual(['EVALSHA']);
-  // The session has spent a retry now; what is clean stays as cheap as before.
-  expect(await commandsOf(() => session.run({ a: 'S', b: 'T' }))).toEqual(['EVALSHA']);
-});
-
 test('a server that has lost the scripts gets them again, at either step, and no step is taken twice', async () => {
   const session = create();
   await redis.script('FLUSH');

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Streak } from '#src/executor/session-store.ts';
-import { createSessionState, toolState, toSessionRecord } from '#src/sessions/rules/session-state.ts';
+import { toSessionRecord } from '#src/sessions/rules/session-record.ts';
+import { createSessionState, toolState } from '#src/sessions/rules/session-state.ts';
 import { createSessionKind, type StoredSession } from '#src/sessions/session-kind.ts';
 import { toFields } from '#src/store/record-store.ts';
 

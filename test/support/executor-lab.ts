@@ -48,7 +48,7 @@ export const createSubject = (
     sessions,
     keys,
     pending: NO_PENDING_CALLS,
-    requests: createRequestSessionStore({ settings, now }),
+    requests: createRequestSessionStore({ settings }),
     observer: { ...observer, contractViolated: (error) => violations.push(error) },
     failureLog: createFailureLog({ log, now, createReference: () => 'reference' }),
     createLog: createCallLog(log, redactor),

@@ -165,7 +165,7 @@ const createTestExecutor = (
     registry,
     sessions,
     keys: createIdempotencyStore({ store: records, durability: 'process', memory }),
-    requests: createRequestSessionStore({ settings: SESSION_SETTINGS, now }),
+    requests: createRequestSessionStore({ settings: SESSION_SETTINGS }),
     pending: NO_PENDING_CALLS,
     slots: new SlotQueue({
       ...SERVICE_DEFAULTS,

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { textBytes } from '../../memory/bounded-store.ts';
-import type { Fields, Kind } from '../../store/record-store.ts';
-import { NO_LIST, toChanges, toOwnFields } from '../record-fields.ts';
+import type { Fields } from '../../store/record-store.ts';
+import { createTextKind } from '../../store/text-kind.ts';
 import { parseObject, RECORD_TTL_MS } from './result-cap.ts';
 
 /** What stands for the result of a call that began, and of which nobody knows how it ended. */
@@ -59,56 +59,6 @@ const createRecord = (): KeyedRecord => ({
   resultBytes: 0,
 });
 
-/**
- * Records of keyed batches: `h` is the head, `p` says that it was promised, `r:INDEX` is a call, so that a large result is
- * written once. In memory results are weighed apart from marks, and a record that loses them says that its calls ran; held
- * records are the last to go.
- */
-export const keyedKind: Kind<KeyedRecord, Map<string, string>> = {
-  ...NO_LIST,
-  name: 'keyed',
-  operations: { short: 'keyed', long: 'keyed' },
-  memory: { records: 'marks', lists: null, pinned: 'leases' },
-  knownPart: 0.14,
-  values: {
-    memory: 'results',
-    bytes: ({ resultBytes }) => resultBytes,
-    drop: (record) => {
-      for (const index of record.calls.keys()) record.calls.set(index, STARTED);
-      record.resultBytes = 0;
-    },
-  },
-  isPinned: ({ leaseEndsAt }) => leaseEndsAt !== 0,
-  // Marks under a head that cannot be read stay for as long as any; a name longer than the record that it leads to.
-  ttlMs: ({ life, endsAt, alias }, now) => {
-    if (alias !== '') return ALIAS_TTL_MS;
-    return life === '' ? RECORD_TTL_MS : endsAt - now;
-  },
-  create: createRecord,
-  decode: (fields) => {
-    const record = decodeHead(fields.get('h') ?? '');
-    const isReadable = record.life !== '';
-    record.promised = fields.has('p');
-    // A result that cannot be believed says at least that its call began.
-    for (const [name, text] of fields)
-      if (name.startsWith(CALL))
-        setCall(record, Number(name.slice(CALL.length)), isReadable && parseObject(text) !== null ? text : STARTED);
-    return record;
-  },
-  toSaved: (_record, fields) => toOwnFields(fields, (name) => name === 'h' || name === 'p' || name.startsWith(CALL)),
-  changes: (record, saved) => toChanges(toTexts(record, saved), saved),
-  isEmpty: (record) => record.alias === '' && isUnused(record),
-  bytes: ({ body, calls, alias }) => RECORD_BYTES + textBytes(body) + textBytes(alias) + calls.size * MARK_BYTES,
-};
-
-/** Whether no try has made the record, nor left a mark in it. */
-export const isUnused = ({ life, calls }: KeyedRecord): boolean => life === '' && calls.size === 0;
-
-/** Makes of a record in which nothing has begun another name of that one. */
-export const setAlias = (record: KeyedRecord, alias: string): void => {
-  Object.assign(record, { ...createRecord(), calls: record.calls, alias });
-};
-
 const HOUR_MS = 3_600_000;
 const ALIAS_TTL_MS = RECORD_TTL_MS + HOUR_MS;
 
@@ -148,6 +98,55 @@ const decodeHead = (text: string): KeyedRecord => {
   };
 };
 
+/**
+ * Records of keyed batches: `h` is the head, `p` says that it was promised, `r:INDEX` is a call, so that a large result is
+ * written once. In memory results are weighed apart from marks, and a record that loses them says that its calls ran; held
+ * records are the last to go.
+ */
+export const keyedKind = createTextKind<KeyedRecord>({
+  name: 'keyed',
+  operation: 'keyed',
+  own: /^(?:[hp]$|r:)/,
+  memory: { records: 'marks', lists: null, pinned: 'leases' },
+  knownPart: 0.14,
+  values: {
+    memory: 'results',
+    bytes: ({ resultBytes }) => resultBytes,
+    drop: (record) => {
+      for (const index of record.calls.keys()) record.calls.set(index, STARTED);
+      record.resultBytes = 0;
+    },
+  },
+  isPinned: ({ leaseEndsAt }) => leaseEndsAt !== 0,
+  // Marks under a head that cannot be read stay for as long as any; a name longer than the record that it leads to.
+  ttlMs: ({ life, endsAt, alias }, now) => {
+    if (alias !== '') return ALIAS_TTL_MS;
+    return life === '' ? RECORD_TTL_MS : endsAt - now;
+  },
+  create: createRecord,
+  decode: (fields) => {
+    const record = decodeHead(fields.get('h') ?? '');
+    const isReadable = record.life !== '';
+    record.promised = fields.has('p');
+    // A result that cannot be believed says at least that its call began.
+    for (const [name, text] of fields)
+      if (name.startsWith(CALL))
+        setCall(record, Number(name.slice(CALL.length)), isReadable && parseObject(text) !== null ? text : STARTED);
+    return record;
+  },
+  toTexts,
+  isEmpty: (record) => record.alias === '' && isUnused(record),
+  bytes: ({ body, calls, alias }) => RECORD_BYTES + textBytes(body) + textBytes(alias) + calls.size * MARK_BYTES,
+});
+
+/** Whether no try has made the record, nor left a mark in it. */
+export const isUnused = ({ life, calls }: KeyedRecord): boolean => life === '' && calls.size === 0;
+
+/** Makes of a record in which nothing has begun another name of that one. */
+export const setAlias = (record: KeyedRecord, alias: string): void => {
+  Object.assign(record, { ...createRecord(), calls: record.calls, alias });
+};
+
 const Answer = z.object({
   record: z.string(),
   life: z.string(),
@@ -165,22 +164,21 @@ const ANSWER_BYTES = 150;
 const OWN_BYTES = 100;
 
 /** Answers by request id, in one field: they are small, but for one whose record another try has taken over. */
-export const answerKind: Kind<AnswerRecord, Map<string, string>> = {
-  ...NO_LIST,
+export const answerKind = createTextKind<AnswerRecord>({
   name: 'answer',
-  operations: { short: 'keyed', long: 'keyed' },
+  operation: 'keyed',
+  own: /^a$/,
   memory: { records: 'answers', lists: null },
   // It is written once, and read as it is in the store.
   knownPart: 0.01,
   ttlMs: RECORD_TTL_MS,
   create: () => ({ answer: null }),
   decode: (fields) => ({ answer: Answer.safeParse(parseObject(fields.get('a') ?? '')).data ?? null }),
-  toSaved: (_state, fields) => toOwnFields(fields, (name) => name === 'a'),
-  changes: ({ answer }, saved) => toChanges(answer === null ? saved : new Map([['a', JSON.stringify(answer)]]), saved),
+  toTexts: ({ answer }, saved) => (answer === null ? saved : new Map([['a', JSON.stringify(answer)]])),
   isEmpty: ({ answer }) => answer === null,
   bytes: ({ answer }) => {
     let bytes = ANSWER_BYTES + textBytes(answer?.record ?? '');
     for (const [, result] of answer?.own ?? []) bytes += OWN_BYTES + textBytes(result);
     return bytes;
   },
-};
+});

@@ -9,43 +9,37 @@ import {
   UNKNOWN_TOOL,
 } from '../../executor/session-store.ts';
 import {
-  addClaim,
-  type Claim,
-  dropEndedClaims,
-  expireClaims,
+  addReservation,
+  dropEnded,
+  expireReservations,
   findJoinable,
-  findTool,
   heldRetries,
   isOpen,
   openRetries,
   refresh,
-  type SessionState,
   spentRetries,
-  type ToolState,
-  toolState,
-  type Verdict,
-} from './session-state.ts';
+} from './reservations.ts';
+import { findTool, type Reservation, type SessionState, type ToolState, toolState } from './session-state.ts';
 
-// The retry budgets of a session: 1 a round asks for its tools, 2 it settles, 4 unknown names share one bucket (3, the limits
-// of calls, is in rounds.ts).
+// The retry budgets of a session: a round asks for its tools, then it settles. Names that no tool has share one bucket.
 
-/** A permit and what settling will need of it: the claim (if one was made) and the epoch at admission. */
+/** A permit and what settling will need of it: the reservation (if one was made) and the epoch at admission. */
 export type AdmittedTool = {
   readonly permit: Permit;
-  readonly claimId: string | null;
+  readonly reservationId: string | null;
   readonly epoch: number;
   /** Of a call that outlived its batch, which gave its retry back: it takes one again only where it fails. */
   readonly late?: true;
 };
 
-/** What a tool's budget says of a round: no, join the claim that the round has, or begin. */
+/** What a tool's budget says of a round. */
 export type Assessment = {
   readonly requested: AskedTool;
   readonly tool: ToolState;
   /** null: not denied. */
   readonly denial: Denial | null;
   /** Of its round, which this batch joins. */
-  readonly claim: Claim | undefined;
+  readonly joined: Reservation | undefined;
 };
 
 type Admitting = {
@@ -80,95 +74,81 @@ export const assessTools = (
 };
 
 const assessTool = (tool: ToolState, requested: AskedTool, admitting: Admitting): Assessment => {
-  const claim = findJoinable(tool, admitting.round, admitting.now);
-  // A batch of a round that is under way takes over its reservation. What came back, or was never held, is held anew, and
-  // must be there.
-  if (claim !== undefined && (retriesToJoin(tool, claim) === 0 || hasRetryLeft(tool, requested, admitting)))
-    return { requested, tool, denial: null, claim };
-  return { requested, tool, denial: refuse(tool, requested, claim, admitting), claim: undefined };
+  const joined = findJoinable(tool, admitting.round, admitting.now);
+  const hasRetry = heldRetries(tool) < requested.retries && admitting.spent < admitting.settings.sessionRetries;
+  // A batch of a round that is under way takes over its reservation. A retry that came back, or was never held, is reserved
+  // anew, and must be there.
+  if (joined !== undefined && (hasRetry || retriesToJoin(tool, joined) === 0))
+    return { requested, tool, denial: null, joined };
+  const denial = tool.failures === 0 || hasRetry ? null : decideDenial(tool, requested, joined, admitting);
+  return { requested, tool, denial, joined: undefined };
 };
 
-const holdsRetry = (claim: Claim): boolean => isOpen(claim) || claim.verdict === 'failed';
+const retriesToJoin = (tool: ToolState, joined: Reservation): number =>
+  joined.retry && !holdsRetry(joined) && tool.failures > 0 ? 1 : 0;
 
-const retriesToJoin = (tool: ToolState, claim: Claim): number =>
-  claim.retry && !holdsRetry(claim) && tool.failures > 0 ? 1 : 0;
+const holdsRetry = (reservation: Reservation): boolean => isOpen(reservation) || reservation.verdict === 'failed';
 
-const retriesNeeded = ({ tool, denial, claim }: Assessment): number => {
+const retriesNeeded = ({ tool, denial, joined }: Assessment): number => {
   if (denial !== null) return 0;
-  if (claim !== undefined) return retriesToJoin(tool, claim);
+  if (joined !== undefined) return retriesToJoin(tool, joined);
   return tool.failures > 0 ? 1 : 0;
 };
 
-// Null where no failure stands, a retry is left, or what was exhausted has cooled down and is made fresh. While a
-// retry runs nothing is exhausted yet: its end decides.
-const refuse = (
+/** Null where a tool that was exhausted has cooled down, and is fresh. While a retry runs nothing is exhausted: its end decides. */
+const decideDenial = (
   tool: ToolState,
-  requested: AskedTool,
-  former: Claim | undefined,
-  admitting: Admitting,
+  { retries }: AskedTool,
+  former: Reservation | undefined,
+  { settings: { cooldownMs }, now }: Admitting,
 ): Denial | null => {
-  const { settings, now } = admitting;
-  if (tool.failures === 0 || hasRetryLeft(tool, requested, admitting)) return null;
-  const denial = toDenial(tool, requested);
-  const hasCooled = settings.cooldownMs > 0 && now - tool.failedAt >= settings.cooldownMs;
-  if (denial === 'running' || !hasCooled) return denial;
+  const denial = tool.used >= retries ? 'tool' : openRetries(tool) > 0 ? 'running' : 'session';
+  if (denial === 'running' || cooldownMs === 0 || now - tool.failedAt < cooldownMs) return denial;
   refresh(tool);
-  tool.claims = tool.claims.filter((claim) => claim !== former);
+  tool.reservations = tool.reservations.filter((one) => one !== former);
   return null;
 };
 
-const hasRetryLeft = (tool: ToolState, requested: AskedTool, { settings, spent }: Admitting): boolean =>
-  heldRetries(tool) < requested.retries && spent < settings.sessionRetries;
+type Decision = { readonly decision: 'free' | 'retry' | 'idle'; readonly reservationId: string | null };
 
-const toDenial = (tool: ToolState, requested: AskedTool): Denial => {
-  if (tool.used >= requested.retries) return 'tool';
-  return openRetries(tool) > 0 ? 'running' : 'session';
-};
-
-type Decision = { readonly decision: 'free' | 'retry' | 'idle'; readonly claimId: string | null };
-
-/** Takes what the assessment found free: joins the round's claim or makes one. Changes `session`. */
-export const takeRetry = (session: SessionState, assessment: Assessment, round: Round, now: number): Decision => {
-  const { requested, tool, claim, denial } = assessment;
-  if (denial !== null) return takeNothing(assessment);
-  if (claim !== undefined) {
+/** Reserves what the assessment found free: joins the round's reservation or makes one. Changes `session`. */
+export const reserve = (session: SessionState, assessment: Assessment, round: Round, now: number): Decision => {
+  const { requested, tool, joined, denial } = assessment;
+  if (denial !== null) return reserveNothing(assessment);
+  if (joined !== undefined) {
     // Where no failure stands the round goes on free.
-    if (!holdsRetry(claim) && tool.failures === 0) claim.retry = false;
-    claim.running += 1;
-    claim.lease = Math.max(claim.lease, now + round.leaseMs);
-    return { decision: claim.retry ? 'retry' : 'free', claimId: claim.id };
+    if (!holdsRetry(joined) && tool.failures === 0) joined.retry = false;
+    joined.running += 1;
+    joined.lease = Math.max(joined.lease, now + round.leaseMs);
+    return { decision: joined.retry ? 'retry' : 'free', reservationId: joined.id };
   }
-  const retry = tool.failures > 0;
-  if (!retry && round.roundId === null) return { decision: 'free', claimId: null };
-  addClaim(tool, round, { retry, running: 1 }, now);
+  const isRetry = tool.failures > 0;
+  if (!isRetry && round.roundId === null) return { decision: 'free', reservationId: null };
+  addReservation(tool, round, isRetry, now);
   session.tools.set(requested.name, tool);
-  return { decision: retry ? 'retry' : 'free', claimId: round.batchId };
+  return { decision: isRetry ? 'retry' : 'free', reservationId: round.batchId };
 };
 
-/** What a tool gets of which limits and loop guard left nothing to run. Reserves nothing. */
-export const takeNothing = ({ tool }: Pick<Assessment, 'tool'>): Decision => ({
+/** For a tool of which limits and loop guard left nothing to run. */
+export const reserveNothing = ({ tool }: Pick<Assessment, 'tool'>): Decision => ({
   decision: tool.failures > 0 ? 'idle' : 'free',
-  claimId: null,
+  reservationId: null,
 });
 
 /** The tool as it was decided, in a session that has `sessionLeft` retries left. */
-export const toAdmittedTool = (
+export const createAdmittedTool = (
   { requested, tool, denial }: Assessment,
-  { decision, claimId }: Decision,
+  { decision, reservationId }: Decision,
   sessionLeft: number,
 ): AdmittedTool => {
   const budget = toBudget(tool, requested.retries, sessionLeft);
   const permit: Permit = denial === null ? { decision, budget } : { decision: 'denied', denial, budget };
-  return { permit, claimId: denial === null ? claimId : null, epoch: tool.epoch };
+  return { permit, reservationId: denial === null ? reservationId : null, epoch: tool.epoch };
 };
 
-/** Whether the round may use the tool: what is said of one that it may not use settles nothing. */
+/** Whether the round may use the tool: what is reported of one that it may not use settles nothing. */
 export const isLetIn = (tool: AdmittedTool | undefined): boolean =>
   tool?.permit.decision === 'free' || tool?.permit.decision === 'retry';
-
-/** The permits as the round reads them. */
-export const toPermits = (tools: ReadonlyMap<string, AdmittedTool>): ReadonlyMap<string, Permit> =>
-  new Map(Array.from(tools, ([name, { permit }]) => [name, permit]));
 
 /** What is left for a tool, in itself and in a session that has `sessionLeft` retries left. */
 export const toBudget = (tool: ToolState, retries: number, sessionLeft: number): Budget => {
@@ -184,16 +164,17 @@ export const toBudget = (tool: ToolState, retries: number, sessionLeft: number):
   };
 };
 
-const MAX_ERROR_LENGTH = 200;
-
-/** What is kept of a failure's text: at most 200 characters, none of them half of one. */
-export const toErrorLine = (error: string): string => error.slice(0, MAX_ERROR_LENGTH).toWellFormed();
-
-/** Whether settling this outcome can change a budget: not where nothing was held and nothing failed. */
-export const isWorthSettling = (
-  { failed, succeeded, interrupted }: ToolOutcome,
-  admitted: AdmittedTool | undefined,
-): boolean => (admitted?.claimId === null ? failed && !succeeded : failed || succeeded || !interrupted);
+/** What the tools of a round have left now. Drops reservations whose lease is over. */
+export const readBudgets = (
+  session: SessionState,
+  tools: readonly AskedTool[],
+  { sessionRetries }: Pick<SessionSettings, 'sessionRetries'>,
+  now: number,
+): ReadonlyMap<string, Budget> => {
+  expireReservations(session, now);
+  const left = sessionRetries - spentRetries(session);
+  return new Map(tools.map(({ name, retries }) => [name, toBudget(findTool(session, name), retries, left)]));
+};
 
 /**
  * Settles a round: failed → a retry is used; succeeded → it is returned and, where no other round failed since, the tool is
@@ -205,66 +186,61 @@ export const settleBudgets = (
   admitted: ReadonlyMap<string, AdmittedTool>,
   now: number,
 ): void => {
-  expireClaims(session, now);
+  expireReservations(session, now);
   for (const outcome of outcomes) {
-    const tool = admitted.get(outcome.name);
-    if (tool !== undefined && isLetIn(tool) && isWorthSettling(outcome, tool)) settleTool(session, outcome, tool, now);
+    const { failed, succeeded, interrupted, name } = outcome;
+    const tool = admitted.get(name);
+    if (tool === undefined || !isLetIn(tool)) continue;
+    const isWorthSettling = tool.reservationId === null ? failed && !succeeded : failed || succeeded || !interrupted;
+    if (isWorthSettling) settleTool(session, outcome, tool, now);
   }
 };
 
 const settleTool = (session: SessionState, outcome: ToolOutcome, admitted: AdmittedTool, now: number): void => {
   const tool = toolState(session, outcome.name);
-  const claim = tool.claims.find(({ id }) => id === admitted.claimId);
-  if (claim === undefined) {
-    settleUnclaimed(session, outcome, admitted, now);
+  const reservation = tool.reservations.find(({ id }) => id === admitted.reservationId);
+  if (reservation === undefined) {
+    settleUnreserved(session, tool, outcome, admitted, now);
     return;
   }
-  // Of a call that outlives its batch, that one gives back the hold on a retry.
-  if (admitted.late !== true || admitted.permit.decision !== 'retry') claim.running = Math.max(0, claim.running - 1);
-  judge(tool, claim, outcome, now);
-  dropEndedClaims(tool, now);
+  // The batch of a late call gave the retry back already.
+  if (admitted.late !== true || admitted.permit.decision !== 'retry')
+    reservation.running = Math.max(0, reservation.running - 1);
+  settleReservation(tool, reservation, outcome, now);
+  dropEnded(tool, now);
 };
 
-// No claim: a first attempt without a name, or a batch that settles after its lease and is a round of its own now. A
-// retry that the lease took for lost is known here to be used.
-const settleUnclaimed = (
+// No reservation: a first attempt without a name, or a batch that settles after its lease and is a round of its own now. A
+// retry that the lease took for lost turns out to be used.
+const settleUnreserved = (
   session: SessionState,
-  { name, failed, succeeded, error }: ToolOutcome,
+  tool: ToolState,
+  { failed, succeeded, error }: ToolOutcome,
   { permit, epoch, late }: AdmittedTool,
   now: number,
 ): void => {
-  const tool = toolState(session, name);
   const isRetry = permit.decision === 'retry';
   if (failed && !succeeded) {
     countFailure(tool, error, now);
-    if (!isRetry) return;
-    tool.used += 1;
-    if (late !== true) session.lost = Math.max(0, session.lost - 1);
+    if (isRetry) tool.used += 1;
+    if (isRetry && late !== true) session.lost = Math.max(0, session.lost - 1);
   }
   if (succeeded && !failed && isRetry && tool.epoch === epoch) refresh(tool);
 };
 
-// One more batch of the round has settled. Once charged it is not charged again, and a success makes it mixed.
-const toVerdict = (before: Verdict, { failed, succeeded }: ToolOutcome): Verdict => {
+// One more batch of the round has settled: the table of Reservation.
+const decideVerdict = (before: Reservation['verdict'], { failed, succeeded }: ToolOutcome): Reservation['verdict'] => {
   if (!failed && !succeeded) return before;
-  const now = failed === succeeded ? 'over' : failed ? 'failed' : 'succeeded';
-  if (before === 'none' || before === now) return now;
-  return 'over';
+  const verdict = failed === succeeded ? 'over' : failed ? 'failed' : 'succeeded';
+  return before === 'none' || before === verdict ? verdict : 'over';
 };
 
-const countFailure = (tool: ToolState, error: string, now: number): void => {
-  tool.failures += 1;
-  tool.epoch += 1;
-  tool.failedAt = now;
-  tool.lastError = toErrorLine(error);
-};
-
-const judge = (tool: ToolState, claim: Claim, outcome: ToolOutcome, now: number): void => {
-  const before = claim.verdict;
-  const verdict = toVerdict(before, outcome);
+const settleReservation = (tool: ToolState, reservation: Reservation, outcome: ToolOutcome, now: number): void => {
+  const before = reservation.verdict;
+  const verdict = decideVerdict(before, outcome);
   if (verdict === before) return;
-  claim.verdict = verdict;
-  const charge = claim.retry ? 1 : 0;
+  reservation.verdict = verdict;
+  const charge = reservation.retry ? 1 : 0;
   if (verdict === 'failed') {
     countFailure(tool, outcome.error, now);
     tool.used += charge;
@@ -273,39 +249,37 @@ const judge = (tool: ToolState, claim: Claim, outcome: ToolOutcome, now: number)
     tool.used = Math.max(0, tool.used - charge);
   }
   // A success that began before another round's failure must not wipe it.
-  if (verdict === 'succeeded' && claim.retry && claim.epoch === tool.epoch) refresh(tool);
+  if (verdict === 'succeeded' && reservation.retry && reservation.epoch === tool.epoch) refresh(tool);
 };
 
-// Not a tool: under this name stand, as claims that hold nothing, the named rounds that named an unknown tool.
-const UNKNOWN_ROUNDS = '';
+const MAX_ERROR_LENGTH = 200;
+
+/** What is stored of a failure's text: at most 200 characters, none of them half of one. */
+export const cutError = (error: string): string => error.slice(0, MAX_ERROR_LENGTH).toWellFormed();
+
+const countFailure = (tool: ToolState, error: string, now: number): void => {
+  tool.failures += 1;
+  tool.epoch += 1;
+  tool.failedAt = now;
+  tool.lastError = cutError(error);
+};
 
 /**
  * A round that names only known tools clears the bucket of unknown names; a named round is known to do so only when
  * the next one begins. Changes `session`.
  */
-export const forgiveUnknownNames = (session: SessionState, round: Round, now: number): void => {
-  if (round.tools.length === 0) return;
-  const hasNamed = hasNamedUnknown(session, round, now);
-  const name = round.roundId ?? '';
+export const forgiveUnknownNames = (session: SessionState, { roundId, tools }: Round): void => {
+  if (tools.length === 0) return;
+  const namesUnknown = tools.some(({ name }) => name === UNKNOWN_TOOL);
+  if (namesUnknown)
+    session.namedRounds = session.namedRounds.map((one) => (one.id === roundId ? { ...one, namesUnknown } : one));
   const { knownRound } = session;
   session.knownRound = '';
   const unknown = session.tools.get(UNKNOWN_TOOL);
   if (unknown === undefined || unknown.failures === 0) return;
-  if ((knownRound !== '' && knownRound !== name) || (!namesUnknown(round) && name === '')) refresh(unknown);
-  if (!hasNamed) session.knownRound = name;
-};
-
-const namesUnknown = ({ tools }: Round): boolean => tools.some(({ name }) => name === UNKNOWN_TOOL);
-
-/** Whether this batch or an earlier one of its round has named an unknown tool. */
-const hasNamedUnknown = (session: SessionState, round: Round, now: number): boolean => {
-  if (round.roundId === null) return namesUnknown(round);
-  const rounds = toolState(session, UNKNOWN_ROUNDS);
-  if (findJoinable(rounds, round, now) !== undefined) return true;
-  if (!namesUnknown(round)) return false;
-  addClaim(rounds, round, { retry: false, running: 0 }, now);
-  dropEndedClaims(rounds, now);
-  return true;
+  if ((knownRound !== '' && knownRound !== roundId) || (!namesUnknown && roundId === null)) refresh(unknown);
+  const isKnown = session.namedRounds.some((one) => one.id === roundId && one.namesUnknown !== true);
+  if (isKnown) session.knownRound = roundId ?? '';
 };
 
 /**
@@ -314,7 +288,7 @@ const hasNamedUnknown = (session: SessionState, round: Round, now: number): bool
  */
 export const addLateOutcome = (
   session: SessionState,
-  { name, failed, error, epoch }: Pick<ToolOutcome, 'name' | 'failed' | 'error'> & { readonly epoch: number },
+  { name, failed, error, epoch }: Pick<ToolOutcome, 'name' | 'failed' | 'error'> & Pick<AdmittedTool, 'epoch'>,
   now: number,
 ): void => {
   const tool = findTool(session, name);
@@ -325,16 +299,4 @@ export const addLateOutcome = (
   if (tool.failures > 0) tool.used += 1;
   countFailure(tool, error, now);
   session.tools.set(name, tool);
-};
-
-/** Names of tools, and what each has left after a round, in turn. */
-export type RetriesLeft = readonly (string | number | null)[];
-
-export const toRetriesLeft = (tools: readonly AskedTool[], budgets: ReadonlyMap<string, Budget>): RetriesLeft =>
-  tools.flatMap(({ name }) => [name, budgets.get(name)?.remaining ?? null]);
-
-/** What a tool has left; null where the round did not ask for it. The names come from a text that may be damaged. */
-export const retriesLeftOf = (left: readonly unknown[], tool: string): number | null => {
-  const count = left[left.indexOf(tool) + 1];
-  return left.includes(tool) && typeof count === 'number' ? count : null;
 };

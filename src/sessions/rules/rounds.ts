@@ -3,41 +3,43 @@ import type {
   AskedTool,
   Budget,
   CallVerdict,
+  Permit,
   Round,
-  RoundJournal,
   RoundReport,
   SessionSettings,
-  ToolOutcome,
 } from '../../executor/session-store.ts';
-import { type RoundEndings, settleStreaks, streakBefore, toLoopVerdict, toRoundEndings } from './loop-guard.ts';
+import { decideLoop, settleStreaks, streakBefore } from './loop-guard.ts';
+import { expireReservations, spentRetries } from './reservations.ts';
 import {
   type AdmittedTool,
   type Assessment,
   assessTools,
+  createAdmittedTool,
   forgiveUnknownNames,
   isLetIn,
-  isWorthSettling,
+  reserve,
+  reserveNothing,
   settleBudgets,
-  takeNothing,
-  takeRetry,
-  toAdmittedTool,
   toBudget,
 } from './retry-budgets.ts';
-import { countRound, expireClaims, findTool, type SessionState, spentRetries } from './session-state.ts';
+import { createSessionState, findTool, type SessionState } from './session-state.ts';
 
 /** A round that was let in, wholly or in part. */
 export type AdmittedRound = {
   readonly step: number;
-  readonly tools: ReadonlyMap<string, AdmittedTool>;
   /** Empty where each call may run and none has a streak. */
   readonly verdicts: readonly CallVerdict[];
+  /** null: the round is clean, and each of its tools is free. */
+  readonly tools: ReadonlyMap<string, AdmittedTool> | null;
 };
 
 const RUN: CallVerdict = { kind: 'run', streak: null };
+const NO_VERDICTS: readonly CallVerdict[] = [];
 
 /**
  * Lets a round in: 1 counts it  2 loop guard and the tools' limits  3 asks the budgets  4 the session's limit
- * 5 reserves for those that have a call to run. Changes `session`.
+ * 5 reserves for those that have a call to run. Changes `session`. Nearly all rounds are clean: for them the same comes to
+ * counting, without an allocation.
  */
 export const admitRound = (
   session: SessionState,
@@ -45,33 +47,97 @@ export const admitRound = (
   settings: SessionSettings,
   now: number,
 ): AdmittedRound => {
-  expireClaims(session, now);
-  const { kind, step } = countRound(session, round, settings, now);
-  if (kind === 'refused') return refuseRound(session, round, settings, step);
-  forgiveUnknownNames(session, round, now);
-  const judged = judgeCalls(session, round, toGuardStep(round, step));
-  const assessed = assessTools(session, round, toMayRun(session, round, judged, settings), { settings, now });
+  const clean = admitClean(session, round, settings);
+  if (clean !== null) return clean;
+  expireReservations(session, now);
+  const { isRefused, step } = countRound(session, round, settings, now);
+  if (isRefused) return refuseRound(session, round, settings, step);
+  forgiveUnknownNames(session, round);
+  const judged = judgeCalls(session, round, guardStepOf(round, step));
+  const assessed = assessTools(session, round, createMayRun(session, round, judged, settings), { settings, now });
   const letIn = new Set(assessed.filter(({ denial }) => denial === null).map(({ requested }) => requested.name));
   const verdicts = limitCalls(session, round, { judged, letIn }, settings);
-  countCalls(
-    session,
-    selectCalls(round, (tool, at) => verdicts[at]?.kind === 'run' && letIn.has(tool)),
-    1,
-  );
-  const hasCall = toHasCall(round, verdicts);
+  for (const [at, call] of round.calls.entries())
+    if (verdicts[at]?.kind === 'run' && letIn.has(call.tool)) countCall(session, round, call, 1);
   const decisions = assessed.map((assessment) =>
-    hasCall(assessment.requested.name) ? takeRetry(session, assessment, round, now) : takeNothing(assessment),
+    hasCall(round, verdicts, assessment.requested.name)
+      ? reserve(session, assessment, round, now)
+      : reserveNothing(assessment),
   );
   const left = settings.sessionRetries - spentRetries(session);
   const tools = new Map<string, AdmittedTool>();
   for (const [at, assessment] of assessed.entries())
-    tools.set(assessment.requested.name, toAdmittedTool(assessment, decisions[at] ?? takeNothing(assessment), left));
+    tools.set(
+      assessment.requested.name,
+      createAdmittedTool(assessment, decisions[at] ?? reserveNothing(assessment), left),
+    );
   const isPlain = verdicts.every((verdict) => verdict.kind === 'run' && verdict.streak === null);
-  return { step, tools, verdicts: isPlain ? [] : verdicts };
+  return { step, tools, verdicts: isPlain ? NO_VERDICTS : verdicts };
+};
+
+/** Admits a round without a name where nothing has failed, nothing is limited and the loop guard refuses no call; else null. */
+const admitClean = (session: SessionState, round: Round, settings: SessionSettings): AdmittedRound | null => {
+  if (!isUntroubled(session) || round.roundId !== null || settings.maxCalls !== 0 || settings.maxRounds !== 0)
+    return null;
+  for (const tool of round.tools) if (tool.maxCalls !== null) return null;
+  const verdicts = session.streaks.size === 0 ? NO_VERDICTS : guardCalls(session, round);
+  if (verdicts === null) return null;
+  session.rounds += 1;
+  for (const { counts } of round.calls) if (counts) session.calls += 1;
+  return { step: session.rounds, verdicts, tools: null };
+};
+
+const isUntroubled = ({ tools, lost, namedRounds, knownRound }: SessionState): boolean =>
+  tools.size === 0 && lost === 0 && namedRounds.length === 0 && knownRound === '';
+
+const guardCalls = (session: SessionState, { tools, calls }: Round): readonly CallVerdict[] | null => {
+  let verdicts: CallVerdict[] | null = null;
+  for (const [at, call] of calls.entries()) {
+    const verdict = guardCall(session, call, tools, 0);
+    if (verdict === RUN) continue;
+    if (verdict.kind !== 'run') return null;
+    verdicts ??= calls.map(() => RUN);
+    verdicts[at] = verdict;
+  }
+  return verdicts ?? NO_VERDICTS;
+};
+
+const guardCall = (session: SessionState, call: AskedCall, tools: readonly AskedTool[], step: number): CallVerdict => {
+  const ofTool = session.streaks.get(call.tool);
+  // The hash is computed when it is read: not for a tool that has no streaks.
+  if (ofTool === undefined || call.callHash === null) return RUN;
+  const streak = streakBefore(ofTool, call.callHash, step);
+  if (streak.failed === 0 && streak.same === 0) return RUN;
+  const tool = tools.find(({ name }) => name === call.tool);
+  const loop = tool === undefined ? null : decideLoop(streak, tool);
+  return loop ?? { kind: 'run', streak };
+};
+
+// A session has no more named rounds under way at once.
+const MAX_NAMED_ROUNDS = 16;
+
+/** Counts a round, a named one once: its name is good for one lease from its first batch. One round too many is not counted. */
+const countRound = (
+  session: SessionState,
+  { roundId, leaseMs }: Round,
+  { maxRounds }: SessionSettings,
+  now: number,
+): { readonly isRefused: boolean; readonly step: number } => {
+  session.namedRounds = session.namedRounds.filter(({ joinUntil }) => joinUntil > now);
+  const joined = session.namedRounds.find(({ id }) => id === roundId);
+  if (joined !== undefined) return { isRefused: false, step: joined.step };
+  const step = session.rounds + 1;
+  if (maxRounds > 0 && step > maxRounds) return { isRefused: true, step };
+  session.rounds = step;
+  if (roundId !== null) {
+    const named = { id: roundId, step, joinUntil: now + leaseMs };
+    session.namedRounds = [...session.namedRounds, named].slice(-MAX_NAMED_ROUNDS);
+  }
+  return { isRefused: false, step };
 };
 
 /** The round as the loop guard tells it from others: by its step if it has a name, else 0. */
-export const toGuardStep = ({ roundId }: Pick<Round, 'roundId'>, step: number): number => (roundId === null ? 0 : step);
+const guardStepOf = ({ roundId }: Round, step: number): number => (roundId === null ? 0 : step);
 
 // One round too many: nothing of it runs, and nothing changes.
 const refuseRound = (
@@ -86,45 +152,34 @@ const refuseRound = (
       requested,
       tool: findTool(session, requested.name),
       denial: null,
-      claim: undefined,
+      joined: undefined,
     };
-    return [requested.name, toAdmittedTool(assessment, takeNothing(assessment), left)];
+    return [requested.name, createAdmittedTool(assessment, reserveNothing(assessment), left)];
   });
   const refused: CallVerdict = { kind: 'limit', of: 'session_rounds', limit: maxRounds };
   return { step, tools: new Map(tools), verdicts: round.calls.map(() => refused) };
 };
 
 /** Loop guard, then the tool's limit, call by call; neither depends on other tools. `step` is that of a named round, else 0. */
-const judgeCalls = (session: SessionState, round: Round, step: number): readonly CallVerdict[] => {
-  const toolOf = new Map(round.tools.map((tool) => [tool.name, tool]));
+const judgeCalls = (session: SessionState, { tools, calls }: Round, step: number): readonly CallVerdict[] => {
+  const limits = new Map(tools.map(({ name, maxCalls }) => [name, maxCalls]));
   const counts = new Map(session.callsOf);
-  return round.calls.map((call) => {
-    const tool = toolOf.get(call.tool);
-    if (tool === undefined) return RUN;
-    const verdict = guardCall(session, call, tool, step);
-    if (verdict.kind !== 'run' || tool.maxCalls === null || !call.counts) return verdict;
-    const count = counts.get(tool.name) ?? 0;
-    if (count >= tool.maxCalls) return { kind: 'limit', of: 'tool_calls', limit: tool.maxCalls };
-    counts.set(tool.name, count + 1);
+  return calls.map((call) => {
+    const verdict = guardCall(session, call, tools, step);
+    const limit = limits.get(call.tool) ?? null;
+    if (verdict.kind !== 'run' || limit === null || !call.counts) return verdict;
+    const count = counts.get(call.tool) ?? 0;
+    if (count >= limit) return { kind: 'limit', of: 'tool_calls', limit };
+    counts.set(call.tool, count + 1);
     return verdict;
   });
 };
 
-const guardCall = (session: SessionState, call: AskedCall, tool: AskedTool, step: number): CallVerdict => {
-  const ofTool = session.streaks.get(call.tool);
-  // The hash is computed when it is read: not for a tool that has no streaks.
-  if (ofTool === undefined || call.callHash === null) return RUN;
-  const streak = streakBefore(ofTool, call.callHash, step);
-  const loop = toLoopVerdict(streak, tool);
-  if (loop !== null) return loop;
-  return streak.failed > 0 || streak.same > 0 ? { kind: 'run', streak } : RUN;
-};
-
 /**
- * Whether a tool has a call to run, as far as that can be said while only `letIn` have been asked and not denied: one
+ * Whether a tool has a call to run, as far as that can be decided while only `letIn` have been asked and not denied: one
  * that loop guard and tool limit let run, and before it not so many calls that the session has none left.
  */
-const toMayRun =
+const createMayRun =
   (session: SessionState, { calls }: Round, judged: readonly CallVerdict[], { maxCalls }: SessionSettings) =>
   (tool: string, letIn: ReadonlySet<string>): boolean => {
     const mayRun = (call: AskedCall, at: number): boolean => judged[at]?.kind === 'run' && call.tool === tool;
@@ -145,8 +200,8 @@ const limitCalls = (
   { maxCalls }: SessionSettings,
 ): readonly CallVerdict[] => {
   let left = maxCalls > 0 ? maxCalls - session.calls : Number.POSITIVE_INFINITY;
-  return round.calls.map(({ tool, counts }, position) => {
-    const verdict = judged[position] ?? RUN;
+  return round.calls.map(({ tool, counts }, at) => {
+    const verdict = judged[at] ?? RUN;
     if (!letIn.has(tool)) return RUN;
     if (verdict.kind !== 'run' || !counts) return verdict;
     left -= 1;
@@ -155,101 +210,87 @@ const limitCalls = (
 };
 
 /** Whether limits and loop guard have left a tool something to run; where no call of it is listed they do not ask. */
-const toHasCall = (round: Round, verdicts: readonly CallVerdict[]): ((tool: string) => boolean) => {
-  const listed = new Set(round.calls.map(({ tool }) => tool));
-  const running = new Set(round.calls.filter((_call, at) => verdicts[at]?.kind === 'run').map(({ tool }) => tool));
-  return (tool) => running.has(tool) || !listed.has(tool);
+const hasCall = ({ calls }: Round, verdicts: readonly CallVerdict[], tool: string): boolean =>
+  calls.some((call, at) => call.tool === tool && verdicts[at]?.kind === 'run') ||
+  !calls.some((call) => call.tool === tool);
+
+/** Counts a call that is let in (1), or that did not run after all (-1), where limits count it. Changes `session`. */
+const countCall = (session: SessionState, { tools }: Round, { tool, counts }: AskedCall, by: 1 | -1): void => {
+  if (!counts) return;
+  session.calls = Math.max(0, session.calls + by);
+  if (tools.some(({ name, maxCalls }) => name === tool && maxCalls !== null))
+    session.callsOf.set(tool, Math.max(0, (session.callsOf.get(tool) ?? 0) + by));
 };
 
-/** Calls in all, and of each tool that limits its calls. */
-type CountedCalls = { readonly total: number; readonly ofTool: ReadonlyMap<string, number> };
-
-/** The calls of a round that limits count and that are selected. */
-const selectCalls = (round: Round, isSelected: (tool: string, position: number) => boolean): CountedCalls => {
-  const limits = new Map(round.tools.map(({ name, maxCalls }) => [name, maxCalls]));
-  const ofTool = new Map<string, number>();
-  let total = 0;
-  for (const [position, { tool, counts }] of round.calls.entries()) {
-    if (!counts || !limits.has(tool) || !isSelected(tool, position)) continue;
-    total += 1;
-    if (limits.get(tool) !== null) ofTool.set(tool, (ofTool.get(tool) ?? 0) + 1);
-  }
-  return { total, ofTool };
+/** Whether a clean round ended so: nothing failed, every call was answered, and the session is still untroubled. */
+export const endedCleanly = (session: SessionState, { outcomes, calls }: RoundReport): boolean => {
+  if (!isUntroubled(session)) return false;
+  for (const { failed, interrupted } of outcomes) if (failed || interrupted) return false;
+  for (const { ending, executed } of calls) if (ending !== 'answered' || !executed) return false;
+  return true;
 };
 
-/** Counts the calls that are let in, which for `sign` -1 are those that did not run after all. Changes `session`. */
-const countCalls = (session: SessionState, { total, ofTool }: CountedCalls, sign: 1 | -1): void => {
-  session.calls = Math.max(0, session.calls + sign * total);
-  for (const [name, count] of ofTool)
-    session.callsOf.set(name, Math.max(0, (session.callsOf.get(name) ?? 0) + sign * count));
-};
+/** Settles a round that ended cleanly: only its streaks count. Changes `session`; says whether it weighs something else now. */
+export const settleClean = (session: SessionState, { tools }: Round, { calls }: RoundReport): boolean =>
+  settleStreaks(session.streaks, tools, calls, 0);
 
-/** What came of a round, in the terms in which every store settles it. */
-export type Settlement = {
-  /** Of the tools that were let in. */
-  readonly outcomes: readonly ToolOutcome[];
-  readonly endings: RoundEndings;
-  /** Tools by which something has changed: what failed with others may go well now. */
-  readonly changers: ReadonlySet<string>;
-  /** Calls that admission counted and that did not run. */
-  readonly unused: CountedCalls;
-  /** null where there is none to keep. */
-  readonly journal: RoundJournal | null;
-};
-
-/** The settlement of a round; null where settling would write nothing. */
-export const toSettlement = (
-  round: Round,
-  { tools, verdicts }: Pick<AdmittedRound, 'tools' | 'verdicts'>,
-  report: RoundReport,
-  settings: SessionSettings,
-): Settlement | null => {
-  const outcomes = report.outcomes.filter(({ name }) => isLetIn(tools.get(name)));
-  // One round too many is none: nothing but its journal remembers it.
-  const isRefused = verdicts.some((verdict) => verdict.kind === 'limit' && verdict.of === 'session_rounds');
-  const endings: RoundEndings = isRefused ? new Map() : toRoundEndings(report.calls);
-  const changers = toChangers(round, report);
-  const unused = selectCalls(
-    round,
-    (tool, at) =>
-      (verdicts[at] ?? RUN).kind === 'run' && isLetIn(tools.get(tool)) && report.calls[at]?.executed === false,
-  );
-  const journal = settings.journal > 0 ? report.journal : null;
-  const changesMore = endings.size > 0 || changers.size > 0 || unused.total > 0 || journal !== null;
-  return changesMore || outcomes.some((outcome) => isWorthSettling(outcome, tools.get(outcome.name)))
-    ? { outcomes, endings, changers, unused, journal }
-    : null;
-};
-
-const toChangers = ({ tools }: Round, { calls }: RoundReport): ReadonlySet<string> => {
-  const changing = new Set(tools.filter(({ effects }) => effects !== 'read').map(({ name }) => name));
-  const answered = calls.filter(({ tool, ending }) => ending === 'answered' && changing.has(tool));
-  return new Set(answered.map(({ tool }) => tool));
-};
-
-/**
- * Settles a round: its budgets, its streaks, and the calls that did not run. `guardStep` is the round as the loop guard
- * knows it. Changes `session`.
- */
+/** Settles any round: its budgets, its streaks, and the calls that did not run. Changes `session`. */
 export const settleRound = (
   session: SessionState,
-  { outcomes, endings, changers, unused }: Settlement,
-  { tools, guardStep }: { readonly tools: ReadonlyMap<string, AdmittedTool>; readonly guardStep: number },
+  round: Round,
+  { step, verdicts, tools }: AdmittedRound & { readonly tools: ReadonlyMap<string, AdmittedTool> },
+  { outcomes, calls }: RoundReport,
   now: number,
 ): void => {
   settleBudgets(session, outcomes, tools, now);
-  settleStreaks(session.streaks, endings, changers, guardStep);
-  countCalls(session, unused, -1);
+  for (const [at, call] of round.calls.entries()) {
+    const hasRun = (verdicts[at] ?? RUN).kind !== 'run' || calls[at]?.executed !== false;
+    if (!hasRun && isLetIn(tools.get(call.tool))) countCall(session, round, call, -1);
+  }
+  // One round too many is none: only its journal remembers it.
+  const isRefused = verdicts.some((verdict) => verdict.kind === 'limit' && verdict.of === 'session_rounds');
+  if (!isRefused) settleStreaks(session.streaks, round.tools, calls, guardStepOf(round, step));
 };
 
-/** What the tools of a round have left now. Drops reservations whose lease is over. */
-export const readBudgets = (
-  session: SessionState,
-  { tools }: Round,
-  { sessionRetries }: SessionSettings,
-  now: number,
-): ReadonlyMap<string, Budget> => {
-  expireClaims(session, now);
-  const left = sessionRetries - spentRetries(session);
-  return new Map(tools.map(({ name, retries }) => [name, toBudget(findTool(session, name), retries, left)]));
+/** Names of tools, and what each has left after a round, in turn. */
+export type RetriesLeft = readonly (string | number | null)[];
+
+export const readRetriesLeft = (tools: readonly AskedTool[], budgets: ReadonlyMap<string, Budget>): RetriesLeft =>
+  tools.flatMap(({ name }) => [name, budgets.get(name)?.remaining ?? null]);
+
+/** Permits of a clean round, and budgets after it: one object for all equal rounds, for each element of a journal refers to it. */
+export type CleanTools = {
+  readonly permits: ReadonlyMap<string, Permit>;
+  readonly budgets: ReadonlyMap<string, Budget>;
+  readonly left: RetriesLeft;
+  readonly retries: number | undefined;
+  readonly sessionRetries: number;
 };
+
+// Nearly all rounds have one tool: by its name, until that tool has other retries.
+const ofOneTool = new Map<string, CleanTools>();
+// Tools may be renamed again and again.
+const MAX_CACHED = 1024;
+
+export const findCleanTools = (
+  { tools }: Pick<Round, 'tools'>,
+  { sessionRetries }: Pick<SessionSettings, 'sessionRetries'>,
+): CleanTools => {
+  const [tool] = tools;
+  const cached = tool === undefined || tools.length > 1 ? undefined : ofOneTool.get(tool.name);
+  if (cached !== undefined && cached.retries === tool?.retries && cached.sessionRetries === sessionRetries)
+    return cached;
+  const budgets = new Map(tools.map(({ name, retries }) => [name, toBudget(CLEAN, retries, sessionRetries)]));
+  const permits = new Map<string, Permit>();
+  for (const [name, budget] of budgets) permits.set(name, { decision: 'free', budget });
+  const created = { permits, budgets, left: readRetriesLeft(tools, budgets), retries: tool?.retries, sessionRetries };
+  if (ofOneTool.size >= MAX_CACHED) ofOneTool.clear();
+  if (tool !== undefined && tools.length === 1) ofOneTool.set(tool.name, created);
+  return created;
+};
+
+/** The tools of a clean round, each free: for one that settles in another way. */
+export const createFreeTools = ({ permits }: CleanTools): ReadonlyMap<string, AdmittedTool> =>
+  new Map(Array.from(permits, ([name, permit]) => [name, { permit, reservationId: null, epoch: 0 }]));
+
+const CLEAN = findTool(createSessionState(''), '');

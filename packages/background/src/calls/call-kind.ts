@@ -2,9 +2,9 @@ import { CallSpec, type PendingLimit } from 'recourse-server/executor/pending-ca
 import { SMALL_TEXT, weighJson } from 'recourse-server/json/weigh-json';
 import { textBytes } from 'recourse-server/memory/bounded-store';
 import { parseObject } from 'recourse-server/sessions/idempotency/result-cap';
-import { NO_LIST, toChanges, toOwnFields } from 'recourse-server/sessions/record-fields';
 import type { Fields, Kind } from 'recourse-server/store/record-store';
 import { isSealed } from 'recourse-server/store/seals';
+import { NO_LIST, toChanges, toOwnFields } from 'recourse-server/store/text-kind';
 import * as z from 'zod';
 
 /** How long the result of a call is kept after its end, in milliseconds. */

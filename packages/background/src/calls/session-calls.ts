@@ -1,6 +1,6 @@
 import type { CallSpec } from 'recourse-server/executor/pending-calls';
-import { NO_LIST, toChanges, toOwnFields } from 'recourse-server/sessions/record-fields';
 import type { Decide, Kind, RecordStore } from 'recourse-server/store/record-store';
+import { NO_LIST, toChanges, toOwnFields } from 'recourse-server/store/text-kind';
 import { type Creation, RESULT_TTL_MS } from './call-kind.ts';
 
 /** What a call is to the lists that name it. `unconfirmed`: being made, or never will be. */

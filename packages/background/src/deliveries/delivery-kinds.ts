@@ -1,6 +1,6 @@
 import { textBytes } from 'recourse-server/memory/bounded-store';
-import { NO_LIST, toChanges } from 'recourse-server/sessions/record-fields';
 import type { Kind } from 'recourse-server/store/record-store';
+import { NO_LIST, toChanges } from 'recourse-server/store/text-kind';
 import type { Delivery } from '../webhooks/delivery-store.ts';
 
 // Longer than a message is tried.
