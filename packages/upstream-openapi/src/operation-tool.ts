@@ -19,7 +19,7 @@ import { type Credentials, createSecretRemover } from './credentials.ts';
 import type { OpenApiAuth } from './openapi-import-settings.ts';
 import type { OperationPlan } from './operation-plan.ts';
 import { toOperationRequest } from './operation-request.ts';
-import { toOperationValue } from './operation-value.ts';
+import { readOperationValue } from './operation-value.ts';
 import type { FileReading } from './sent-body.ts';
 import type { Arguments } from './written-values.ts';
 
@@ -96,7 +96,7 @@ const createRun = (plan: OperationPlan, means: ImportMeans) => {
       repeats: effects === 'read' && isSafeMethod ? 'transport' : 'never',
     });
     if (fetched.kind === 'answer') await means.turnFor(fetched.body.bytes.byteLength);
-    return toOperationValue(fetched, { importName, plan, effects, maxResponseBytes, nowMs: now(), removeSecrets });
+    return readOperationValue(fetched, { importName, plan, effects, maxResponseBytes, nowMs: now(), removeSecrets });
   };
 };
 

@@ -1,24 +1,19 @@
 import { parseExactJson } from '@recourse/toolkit-kit/egress/exact-json';
-import type { Answer, NoAnswer } from '@recourse/toolkit-kit/egress/exchange';
+import type { Answer } from '@recourse/toolkit-kit/egress/exchange';
 import type { Fetched } from '@recourse/toolkit-kit/egress/http-client';
 import { isRedirect } from '@recourse/toolkit-kit/egress/redirects';
 import { isSuccess } from '@recourse/toolkit-kit/egress/response-status';
 import { showText, showUrl } from '@recourse/toolkit-kit/egress/show-url';
 import { toText } from '@recourse/toolkit-kit/egress/text-content';
 import { retryAfterOf } from '@recourse/toolkit-kit/egress/transport-retries';
-import type { Effects, Executed } from 'recourse-server/contract/failure';
-import { isRecord, type JsonRecord, listAt, recordAt, textAt } from 'recourse-server/contract/json-record';
+import type { Effects } from 'recourse-server/contract/failure';
+import { isRecord, recordAt, textAt } from 'recourse-server/contract/json-record';
 import { endSentence } from 'recourse-server/tools/describe-value';
-import {
-  RetryableToolError,
-  TerminalToolError,
-  TOOL_ERROR,
-  UpstreamToolError,
-} from 'recourse-server/tools/tool-errors';
+import { RetryableToolError, TerminalToolError, UpstreamToolError } from 'recourse-server/tools/tool-errors';
 import { empty, ok } from 'recourse-server/tools/tool-values';
 import type { OperationPlan } from './operation-plan.ts';
 import { hasMoreParts } from './parse-document.ts';
-import { toSilenceFailure } from './read-document.ts';
+import { createSilenceFailure } from './read-document.ts';
 
 type AnswerOptions = {
   readonly importName: string;
@@ -41,77 +36,62 @@ const MOST_PARTS = 200_000;
 
 /**
  * What a call comes back with: the JSON of a success as it is, text as `{content_type, text}`, anything else as a
- * description; or throws what the status means. A write that the API confirmed is a success whatever its body is like.
+ * description. Throws what the status means. A write that the API confirmed is a success, whatever its body is like.
  */
-export const toOperationValue = (fetched: Fetched, options: AnswerOptions): unknown => {
-  if (fetched.kind === 'no_answer') return toUnheard(fetched, options);
-  const { status } = fetched;
-  if (isSuccess(status)) return toSuccess(fetched, options);
+export const readOperationValue = (fetched: Fetched, options: AnswerOptions): unknown => {
+  const { effects, importName } = options;
+  const { redirects, status = 0 } = fetched;
+  // The place that redirected a write may have done it, whatever the last place says.
+  const isDoubtful = redirects > 0 && effects !== 'read';
+  if (fetched.kind === 'no_answer') {
+    if (effects !== 'read' && isSuccess(status)) return readUnusable(status, effects, 'was lost in transit', 'api');
+    throw createSilenceFailure(isDoubtful ? { ...fetched, executed: 'maybe' } : fetched, importName);
+  }
+  if (isSuccess(status)) return readSuccess(fetched, options);
   if (status === 304) return empty('HTTP 304: nothing has changed.');
-  if (status < 400) return toRedirected(fetched, options);
-  throw toFailure(fetched, options);
-};
-
-/** A redirect that was not followed. 303 says of what is no read that it is done (RFC 9110, section 15.4.4). */
-const toRedirected = (answer: Answer, { plan, effects, removeSecrets }: AnswerOptions): unknown => {
-  const { status, headers } = answer;
-  const value = { status, location: removeSecrets.fromAnswer(headers.get('location') ?? '') };
-  if (status === 303 && effects !== 'read')
-    return ok(value, `HTTP 303: done; its result is at '${showText(value.location)}'. Do not repeat this call.`);
-  if (isRedirect(status) && plan.answeredRedirects.has(status)) return value;
-  throw toRedirectFailure(answer, effects, removeSecrets.fromFailure);
-};
-
-/** Of a write that was confirmed only the answer is missing: that is a success, and says so. */
-const toUnheard = (silence: NoAnswer & Fetched, { effects, importName }: AnswerOptions): unknown => {
-  const { status, redirects } = silence;
-  if (effects !== 'read' && status !== undefined && isSuccess(status))
-    return ok(null, `HTTP ${status}: done, but the API's answer was lost in transit. Do not repeat this call.`);
-  const failure = toSilenceFailure(silence, importName);
-  throw redirects === 0 ? failure : afterRedirect(failure, effects);
-};
-
-const toFailure = (answer: Answer & Fetched, options: AnswerOptions): Error => {
-  const text = options.removeSecrets.fromFailure(toText(answer.body.bytes, contentTypeOf(answer), 'cut') ?? '');
-  const parsed = parseExactJson(text);
-  const body = parsed.ok ? parsed.value : text;
-  const shown = text.length > MOST_PAYLOAD_CHARACTERS || !parsed.ok ? showText(text, MOST_PAYLOAD_CHARACTERS) : body;
-  const value = { status: answer.status, body: shown === '' ? null : shown };
-  const failure = toStatusFailure(answer, toApiMessage(body), value, options);
-  return answer.redirects === 0 ? failure : afterRedirect(failure, options.effects);
+  if (status < 400) return readRedirected(fetched, options);
+  throw createStatusFailure(fetched, isDoubtful, options);
 };
 
 const contentTypeOf = ({ headers }: Answer): string => headers.get('content-type') ?? '';
 
-const toSuccess = (answer: Answer, options: AnswerOptions): unknown => {
+const readSuccess = (answer: Answer, options: AnswerOptions): unknown => {
   const { status, body, headers } = answer;
-  const { plan, effects } = options;
-  if (plan.method === 'HEAD') return toHead(answer);
-  if (body.cut !== null) return toCutValue(answer, body.cut, options);
-  if (isBlank(answer))
-    return effects === 'read'
-      ? empty(`HTTP ${status}: the API answered without content.`)
-      : ok(null, `HTTP ${status}: done; the API answered without content.`);
-  const value = toValue(answer, options);
+  const { plan, effects, maxResponseBytes, removeSecrets } = options;
+  if (plan.method === 'HEAD') return describeHead(answer);
+  if (body.cut === 'size')
+    return readUnusable(status, effects, `is larger than ${maxResponseBytes} bytes`, 'arguments');
+  if (body.cut === 'time') return readUnusable(status, effects, 'was not complete in time', 'api');
+  const value = readBody(answer, options);
+  if (status !== 202 || value === BLANK) return value === BLANK ? readBlank(status, effects) : value;
   const location = headers.get('location');
-  if (status !== 202) return value;
-  const where =
-    location === undefined ? '' : ` Its state is at '${showText(options.removeSecrets.fromAnswer(location))}'.`;
+  const where = location === undefined ? '' : ` Its state is at '${showText(removeSecrets.fromAnswer(location))}'.`;
   return ok(value, `HTTP 202: the API accepted this and is still processing it.${where}`);
 };
 
-/** Whether a body says nothing: none, or for JSON nothing but white space. */
-const isBlank = (answer: Answer): boolean => {
-  const { bytes } = answer.body;
-  return bytes.byteLength === 0 || (isJson(answer) && bytes.every((byte) => WHITE_SPACE.has(byte)));
+const readBlank = (status: number, effects: Effects): unknown =>
+  effects === 'read'
+    ? empty(`HTTP ${status}: the API answered without content.`)
+    : ok(null, `HTTP ${status}: done; the API answered without content.`);
+
+/** A success without its body. A write is done all the same; a read fails, by the fault of the API or of the arguments. */
+const readUnusable = (status: number, effects: Effects, problem: string, fault: 'api' | 'arguments'): unknown => {
+  const leftOut = fault === 'arguments' ? ' and was left out' : '';
+  if (effects !== 'read')
+    return ok(null, `HTTP ${status}: done, but the API's answer ${problem}${leftOut}. Do not repeat this call.`);
+  const text = `HTTP ${status}: the API's answer ${problem}.`;
+  if (fault === 'arguments')
+    throw new RetryableToolError(text, {
+      hint: 'Ask for less: a smaller page, fewer fields, a narrower filter.',
+      executed: 'yes',
+    });
+  throw new UpstreamToolError('upstream_unavailable', text, {
+    executed: 'maybe',
+    hint: 'Try again, or ask for something else.',
+  });
 };
 
-// With the three bytes of a byte order mark.
-const WHITE_SPACE: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d, 0x20, 0xef, 0xbb, 0xbf]);
-
-const isJson = (answer: Answer): boolean => /^[^;]*[/+]json\b/i.test(contentTypeOf(answer));
-
-const toHead = ({ status, headers }: Answer) => ({
+const describeHead = ({ status, headers }: Answer) => ({
   status,
   headers: Object.fromEntries(
     ['content-type', 'content-length', 'etag', 'last-modified', 'link'].flatMap((name) => {
@@ -121,57 +101,45 @@ const toHead = ({ status, headers }: Answer) => ({
   ),
 });
 
-const toValue = (answer: Answer, options: AnswerOptions): unknown => {
-  const contentType = contentTypeOf(answer);
-  const { bytes } = answer.body;
-  const given = toText(bytes, contentType, 'complete');
-  if (given === null) return { content_type: showText(contentType), bytes: bytes.byteLength, text: null };
-  const text = options.removeSecrets.fromAnswer(given);
-  const isSaidJson = isJson(answer);
-  if (!isSaidJson && contentType !== '') return { content_type: showText(contentType), text };
-  if (hasMoreParts(text, MOST_PARTS))
-    return isSaidJson ? toCutValue(answer, 'values', options) : { content_type: null, text };
-  const parsed = parseExactJson(text);
-  if (parsed.ok) return parsed.value;
-  return isSaidJson ? toBrokenValue(answer, options) : { content_type: null, text };
+const BLANK = Symbol('blank');
+
+/** `BLANK` for no bytes, and for JSON of nothing but white space. */
+const readBody = (answer: Answer, { effects, removeSecrets }: AnswerOptions): unknown => {
+  const { status, body } = answer;
+  const type = contentTypeOf(answer);
+  const received = toText(body.bytes, type, 'complete');
+  if (body.bytes.byteLength === 0) return BLANK;
+  if (received === null) return { content_type: showText(type), bytes: body.bytes.byteLength, text: null };
+  const text = removeSecrets.fromAnswer(received);
+  const isJson = /^[^;]*[/+]json\b/i.test(type);
+  if (isJson && text.trim() === '') return BLANK;
+  if (!isJson && type !== '') return { content_type: showText(type), text };
+  const isLarge = hasMoreParts(text, MOST_PARTS);
+  const parsed = isLarge ? null : parseExactJson(text);
+  if (parsed?.ok) return parsed.value;
+  if (!isJson) return { content_type: null, text };
+  return isLarge
+    ? readUnusable(status, effects, `has more than ${MOST_PARTS} values and names`, 'arguments')
+    : readUnusable(status, effects, 'is not valid JSON', 'api');
 };
 
-const toBrokenValue = ({ status }: Answer, { effects }: AnswerOptions): unknown => {
-  if (effects !== 'read')
-    return ok(null, `HTTP ${status}: done, but the API's answer is not valid JSON. Do not repeat this call.`);
-  throw new UpstreamToolError('upstream_unavailable', `HTTP ${status}: the API's answer is not valid JSON.`, {
-    executed: 'maybe',
-    hint: 'Try again, or ask for something else.',
-  });
+/** A redirect that was not followed. To a write 303 says that it is done (RFC 9110, section 15.4.4). */
+const readRedirected = ({ status, headers }: Answer, { plan, effects, removeSecrets }: AnswerOptions): unknown => {
+  const location = headers.get('location');
+  const value = { status, location: removeSecrets.fromAnswer(location ?? '') };
+  if (status === 303 && effects !== 'read')
+    return ok(value, `HTTP 303: done; its result is at '${showText(value.location)}'. Do not repeat this call.`);
+  if (isRedirect(status) && plan.answeredRedirects.has(status)) return value;
+  const target = showUrl(removeSecrets.fromFailure(location ?? 'nowhere'));
+  const text = `HTTP ${status}: the API redirects to '${target}', which is not followed.`;
+  if (effects === 'read') throw new TerminalToolError(text, { hint: 'Do not repeat this call.' });
+  throw new UpstreamToolError('upstream_unavailable', text, { executed: 'maybe' });
 };
 
-const toCutValue = (
-  { status }: Answer,
-  cut: 'size' | 'time' | 'values',
-  { effects, maxResponseBytes }: AnswerOptions,
-): unknown => {
-  const what = {
-    size: `is larger than ${maxResponseBytes} bytes`,
-    time: 'was not complete in time',
-    values: `has more than ${MOST_PARTS} values and names`,
-  }[cut];
-  if (effects !== 'read')
-    return ok(null, `HTTP ${status}: done, but the API's answer ${what} and was left out. Do not repeat this call.`);
-  if (cut === 'time')
-    throw new UpstreamToolError('upstream_unavailable', `HTTP ${status}: the API's answer ${what}.`, {
-      executed: 'maybe',
-    });
-  throw new RetryableToolError(`HTTP ${status}: the API's answer ${what}.`, {
-    hint: 'Ask for less: a smaller page, fewer fields, a narrower filter.',
-    executed: 'yes',
-  });
-};
-
-type Failure = RetryableToolError | TerminalToolError | UpstreamToolError;
 type Verdict = readonly [kind: 'retry' | 'failed' | 'human' | 'busy', says: string];
 
-// What each status means for whoever called; RFC 9110, section 15.5, and RFC 6585.
-const VERDICTS: ReadonlyMap<number, Verdict> = new Map<number, Verdict>([
+// What each status means for the caller: RFC 9110, section 15.5, and RFC 6585.
+const VERDICTS: ReadonlyMap<number, Verdict> = new Map([
   [400, ['retry', 'the API does not understand the request']],
   [401, ['human', 'the API rejects the credentials of this service']],
   [402, ['failed', 'the API requires payment']],
@@ -198,147 +166,70 @@ const VERDICTS: ReadonlyMap<number, Verdict> = new Map<number, Verdict>([
   [451, ['failed', 'this is withheld for legal reasons']],
 ]);
 
-const verdictOn = (status: number): Verdict => {
+const findVerdict = ({ status, headers }: Answer): Verdict => {
   if (status >= 500) return ['busy', 'the API failed'];
-  return VERDICTS.get(status) ?? ['retry', 'the API refused the request'];
+  const [kind, says] = VERDICTS.get(status) ?? ['retry', 'the API refused the request'];
+  // 403 with a wait: how GitHub and others say 429.
+  const isLimit = status === 403 && (headers.has('retry-after') || headers.get('x-ratelimit-remaining') === '0');
+  return [isLimit ? 'busy' : kind, says];
 };
 
-// Answered before anything was done; any other failure of a server may have come half-way.
-const NOT_EXECUTED: ReadonlySet<number> = new Set([425, 429]);
-
 /** The error for an answer of 400 or above. For a write, `executed` is `no` for what the API refused. */
-const toStatusFailure = (
-  answer: Answer,
-  apiMessage: string | null,
-  value: unknown,
-  { importName, nowMs }: AnswerOptions,
-): Failure => {
-  const [kind, says] = verdictOn(answer.status);
-  const text = `HTTP ${answer.status}: ${endSentence(apiMessage ?? says)}`;
-  if (kind === 'busy' || isHiddenRateLimit(answer)) return toBusyFailure(answer, text, nowMs);
-  if (kind === 'retry')
-    return new RetryableToolError(text, { value, hint: 'Correct the arguments, or read the current state first.' });
+const createStatusFailure = (answer: Answer & Fetched, isDoubtful: boolean, options: AnswerOptions): Error => {
+  const { importName, nowMs, effects } = options;
+  const { message, value } = readErrorBody(answer, options);
+  const [kind, says] = findVerdict(answer);
+  const text = `HTTP ${answer.status}: ${endSentence(message === '' ? says : message)}`;
+  if (kind === 'busy') return createBusyFailure(answer, text, nowMs, isDoubtful);
+  if (kind === 'retry' && isDoubtful && effects === 'write')
+    return new UpstreamToolError('upstream_unavailable', text, { executed: 'maybe' });
+  if (kind === 'retry') {
+    const hint = 'Correct the arguments, or read the current state first.';
+    return new RetryableToolError(text, { value, hint, ...(isDoubtful ? { executed: 'maybe' } : {}) });
+  }
   const hint =
     kind === 'human'
       ? `A human must correct the setting 'auth' of the OpenAPI import '${importName}'.`
       : 'Do not repeat this call.';
-  return new TerminalToolError(text, { value, executed: 'no', hint });
+  return new TerminalToolError(text, { value, executed: isDoubtful ? 'maybe' : 'no', hint });
 };
 
-/** 403 with a wait: how GitHub and others say 429. */
-const isHiddenRateLimit = ({ status, headers }: Answer): boolean =>
-  status === 403 && (headers.has('retry-after') || headers.get('x-ratelimit-remaining') === '0');
+/** What the API says is wrong ('' for nothing), and its answer as the `value` of the failure. */
+const readErrorBody = (answer: Answer, { removeSecrets }: AnswerOptions) => {
+  const text = removeSecrets.fromFailure(toText(answer.body.bytes, contentTypeOf(answer), 'cut') ?? '');
+  const parsed = parseExactJson(text);
+  const isShort = parsed.ok && text.length <= MOST_PAYLOAD_CHARACTERS;
+  const body = isShort ? parsed.value : showText(text, MOST_PAYLOAD_CHARACTERS);
+  const message = findMessage(text, parsed.ok ? parsed.value : null);
+  return { message, value: { status: answer.status, body: body === '' ? null : body } };
+};
 
-const toBusyFailure = (answer: Answer, text: string, nowMs: number): UpstreamToolError => {
+// 403 only comes here as a limit. Answered before anything was done; any other failure may have come half-way.
+const NOT_EXECUTED: ReadonlySet<number> = new Set([403, 425, 429]);
+
+const createBusyFailure = (answer: Answer, text: string, nowMs: number, isDoubtful: boolean): UpstreamToolError => {
+  const isNotExecuted = NOT_EXECUTED.has(answer.status);
   const retryAfterMs = retryAfterOf(answer, nowMs);
-  const isLimit = answer.status === 429 || answer.status === 403;
-  const executed: Extract<Executed, 'no' | 'maybe'> = isLimit || NOT_EXECUTED.has(answer.status) ? 'no' : 'maybe';
   const when = retryAfterMs === undefined ? 'later' : `in ${Math.max(1, Math.ceil(retryAfterMs / 1_000))} s`;
   return new UpstreamToolError(
-    isLimit ? 'upstream_rate_limited' : 'upstream_unavailable',
-    executed === 'no' ? `${text} Try again ${when}.` : text,
-    { executed, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
+    isNotExecuted && answer.status !== 425 ? 'upstream_rate_limited' : 'upstream_unavailable',
+    isNotExecuted ? `${text} Try again ${when}.` : text,
+    {
+      executed: isNotExecuted && !isDoubtful ? 'no' : 'maybe',
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    },
   );
-};
-
-/** A redirect that leads out of what the import may ask. */
-const toRedirectFailure = (
-  { status, headers }: Answer,
-  effects: Effects,
-  removeSecrets: (text: string) => string,
-): Failure => {
-  const target = showUrl(removeSecrets(headers.get('location') ?? 'nowhere'));
-  const text = `HTTP ${status}: the API redirects to '${target}', which is not followed.`;
-  return effects === 'read'
-    ? new TerminalToolError(text, { hint: 'Do not repeat this call.' })
-    : new UpstreamToolError('upstream_unavailable', text, { executed: 'maybe' });
-};
-
-/**
- * The error for a write that was redirected: whoever redirected it may have done it, whatever the last place says. What
- * would say otherwise says `maybe`.
- */
-const afterRedirect = (failure: Failure, effects: Effects): Failure => {
-  if (effects === 'read' || failure.executed === 'maybe') return failure;
-  const { message, hint, cause } = failure;
-  const options = { executed: 'maybe', cause, ...(hint === undefined ? {} : { hint }) } as const;
-  if (failure instanceof TerminalToolError) return new TerminalToolError(message, { ...options, value: failure.value });
-  // Of an idempotent call, which may be repeated, the arguments are what counts.
-  if (failure instanceof RetryableToolError)
-    return effects === 'write'
-      ? new UpstreamToolError('upstream_unavailable', message, { executed: 'maybe', cause })
-      : new RetryableToolError(message, { ...options, value: failure.value });
-  const { retryAfterMs } = failure;
-  const isLimit = failure[TOOL_ERROR] === 'upstream_rate_limited';
-  return new UpstreamToolError(isLimit ? 'upstream_rate_limited' : 'upstream_unavailable', message, {
-    ...options,
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-  });
 };
 
 const MOST_SHOWN = 600;
-const MOST_ERRORS = 5;
-// In the order in which they say most.
-const TEXTS = [
-  ...['detail', 'message', 'error_description', 'errorMessage', 'error_message', 'description', 'reason', 'err', 'msg'],
-  'faultstring',
-];
-const PLACES = ['field', 'path', 'param', 'parameter', 'pointer', 'name', 'location', 'property'];
-const WORDS = ['message', 'detail', 'msg', 'title', 'description', 'reason', 'code', 'error', 'type'];
 
 /**
- * What an API says is wrong, as one line: RFC 9457 (`title`, `detail`), `message`, `error`, `error.message`, and the
- * entries of `errors` and `detail`; of other text its beginning; null where it says nothing. HTML says nothing.
+ * What the API says is wrong, as one line: `detail` (RFC 9457), `message`, `error` or `error.message`, else the
+ * beginning of its answer. '' where it says nothing, as HTML does.
  */
-const toApiMessage = (body: unknown): string | null => {
-  const text = typeof body === 'string' ? plainTextOf(body) : isRecord(body) ? toMessageText(body) : toListText(body);
-  return text === '' ? null : showText(text.replace(/\s+/g, ' ').trim(), MOST_SHOWN);
+const findMessage = (text: string, body: unknown): string => {
+  const record = isRecord(body) ? body : {};
+  const own = ['detail', 'message', 'error'].map((name) => textAt(record, name)).find((one) => one !== undefined);
+  const message = own ?? textAt(recordAt(record, 'error'), 'message') ?? (/^\s*</.test(text) ? '' : text);
+  return showText(message.replace(/\s+/g, ' ').trim(), MOST_SHOWN);
 };
-
-const plainTextOf = (body: string): string => (/^\s*</.test(body) ? '' : body.trim());
-
-const toMessageText = (body: JsonRecord): string => {
-  const inner = recordAt(body, 'error');
-  const sources = [body, inner, recordAt(body, 'fault'), recordAt(body, 'meta')];
-  const main =
-    sources.map((one) => firstText(one, TEXTS)).find((text) => text !== '') ??
-    textAt(body, 'error') ??
-    textAt(body, 'title') ??
-    '';
-  const title = textAt(body, 'title');
-  const headed = title !== undefined && title !== main && 'detail' in body ? `${title}: ${main}` : main;
-  const entries = [body, inner].flatMap((one) =>
-    ['errors', 'detail', 'details', 'issues'].flatMap((name) => entriesOf(one, name)),
-  );
-  const details = [...new Set(entries)].filter((detail) => detail !== main);
-  return [headed, details.slice(0, MOST_ERRORS).join('; ')].filter((part) => part !== '').join(': ');
-};
-
-const toListText = (body: unknown): string => {
-  const entries = Array.isArray(body) ? body.slice(0, MOST_ERRORS).map(toEntry) : [];
-  return entries.filter((text) => text !== '').join('; ');
-};
-
-/** `errors: [{field, message}]`, `errors: ["…"]` and `errors: {field: ["…"]}`. */
-const entriesOf = (body: JsonRecord, name: string): readonly string[] => {
-  const list = listAt(body, name);
-  const named = Object.entries(recordAt(body, name)).map(([field, value]) => {
-    const texts = [value].flat().filter((item) => typeof item === 'string');
-    return texts.length === 0 ? '' : `${field}: ${texts.join(', ')}`;
-  });
-  return [...list.map(toEntry), ...named].filter((text) => text !== '');
-};
-
-const toEntry = (entry: unknown): string => {
-  if (typeof entry === 'string') return entry;
-  if (!isRecord(entry)) return '';
-  const location = listAt(entry, 'loc')
-    .filter((step) => typeof step === 'string' || typeof step === 'number')
-    .join('.');
-  const place = location || firstText(entry, PLACES) || textAt(recordAt(entry, 'source'), 'pointer') || '';
-  const words = firstText(entry, WORDS);
-  return [place, words].filter((part) => part !== '').join(': ');
-};
-
-const firstText = (entry: JsonRecord, names: readonly string[]): string =>
-  names.map((name) => textAt(entry, name)).find((text) => text !== undefined) ?? '';

@@ -100,7 +100,7 @@ const readFromUrl = async (
     throw new DocumentProblem(`${subject} cannot be read from ${shown}: ${reason}`);
   };
   if (fetched.kind === 'no_answer') {
-    const { message, hint } = toSilenceFailure(fetched, importName);
+    const { message, hint } = createSilenceFailure(fetched, importName);
     return refuse(hint === undefined ? message : `${message} ${hint}`);
   }
   if (fetched.status === 304) return null;
@@ -111,13 +111,13 @@ const readFromUrl = async (
 };
 
 /** The error for a request that has no answer. `executed` is `no` where it was never sent, else `maybe`. */
-export const toSilenceFailure = (
+export const createSilenceFailure = (
   { reason, executed, code, cause }: NoAnswer,
   importName: string,
 ): TerminalToolError | UpstreamToolError => {
   if (reason === 'address_refused')
     return new TerminalToolError('The API is at an address that is not public; no request was sent.', {
-      executed: 'no',
+      executed,
       hint: `A human must correct the setting 'privateAddresses' of the OpenAPI import '${importName}'.`,
       cause,
     });
