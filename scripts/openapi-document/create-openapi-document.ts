@@ -1,7 +1,7 @@
 import swagger from '@fastify/swagger';
 import fastify from 'fastify';
 import * as z from 'zod';
-import { doorOf } from '../../src/routes/request-gate.ts';
+import { endpointOf } from '../../src/routes/request-gate.ts';
 import { COMPONENTS } from './answer-schemas.ts';
 import { OPERATIONS } from './operation-schemas.ts';
 
@@ -21,7 +21,7 @@ export const createOpenapiDocument = async (version: string): Promise<object> =>
         method,
         url,
         // Either will do. The rule is the one of the door itself.
-        schema: { ...schema, security: doorOf(method, url) === 'open' ? [] : [{ bearer: [] }, { apiKey: [] }] },
+        schema: { ...schema, security: endpointOf(method, url) === 'open' ? [] : [{ bearer: [] }, { apiKey: [] }] },
         handler: async () => undefined,
       });
     done();

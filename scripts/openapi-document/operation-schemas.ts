@@ -4,7 +4,7 @@ import { SessionView } from '../../src/contract/session.ts';
 import { type JsonSchema, ToolCatalogue, ToolDescription } from '../../src/contract/tool-description.ts';
 import { ToolCallsResponse } from '../../src/contract/tool-result.ts';
 import { Ready } from '../../src/routes/health.ts';
-import { createNotKeptProblem, createStoreProblem, overloaded, ProblemError } from '../../src/routes/problems.ts';
+import { createNotStoredProblem, createStoreProblem, overloaded, ProblemError } from '../../src/routes/problems.ts';
 import { createSessionIdProblem, createToolNameProblem } from '../../src/routes/sessions.ts';
 import { createKeyInFlightProblem, createReusedKeyProblem } from '../../src/routes/tool-calls.ts';
 import { createNoToolProblem } from '../../src/routes/tools.ts';
@@ -250,7 +250,7 @@ const GET_RESULTS_SCHEMA = {
     }),
     304: UNCHANGED,
     ...PROBLEMS,
-    404: problem('No results are stored under this request id.', createNotKeptProblem()),
+    404: problem('No results are stored under this request id.', createNotStoredProblem()),
     414: TOO_LONG,
     503: REFUSALS[503],
   },
@@ -266,7 +266,7 @@ const EVENTS_SCHEMA = {
   response: {
     200: { description: 'The events.', headers: REQUEST_ID_HEADER, content: STREAM_CONTENT },
     ...PROBLEMS,
-    404: problem('No results are stored under this request id.', createNotKeptProblem()),
+    404: problem('No results are stored under this request id.', createNotStoredProblem()),
     414: TOO_LONG,
     503: REFUSALS[503],
   },
@@ -295,7 +295,7 @@ const CANCEL_SCHEMA = {
       example: readExample('kept-results'),
     }),
     ...PROBLEMS,
-    404: problem('No results are stored under this request id.', createNotKeptProblem()),
+    404: problem('No results are stored under this request id.', createNotStoredProblem()),
     414: TOO_LONG,
     415: NO_MEDIA_TYPE,
     503: REFUSALS[503],

@@ -1,12 +1,12 @@
 import { type Batch, type Call, isReady } from './call.ts';
 import { findRefusal } from './obstacles.ts';
 import { RoundCall } from './round-call.ts';
-import { type Admission, type AskedCall, type AskedTool, type Round, UNKNOWN_TOOL } from './session-store.ts';
+import { type Admission, type RequestedCall, type RequestedTool, type Round, UNKNOWN_TOOL } from './session-store.ts';
 
 const LEASE_MARGIN_MS = 5000;
 
 /** Three retries for all invented names together, as for a tool that is safe to repeat. */
-export const UNKNOWN_NAMES: AskedTool = {
+export const UNKNOWN_NAMES: RequestedTool = {
   name: UNKNOWN_TOOL,
   retries: 3,
   maxCalls: null,
@@ -58,22 +58,22 @@ const toRound = ({ request, calls, asked }: Batch): Round => ({
   calls: request.sessionKey === null ? NO_CALLS : asked,
 });
 
-const NO_CALLS: readonly AskedCall[] = [];
+const NO_CALLS: readonly RequestedCall[] = [];
 
 /** The tools of the calls that are asked for, each once. */
-const listTools = (calls: readonly Call[]): readonly AskedTool[] => {
-  const tools: AskedTool[] = [];
+const listTools = (calls: readonly Call[]): readonly RequestedTool[] => {
+  const tools: RequestedTool[] = [];
   let last: Call | null = null;
   for (const call of calls) {
     if (!call.isAsked || (last !== null && last.tool === call.tool)) continue;
     last = call;
     const name = call.budgetKey;
-    if (!tools.some((tool) => tool.name === name)) tools.push(toAskedTool(call));
+    if (!tools.some((tool) => tool.name === name)) tools.push(requestTool(call));
   }
   return tools;
 };
 
-const toAskedTool = (call: Call): AskedTool => {
+const requestTool = (call: Call): RequestedTool => {
   if (!isReady(call)) return UNKNOWN_NAMES;
   const { name, retries, maxCallsPerSession, effects, polling } = call.tool;
   return { name, retries, maxCalls: maxCallsPerSession, effects, polling };

@@ -33,7 +33,7 @@ const prepareAnswer = (call: Call): void => {
   // A pending call has its event with its own run.
   else if (call.isAccepted) redact(call);
   else {
-    if (call.outcome === null) reportLost(call);
+    if (call.outcome === null) reportFailedBatch(call);
     size.fit(call);
     finishCall(call);
   }
@@ -92,7 +92,7 @@ const copyOriginal = (call: Call): void => {
 };
 
 // Never seen; a hole in the schedule must not become a hole in the answer.
-const reportLost = (call: Call): void => {
+const reportFailedBatch = (call: Call): void => {
   const { services, request } = call.batch;
   services.observer.contractViolated(new Error('A call has no outcome.'), request.requestId);
   call.fail(toFailure('internal_error', INTERNAL_ERROR_TEXT, null));
@@ -227,7 +227,7 @@ const observeBatch = ({ request, services, calls, startedAt }: Batch): void => {
 };
 
 /** The net under the whole batch: a bug of ours must not cost the caller its answers. Results that were sent stand. */
-export const renderLost = ({ request, services, calls }: Batch, error: unknown): readonly RenderedResult[] =>
+export const renderFailedBatch = ({ request, services, calls }: Batch, error: unknown): readonly RenderedResult[] =>
   request.calls.map((_entry, index) => {
     const call = calls[index];
     if (call?.isAnswered) return call.result;

@@ -6,11 +6,11 @@ import { type Batch, type Call, isReady } from './call.ts';
 import { type CallOutcome, toFailure } from './call-outcome.ts';
 import { restoreCall } from './earlier-try.ts';
 import * as text from './failure-text.ts';
-import type { EarlierCall, Opening } from './keyed-store.ts';
+import type { EarlierCall, Opening } from './idempotency-store.ts';
 import {
   finishRecord,
-  holdRecord,
   isRepeatable,
+  leaseRecord,
   NOT_DURABLE,
   NOT_RECORDED,
   observeOpening,
@@ -117,7 +117,7 @@ const apply = async (
   observeOpening(batch, opening, how);
   switch (opening.kind) {
     case 'unavailable':
-      call.fail(toFailure('store_unavailable', text.KEYED_STORE_UNAVAILABLE_TEXT, tool));
+      call.fail(toFailure('store_unavailable', text.IDEMPOTENCY_STORE_UNAVAILABLE_TEXT, tool));
       return;
     case 'in_flight':
       call.fail(toFailure('outcome_unknown', text.stillInFlightText(name), tool));
@@ -129,7 +129,7 @@ const apply = async (
       await restore(call, { state: 'committed', result: opening.results[0] ?? '' }, false);
       return;
     case 'held':
-      call.record = holdRecord(opening.record, batch, [call]);
+      call.record = leaseRecord(opening.record, batch, [call]);
       // Once it may be pending it runs in no request: a try that was frozen may accept it yet.
       if (opening.record.mayBePending) batch.async ??= toWaitingTerms(batch);
       await restore(call, opening.record.earlier.get(0), opening.record.mayBePending);

@@ -1,7 +1,7 @@
 import type { Tool } from '../tools/tool.ts';
 
 /** How a handler ended: `at_once`, it never gave way. */
-export type CallEnding = 'at_once' | 'by_itself' | 'cut_off';
+export type SlotCallEnd = 'at_once' | 'by_itself' | 'cut_off';
 
 /** Why a call is not going to get a slot: too many wait, or its time would not be enough. */
 export type DropReason = 'queue_full' | 'deadline';
@@ -36,7 +36,7 @@ export type CallSlots = {
   /** The handler that began `workMs` ago waits for something. */
   readonly gaveWay: (tool: Tool, workMs: number, moment: number) => void;
   /** How long a call took, so that no later one is begun in vain. */
-  readonly learn: (tool: Tool, durationMs: number, ended: CallEnding, moment?: number) => void;
+  readonly learn: (tool: Tool, durationMs: number, ended: SlotCallEnd, moment?: number) => void;
   /** The call has its answer. Once for each that was taken. */
   readonly answered: (caller: string) => void;
   /** The handler has ended, and its host is free. Once for each that was taken. */

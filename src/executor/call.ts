@@ -10,7 +10,7 @@ import { type CallOutcome, type Failure, failed, toFailure } from './call-outcom
 import { BatchCancellation } from './deadline.ts';
 import type { ExecutorServices } from './executor-services.ts';
 import { NO_ROOM_FOR_ARGUMENTS_TEXT } from './failure-text.ts';
-import type { EarlierCall, RecordLease } from './keyed-store.ts';
+import type { EarlierCall, RecordLease } from './idempotency-store.ts';
 import { createWideLiterals, type ParsedArguments, parseArguments, type WideLiterals } from './parse-arguments.ts';
 import type { AcceptedCall, AsyncTerms, PendingState } from './pending-calls.ts';
 import { type Admission, type Budget, type CallVerdict, type SettledCall, UNKNOWN_TOOL } from './session-store.ts';

@@ -4,7 +4,7 @@ import { reattachCall } from './accept-call.ts';
 import type { Call } from './call.ts';
 import { type Failure, type FailureOutcome, failed, toFailure } from './call-outcome.ts';
 import { echoName, notAuthorizedText, outcomeUnknownText } from './failure-text.ts';
-import type { EarlierCall } from './keyed-store.ts';
+import type { EarlierCall } from './idempotency-store.ts';
 import { readHandle, readOutcome, readStoredResult, type StoredResult, withMembers } from './stored-result.ts';
 
 /** Answers a call by what an earlier try left of it, if anything: `earlier` is its mark or its result. */

@@ -4,7 +4,7 @@ import type { CallObserver, FailureLog } from './call-observer.ts';
 import type { CallSlots } from './call-slots.ts';
 import type { CircuitBreakers } from './circuit-breakers.ts';
 import type { Clock, RunHosted } from './deadline.ts';
-import type { IdempotencyStore } from './keyed-store.ts';
+import type { IdempotencyStore } from './idempotency-store.ts';
 import type { PendingCalls } from './pending-calls.ts';
 import type { Redactor } from './redactor.ts';
 import type { SessionStore } from './session-store.ts';
@@ -44,7 +44,7 @@ export type ExecutorSettings = Clock & {
 export type ExecutorServices = ExecutorSettings & {
   /** Batches and settlements that have not ended, so that draining can wait for them. */
   readonly open: OpenWork;
-  readonly turns: TurnShare;
+  readonly turns: LoopSlice;
   readonly isDraining: () => boolean;
 };
 
@@ -69,14 +69,14 @@ export class OpenWork {
 }
 
 // At 2 to 3 ms a megabyte, for text that JSON has to escape, some 10 ms.
-const BYTES_A_TURN = 4_194_304;
+const BYTES_A_SLICE = 4_194_304;
 // Less is not counted and never waits: a batch of small values costs no immediate, and none behind the large ones.
 const SMALL_BYTES = 16_384;
 
 /** Spreads the work on large values over turns of the event loop, so that what is small is served in between. */
-export class TurnShare {
+export class LoopSlice {
   readonly #waiting: (() => void)[] = [];
-  #left = BYTES_A_TURN;
+  #left = BYTES_A_SLICE;
   #isCounting = false;
 
   /** Does work on about so many bytes: at once where they are few or this turn has room, else in the order of asking. */
@@ -101,7 +101,7 @@ export class TurnShare {
     this.#isCounting = true;
     setImmediate(() => {
       this.#isCounting = false;
-      this.#left = BYTES_A_TURN;
+      this.#left = BYTES_A_SLICE;
       while (this.#left > 0) {
         const next = this.#waiting.shift();
         if (next === undefined) return;

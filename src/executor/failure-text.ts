@@ -189,7 +189,7 @@ export const stillInFlightText = (name: string): string =>
 export const takenOverText = (name: string): string =>
   `Another attempt of this batch took over; this attempt did not run '${name}', the other may have. Check before calling it again.`;
 
-export const KEYED_STORE_UNAVAILABLE_TEXT =
+export const IDEMPOTENCY_STORE_UNAVAILABLE_TEXT =
   'Not executed: the store of Idempotency-Keys is unavailable, so a repeat would not be detected. Send the batch again later.';
 
 export const notAuthorizedText = (name: string): string =>

@@ -94,7 +94,7 @@ const finishLater = async (tool: InlineTool, returned: unknown, context: ToolCon
 };
 
 // A generator that never waits would else keep timers, and so its own deadline, from their turn.
-const STEPS_A_TURN = 16;
+const STEPS_A_SLICE = 16;
 
 /**
  * What an `async function*` yields are parts, what it returns is its value. It runs to its end whether anybody watches or
@@ -114,7 +114,7 @@ const runGenerator = async (
         return { kind: 'threw', thrown: context.signal.reason };
       }
       context.part(value);
-      if (steps % STEPS_A_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
+      if (steps % STEPS_A_SLICE === 0) await new Promise((resolve) => setImmediate(resolve));
     }
   } catch (thrown) {
     return { kind: 'threw', thrown };

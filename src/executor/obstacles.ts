@@ -12,7 +12,7 @@ export const findRefusal = (call: ReadyCall): Failure | null => {
   if (tool.background === 'always' && batch.async === null && request.resumed === undefined)
     return toFailure('async_required', text.asyncRequiredText(tool.name), tool);
   if (!isSafe(tool) && recordOf(call)?.state === 'away')
-    return toFailure('store_unavailable', text.KEYED_STORE_UNAVAILABLE_TEXT, tool);
+    return toFailure('store_unavailable', text.IDEMPOTENCY_STORE_UNAVAILABLE_TEXT, tool);
   const parsed = readArguments(call);
   const retryAfterMs = parsed.ok ? services.circuits.refusal(tool, parsed.value) : null;
   return retryAfterMs === null ? null : explainOpenCircuit(tool, retryAfterMs);

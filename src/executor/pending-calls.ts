@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { EFFECTS } from '../contract/failure.ts';
 import type { PendingCall } from '../contract/tool-result.ts';
 import type { CallOutcome } from './call-outcome.ts';
-import type { RecordLease } from './keyed-store.ts';
+import type { RecordLease } from './idempotency-store.ts';
 import type { Admission } from './session-store.ts';
 
 /** How a batch is answered before its calls have ended. */

@@ -1,7 +1,7 @@
 import type { Warning } from '../contract/tool-result.ts';
 import { type Batch, type Call, isReady } from './call.ts';
 import type { CallOutcome } from './call-outcome.ts';
-import type { HeldRecord, Opening, RecordLease, ResultToKeep } from './keyed-store.ts';
+import type { LeasedRecord, Opening, RecordLease, ResultToKeep } from './idempotency-store.ts';
 import { withMembers, withWarning } from './stored-result.ts';
 
 export const NOT_DURABLE: Warning = {
@@ -74,7 +74,7 @@ const insist = async <State>(ask: () => Promise<State>): Promise<State> => {
 };
 
 /** Holds the record of these calls, which stand in a row in their batch, until the batch lets go of it. */
-export const holdRecord = (record: HeldRecord, batch: Batch, calls: readonly Call[]): RecordLease => {
+export const leaseRecord = (record: LeasedRecord, batch: Batch, calls: readonly Call[]): RecordLease => {
   // A renewal that fails is not the last word: the next may not, and `start` and `finish` ask the record themselves.
   const timer = setInterval(() => void record.renew().catch(away), RENEW_EVERY_MS);
   timer.unref();

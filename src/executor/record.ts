@@ -5,13 +5,13 @@ import { toBodyDigest } from './body-digest.ts';
 import type { Batch, Call } from './call.ts';
 import { keepCallResults, openCallRecords } from './call-ids.ts';
 import { restoreCall } from './earlier-try.ts';
-import type { HeldRecord, RecordLease, ResultToKeep } from './keyed-store.ts';
+import type { LeasedRecord, RecordLease, ResultToKeep } from './idempotency-store.ts';
 import {
   AWAY,
   BEYOND_DEADLINE_MS,
   finishRecord,
-  holdRecord,
   isRepeatable,
+  leaseRecord,
   NOT_DURABLE,
   NOT_RECORDED,
   observeOpening,
@@ -73,8 +73,8 @@ const openKey = async (batch: Batch, { key, recordKey, requestKey }: Idempotency
   }
 };
 
-const useRecord = async (batch: Batch, record: HeldRecord, key: string | null): Promise<void> => {
-  batch.record = holdRecord(record, batch, batch.calls);
+const useRecord = async (batch: Batch, record: LeasedRecord, key: string | null): Promise<void> => {
+  batch.record = leaseRecord(record, batch, batch.calls);
   batch.earlier = record.earlier;
   // Of a batch without a key its pending results say so themselves.
   if (batch.services.keys.durability === 'process' && key !== null) batch.warnings = [NOT_DURABLE];
@@ -111,14 +111,14 @@ const openUnderRequest = async (batch: Batch, { recordKey, requestKey }: Idempot
     warn(calls, NOT_FOUND_AGAIN);
     return;
   }
-  batch.record = holdRecord(opening.record, batch, calls);
+  batch.record = leaseRecord(opening.record, batch, calls);
   await commitResults(batch, batch.record);
 };
 
 const commitResults = (batch: Batch, record: RecordLease): Promise<void> | undefined =>
-  record.state === 'away' ? undefined : commitHeld(batch, record);
+  record.state === 'away' ? undefined : commitLeased(batch, record);
 
-const commitHeld = async (batch: Batch, record: RecordLease): Promise<void> => {
+const commitLeased = async (batch: Batch, record: RecordLease): Promise<void> => {
   const { calls, request } = batch;
   const state = await finishRecord(batch, record, listNewResults(batch));
   if (state === 'given_back') batch.isGivenBack = true;

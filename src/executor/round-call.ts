@@ -2,7 +2,7 @@ import { FAILURE_POLICY } from '../contract/failure.ts';
 import { toCallHash, toTextHash } from '../json/value-hash.ts';
 import { type Call, isReady, type ReadyCall, readArguments, toArgumentsJson } from './call.ts';
 import type { CallOutcome } from './call-outcome.ts';
-import type { CallEnding, SettledCall } from './session-store.ts';
+import type { CallEnd, SettledCall } from './session-store.ts';
 
 /**
  * A call as its session sees it, when the round asks to be let in and when it settles. It reads the record of the call, and
@@ -32,7 +32,7 @@ export class RoundCall implements SettledCall {
     return this.#hash;
   }
 
-  get ending(): CallEnding {
+  get ending(): CallEnd {
     const { outcome, isAccepted } = this.#call;
     return outcome === null || isAccepted ? 'not_run' : classifyEnding(outcome);
   }
@@ -63,7 +63,7 @@ const OWNED_CODES: ReadonlySet<string> = new Set([
 ]);
 
 /** How a call ended, as limits and loop guard count it. */
-const classifyEnding = (outcome: CallOutcome): CallEnding => {
+const classifyEnding = (outcome: CallOutcome): CallEnd => {
   if (outcome.kind === 'success') return 'answered';
   const { code, executed } = outcome.failure;
   if (OWNED_CODES.has(code)) return 'failed';

@@ -1,10 +1,10 @@
 import { append, createLinkedList, remove, toItems } from '../memory/linked-list.ts';
 import { findAccepted } from './accept-call.ts';
 import { admitBatch } from './admit.ts';
-import { answerEarly, prepareAnswers, renderAnswers, renderLost, takeResults, watchLate } from './answer.ts';
+import { answerEarly, prepareAnswers, renderAnswers, renderFailedBatch, takeResults, watchLate } from './answer.ts';
 import type { BatchAnswer, ExecuteBatch } from './batch-request.ts';
 import { Batch } from './call.ts';
-import { type ExecutorServices, type ExecutorSettings, OpenWork, TurnShare } from './executor-services.ts';
+import { type ExecutorServices, type ExecutorSettings, LoopSlice, OpenWork } from './executor-services.ts';
 import { readCalls } from './read-calls.ts';
 import { keepResults, openRecord, releaseRecords } from './record.ts';
 import { runCalls } from './schedule.ts';
@@ -23,7 +23,7 @@ export type Executor = {
 /** What a stage waits for; undefined where it does not have to. */
 type Wait = Promise<unknown> | undefined;
 
-const takeTurn = ({ services, size }: Batch): Wait => {
+const takeLoopSlice = ({ services, size }: Batch): Wait => {
   const bytes = RENDERING * size.heldBytes;
   const turn = services.turns.inTurn(bytes, () => services.turns.spend(bytes));
   return turn instanceof Promise ? turn : undefined;
@@ -59,7 +59,7 @@ const STAGES: readonly ((batch: Batch) => Wait)[] = [
   findAccepted,
   admitBatch,
   runCalls,
-  takeTurn,
+  takeLoopSlice,
   prepareAnswers,
   settleBatch,
   renderAnswers,
@@ -80,7 +80,7 @@ export const createExecutor = (settings: ExecutorSettings): Executor => {
   const open = new OpenWork();
   const waiting = createLinkedList<Batch>();
   let draining = false;
-  const services: ExecutorServices = { ...settings, open, turns: new TurnShare(), isDraining: () => draining };
+  const services: ExecutorServices = { ...settings, open, turns: new LoopSlice(), isDraining: () => draining };
 
   const release = (batch: Batch): void => {
     // Once: where releasing itself fails, the batch is failed, which releases it again.
@@ -93,7 +93,7 @@ export const createExecutor = (settings: ExecutorSettings): Executor => {
   };
   const failBatch = (batch: Batch, error: unknown): BatchAnswer => {
     release(batch);
-    const answer: BatchAnswer = { kind: 'results', results: renderLost(batch, error), origin: 'run' };
+    const answer: BatchAnswer = { kind: 'results', results: renderFailedBatch(batch, error), origin: 'run' };
     notifyResults(batch, answer);
     return answer;
   };

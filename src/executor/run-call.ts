@@ -9,8 +9,8 @@ import { type Failure, toFailure } from './call-outcome.ts';
 import type { CircuitPass } from './circuit-breakers.ts';
 import type { RunOutcome } from './deadline.ts';
 import * as text from './failure-text.ts';
+import type { RecordState } from './idempotency-store.ts';
 import { invokeTool } from './invoke-tool.ts';
-import type { RecordState } from './keyed-store.ts';
 import { explainOpenCircuit, findObstacle } from './obstacles.ts';
 import { toCallOutcome } from './outcome.ts';
 import { toShortage } from './shortage.ts';
@@ -59,7 +59,7 @@ const beginMarked = (call: ReadyCall, state: RecordState, waitedMs: number): Pro
   return giveUpSlots(
     call,
     state === 'away'
-      ? toFailure('store_unavailable', text.KEYED_STORE_UNAVAILABLE_TEXT, tool)
+      ? toFailure('store_unavailable', text.IDEMPOTENCY_STORE_UNAVAILABLE_TEXT, tool)
       : toFailure('outcome_unknown', text.takenOverText(tool.name), tool),
   );
 };

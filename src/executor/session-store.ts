@@ -5,7 +5,7 @@ import type { BudgetMode } from '../contract/tool-result.ts';
 export const UNKNOWN_TOOL = '_unknown';
 
 /** A tool as a round asks for it. */
-export type AskedTool = {
+export type RequestedTool = {
   readonly name: string;
   readonly retries: number;
   /** Calls of it that may run in one session; null = as many as come. */
@@ -16,7 +16,7 @@ export type AskedTool = {
 };
 
 /** A call as a round asks for it, copies left out. Hashes have 53 bits and are the same in every process. */
-export type AskedCall = {
+export type RequestedCall = {
   /** One of the round's tools. */
   readonly tool: string;
   /** Whether it may run: limits do not count what names no tool, or has arguments that cannot be read. */
@@ -35,9 +35,9 @@ export type Round = {
   readonly roundId: string | null;
   /** Milliseconds after which the round's reservations lapse if it never settles: batch deadline + 5 s. */
   readonly leaseMs: number;
-  readonly tools: readonly AskedTool[];
+  readonly tools: readonly RequestedTool[];
   /** In the order of the batch. Empty where nothing counts calls: without a session. */
-  readonly calls: readonly AskedCall[];
+  readonly calls: readonly RequestedCall[];
 };
 
 /** What is left of a tool's retries in a session. All whole numbers, never below 0. */
@@ -69,7 +69,7 @@ export type Permit =
   | { readonly decision: 'unavailable' };
 
 /** How often in a row this very call failed for a reason the model owns, and gave this answer. */
-export type Streak = {
+export type Repeats = {
   readonly failed: number;
   readonly same: number;
   /** The hash of the last answer; "" where the last time gave none. */
@@ -81,7 +81,7 @@ export type CallLimit = 'session_calls' | 'session_rounds' | 'tool_calls';
 
 /** Whether one call may run, as far as limits and loop guard go. A denied tool's calls are not looked at: `run`. */
 export type CallVerdict =
-  | { readonly kind: 'run'; readonly streak: Streak | null }
+  | { readonly kind: 'run'; readonly streak: Repeats | null }
   /** `times`: how often in a row it has been made, this time included. */
   | { readonly kind: 'loop'; readonly cause: 'failed' | 'same_answer'; readonly times: number }
   | { readonly kind: 'limit'; readonly of: CallLimit; readonly limit: number };
@@ -103,11 +103,11 @@ export type ToolOutcome = {
  * `looped` (the guard refused it), ended in some `other` way, which ends its streaks, or did `not_run` for another
  * reason, which leaves them.
  */
-export type CallEnding = 'failed' | 'answered' | 'looped' | 'other' | 'not_run';
+export type CallEnd = 'failed' | 'answered' | 'looped' | 'other' | 'not_run';
 
 /** One of the round's calls, settled. */
-export type SettledCall = AskedCall & {
-  readonly ending: CallEnding;
+export type SettledCall = RequestedCall & {
+  readonly ending: CallEnd;
   /** Of the JSON text of its value; null unless `answered`. Computed when it is read. */
   readonly resultHash: number | null;
   /** It ran or may have: it counts against the limits. */
@@ -156,7 +156,7 @@ export type LateRound = {
   readonly sessionKey: string;
   /** Unique: the handle of the call. */
   readonly batchId: string;
-  readonly tool: AskedTool;
+  readonly tool: RequestedTool;
   /** As `Admission.ticketOf` gave it. */
   readonly ticket: string;
 };

@@ -1,13 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import { isJsonBody } from '../routes/body-parsers.ts';
 import { addOpsRoutes, type OpsRoutesOptions } from '../routes/health.ts';
-import { addKeptResultsRoutes, type KeptResultsOptions } from '../routes/kept-results.ts';
 import { addRootRoute } from '../routes/pages.ts';
 import { addPendingCallsRoutes, type PendingLists } from '../routes/pending-calls.ts';
 import { refuseOtherMethods } from '../routes/problem-handler.ts';
 import { addRequestGate, callerOf, type GateOptions, isKnown, tellRefused } from '../routes/request-gate.ts';
 import type { AddedRoutes, RouteHost } from '../routes/route-host.ts';
 import { addSessionsRoutes, type SessionsOptions } from '../routes/sessions.ts';
+import { addStoredResultsRoutes, type StoredResultsOptions } from '../routes/stored-results.ts';
 import { addToolCallsRoute, type ToolCallsOptions } from '../routes/tool-calls.ts';
 import { addToolsRoutes, type ToolsOptions } from '../routes/tools.ts';
 import { addRequestTracing, type BeginTrace } from '../routes/watch-requests.ts';
@@ -19,7 +19,7 @@ type OpsOptions = HttpServerOptions & GateOptions & OpsRoutesOptions;
 export type AppOptions = OpsOptions &
   ToolCallsOptions &
   SessionsOptions &
-  KeptResultsOptions &
+  StoredResultsOptions &
   ToolsOptions &
   Pick<RouteHost, 'findTool' | 'endedSessions' | 'watchTools' | 'draining' | 'pendingTasks' | 'consolePages'> & {
     readonly version: string;
@@ -65,7 +65,7 @@ const listLinks = ({ docs, added, opsPort }: AppOptions): Readonly<Record<string
 
 const addRoutes = (app: FastifyInstance, options: AppOptions): void => {
   addToolCallsRoute(app, options);
-  addKeptResultsRoutes(app, options);
+  addStoredResultsRoutes(app, options);
   addPendingCallsRoutes(app, options.pendingLists);
   addSessionsRoutes(app, options);
   addToolsRoutes(app, options);

@@ -1,9 +1,9 @@
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { addJsonBodyParser } from '../routes/body-parsers.ts';
 import { endStalledConnections, type StallOptions } from '../routes/connections.ts';
-import { REQUEST_ID } from '../routes/kept-results.ts';
-import { handleInTurns } from '../routes/pipelining.ts';
+import { handleInSlices } from '../routes/pipelining.ts';
 import { addProblemHandler, createClientErrorHandler, sendHttpProblem } from '../routes/problem-handler.ts';
+import { REQUEST_ID } from '../routes/stored-results.ts';
 import { type WatchOptions, watchRequests } from '../routes/watch-requests.ts';
 
 export type HttpServerOptions = StallOptions &
@@ -54,7 +54,7 @@ export const createHttpServer = (options: HttpServerOptions): FastifyInstance =>
       connectionsCheckingInterval: CONNECTION_CHECK_MS,
     },
   });
-  handleInTurns(app.server, app.routing);
+  handleInSlices(app.server, app.routing);
   endStalledConnections(app.server, options);
   addJsonBodyParser(app);
   addProblemHandler(app, options.onBug);

@@ -38,7 +38,7 @@ export const createRefusalPace = ({ now, later }: RefusalPaceOptions): RefusalPa
     left = Math.min(MOST_AT_ONCE, left + (moment - countedAt) * A_MILLISECOND);
     countedAt = moment;
   };
-  const tellFirst = (): void => {
+  const reportFirst = (): void => {
     const { first } = waiting;
     if (first === null) return;
     remove(waiting, first);
@@ -50,7 +50,7 @@ export const createRefusalPace = ({ now, later }: RefusalPaceOptions): RefusalPa
   const tick = (): void => {
     isTicking = false;
     renew();
-    while (left >= 1 && waiting.size > 0) tellFirst();
+    while (left >= 1 && waiting.size > 0) reportFirst();
     keepTicking();
   };
   const keepTicking = (): void => {
@@ -68,7 +68,7 @@ export const createRefusalPace = ({ now, later }: RefusalPaceOptions): RefusalPa
       }
       const refusal = { tell, isWaiting: true };
       const place = append(waiting, refusal);
-      if (waiting.size > MOST_WAITING) tellFirst();
+      if (waiting.size > MOST_WAITING) reportFirst();
       keepTicking();
       return () => {
         if (refusal.isWaiting) remove(waiting, place);
@@ -77,7 +77,7 @@ export const createRefusalPace = ({ now, later }: RefusalPaceOptions): RefusalPa
     },
     tellAll: () => {
       isEnding = true;
-      while (waiting.size > 0) tellFirst();
+      while (waiting.size > 0) reportFirst();
     },
   };
 };

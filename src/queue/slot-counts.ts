@@ -70,8 +70,8 @@ export class SlotCounts {
 
   /** Whether a call of the tool could run now, of some caller. */
   isOpen(toolQueue: ToolQueue): boolean {
-    if (this.areAllTaken('service') || !hasRoom(toolQueue) || isFull(toolQueue.upstream)) return false;
-    return toolQueue.tool.runsIn === 'service' || !this.areAllTaken('hosts');
+    if (this.areAllInUse('service') || !hasRoom(toolQueue) || isFull(toolQueue.upstream)) return false;
+    return toolQueue.tool.runsIn === 'service' || !this.areAllInUse('hosts');
   }
 
   /** Whether this caller has as many calls running as it may. */
@@ -79,14 +79,14 @@ export class SlotCounts {
     return caller.running >= this.#settings.callerConcurrency;
   }
 
-  areAllTaken(of: 'service' | 'hosts'): boolean {
+  areAllInUse(of: 'service' | 'hosts'): boolean {
     const { maxConcurrentCalls, maxHostedCalls } = this.#settings;
     return of === 'service' ? this.#running >= maxConcurrentCalls : this.#hosted >= maxHostedCalls;
   }
 
   /** Whether a call of the tool waits for what it shares with all others. */
   isSaturatedFor({ runsIn }: Tool): boolean {
-    return this.areAllTaken('service') || (runsIn === 'host' && this.areAllTaken('hosts'));
+    return this.areAllInUse('service') || (runsIn === 'host' && this.areAllInUse('hosts'));
   }
 
   acquire(tool: Tool, toolQueue: ToolQueue, caller: Caller): void {

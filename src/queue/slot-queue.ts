@@ -110,7 +110,7 @@ export class SlotQueue implements CallSlots {
     const { size, callers } = this.#waiting;
     if (size < maxQueuedCalls) return false;
     const isTaken =
-      this.#counts.areAllTaken('service') || this.#counts.areAllTaken('hosts') || this.#counts.isAtLimit(caller);
+      this.#counts.areAllInUse('service') || this.#counts.areAllInUse('hosts') || this.#counts.isAtLimit(caller);
     return isTaken && caller.waiting * callers >= size;
   }
 
@@ -211,13 +211,13 @@ export class SlotQueue implements CallSlots {
       (aheadInQueue * toolQueue.pace.meanMs()) / this.#widthAhead(toolQueue),
       aheadInQueue * toolQueue.work.wholeMs(),
       this.#counts.isAtLimit(caller) ? (caller.waiting * meanMs) / callerConcurrency : 0,
-      this.#counts.areAllTaken('service') ? (aheadOfAll * meanMs) / maxConcurrentCalls : 0,
+      this.#counts.areAllInUse('service') ? (aheadOfAll * meanMs) / maxConcurrentCalls : 0,
     );
   }
 
   /** How many calls run at once of whatever holds this tool's calls up; the fewest count. */
   #widthAhead({ running, limit, upstream, tool }: ToolQueue): number {
-    const isHeldByHosts = tool.runsIn === 'host' && this.#counts.areAllTaken('hosts');
+    const isHeldByHosts = tool.runsIn === 'host' && this.#counts.areAllInUse('hosts');
     return Math.min(
       running < limit ? Number.POSITIVE_INFINITY : limit,
       upstream !== null && isFull(upstream) ? upstream.limit : Number.POSITIVE_INFINITY,

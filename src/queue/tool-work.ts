@@ -1,4 +1,4 @@
-import type { CallEnding } from '../executor/call-slots.ts';
+import type { SlotCallEnd } from '../executor/call-slots.ts';
 
 // Less is not counted: a call that works no longer costs no immediate, and no question for how long the loop was idle.
 export const LEAST_COUNTED_MS = 0.2;
@@ -45,7 +45,7 @@ export class Pace {
   }
 
   /** `cut_off`: it would have taken longer, so that only the mean learns from it. */
-  learn(durationMs: number, ended: CallEnding): void {
+  learn(durationMs: number, ended: SlotCallEnd): void {
     this.#samples += 1;
     this.#mean = this.#samples === 1 ? durationMs : this.#mean + (durationMs - this.#mean) * MEAN_WEIGHT;
     if (ended !== 'cut_off') this.#usual.learn(durationMs);

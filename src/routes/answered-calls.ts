@@ -1,5 +1,5 @@
 import type { PendingCall, RenderedResult } from '../contract/tool-result.ts';
-import type { FoundAnswer } from '../executor/keyed-store.ts';
+import type { FoundAnswer } from '../executor/idempotency-store.ts';
 
 /** How long a reading waits, in milliseconds, and for which ends; it waits no longer once `over` resolves. */
 export type ResultsWait = {

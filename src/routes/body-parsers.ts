@@ -21,7 +21,7 @@ const MEDIA_TYPE = 'Send application/json in UTF-8, without Content-Encoding.';
  * as UTF-8, turn invalid bytes into U+FFFD, and refuse a whole batch for one `__proto__`.
  */
 export const addJsonBodyParser = (app: FastifyInstance): void => {
-  const readInTurn = createLargeBodyQueue();
+  const readInSlices = createLargeBodyQueue();
   app.removeAllContentTypeParsers();
   // With a callback: a promise a request would be the dearer part of it.
   const limit = app.initialConfig.bodyLimit ?? Number.POSITIVE_INFINITY;
@@ -29,7 +29,7 @@ export const addJsonBodyParser = (app: FastifyInstance): void => {
     readBytes(request.raw, limit, (problem, bytes) => {
       if (problem !== null) done(problem);
       else if (bytes.length < LARGE_BYTES) read(request, bytes, done);
-      else readInTurn({ request, bytes: Buffer.from(bytes), done });
+      else readInSlices({ request, bytes: Buffer.from(bytes), done });
     }),
   );
 };

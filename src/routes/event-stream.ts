@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import { toOneLineJson, toWellFormedJson } from '../json/json-text.ts';
-import type { RequestHold } from './request-memory.ts';
+import type { RequestLease } from './request-memory.ts';
 
 /** Server-sent events (WHATWG HTML, section 9.2), or one JSON object a line. */
 export type StreamFormat = 'sse' | 'ndjson';
@@ -74,7 +74,7 @@ const RETRY = 'retry: 2000\n\n';
 /** One answer that is sent event by event. What is sent once it has ended, or its reader has gone, is dropped. Never throws. */
 export class EventStream {
   readonly #raw: ServerResponse;
-  readonly #hold: RequestHold | null;
+  readonly #hold: RequestLease | null;
   readonly #format: StreamFormat;
   readonly #observer: StreamOptions['observer'];
   readonly #heartbeat: NodeJS.Timeout;

@@ -1,7 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../auth/callers.ts';
 import { type ByteBudget, createByteBudget } from '../memory/byte-budget.ts';
-import { createNotKeptProblem, operationNotAllowed, overloaded, type ProblemError, unauthorized } from './problems.ts';
+import {
+  createNotStoredProblem,
+  operationNotAllowed,
+  overloaded,
+  type ProblemError,
+  unauthorized,
+} from './problems.ts';
 import { callerKeyOf, callerOf, credentialOf, type GateOptions, MISSING_CALL } from './request-gate.ts';
 import type { Reading } from './route-host.ts';
 
@@ -123,7 +129,7 @@ class OpenReading implements Reading {
   #checkTools(): void {
     const isTaken = (tool: string | null): boolean =>
       tool !== null && this.#admitted.mayUse(tool) && !this.#caller.mayUse(tool);
-    if (this.#tools.some(isTaken)) this.#revoke(createNotKeptProblem());
+    if (this.#tools.some(isTaken)) this.#revoke(createNotStoredProblem());
   }
 
   #revoke(problem: ProblemError): void {

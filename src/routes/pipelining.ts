@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { stopReading } from './connections.ts';
 
 // So many pipelined requests start in a turn of the event loop, of all connections together: then it is the turn of others.
-const MOST_A_TURN = 8;
+const MOST_A_SLICE = 8;
 // Node parses at once all of the 64 KiB that it has read of a connection: up to 3,600 requests, of which each takes 2 KB while it waits.
 const MOST_WAITING = 32;
 
@@ -19,7 +19,7 @@ type Line = {
  * Hands the requests of a server to `handle`: at once those that come alone, those that are pipelined behind others in turns that
  * all connections share. Nothing more is read of a connection while some of its wait; where too many do, the next is refused.
  */
-export const handleInTurns = (server: Server, handle: Handle): void => {
+export const handleInSlices = (server: Server, handle: Handle): void => {
   const lines = new Map<Socket, Line>();
   let started = 0;
   let lastSocket: Socket | null = null;
@@ -41,7 +41,7 @@ export const handleInTurns = (server: Server, handle: Handle): void => {
     started = 0;
     for (const [socket, line] of lines) {
       startNext(socket, line);
-      if (started === MOST_A_TURN) return;
+      if (started === MOST_A_SLICE) return;
     }
   };
   const wait = (request: IncomingMessage, response: ServerResponse): void => {
@@ -59,7 +59,7 @@ export const handleInTurns = (server: Server, handle: Handle): void => {
     lastSocket = socket;
     lastBytes = bytesRead;
     if (isAlone) handle(request, response);
-    else if (lines.size === 0 && started < MOST_A_TURN) start(request, response);
+    else if (lines.size === 0 && started < MOST_A_SLICE) start(request, response);
     else wait(request, response);
   });
 };

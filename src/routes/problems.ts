@@ -152,7 +152,7 @@ export const overloaded = ({
   );
 
 /** What an id under which nothing is kept is answered, and whoever may not see what is. */
-export const createNotKeptProblem = (): ProblemError => new ProblemError(404, 'result_not_kept', NOT_KEPT);
+export const createNotStoredProblem = (): ProblemError => new ProblemError(404, 'result_not_kept', NOT_KEPT);
 
 const NOT_KEPT =
   'No results are stored under this request id: its batch had no Idempotency-Key, did not prefer an asynchronous answer and joined no pending call, is still waiting for its first answer, has expired, or its results were evicted because the store needed memory.';

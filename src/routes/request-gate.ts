@@ -14,7 +14,7 @@ import {
   rateLimited,
   unauthorized,
 } from './problems.ts';
-import { NO_ROOM, type RequestHold } from './request-memory.ts';
+import { NO_ROOM, type RequestLease } from './request-memory.ts';
 import { headerOf } from './watch-requests.ts';
 
 /** Why a request was refused for who sent it, or for how often. */
@@ -34,7 +34,7 @@ export type RequestSize = number | 'no body';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    door: Door;
+    door: Endpoint;
     caller: Caller | null;
   }
 }
@@ -58,7 +58,7 @@ export type GateOptions = {
   /** Calls `tell` now or later, and gives the way to call it off: when a refusal for too much to do is told. Left out: now. */
   readonly paceRefusal?: (tell: () => void) => () => void;
   /** Takes memory for a request of this caller and its answer; null where there is none. Left out: there always is. */
-  readonly holdRequest?: (caller: string, of: RequestSize) => RequestHold | null;
+  readonly holdRequest?: (caller: string, of: RequestSize) => RequestLease | null;
   readonly createId: () => string;
 };
 
@@ -74,11 +74,11 @@ export const addRequestGate = (app: FastifyInstance, options: GateOptions): void
   // A callback, not a promise: this runs for every request, and most are decided at once.
   app.addHook('onRequest', (request, reply, done) => {
     void reply.header('x-request-id', request.id);
-    request.door = doorOf(request.method, request.route);
+    request.door = endpointOf(request.method, request.route);
     const refusal = findRefusal(request, options);
     const settle = (known: Refusal): void => {
       if (known?.code === 'overloaded' && options.paceRefusal !== undefined)
-        tellAtPace(reply, options.paceRefusal, () => done(known));
+        reportAtPace(reply, options.paceRefusal, () => done(known));
       else done(known);
     };
     if (refusal instanceof Promise) void settleLater(refusal, request, reply).then(settle, done);
@@ -215,7 +215,7 @@ export const credentialOf = (request: FastifyRequest): string | undefined =>
   /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? headerOf(request, 'x-api-key');
 
 /** Which rules a request is let in by: none but those of its origin, those of a batch, or those of all else. */
-type Door = 'open' | 'batch' | 'other';
+type Endpoint = 'open' | 'batch' | 'other';
 
 // What operators and browsers read without a key; also open while draining.
 const OPEN_PATHS: ReadonlySet<string> = new Set(['/', '/live', '/ready', '/metrics', '/openapi.json']);
@@ -227,7 +227,7 @@ const isOpen = (url: string | undefined): boolean =>
 
 // Batches may have calls in them: the only requests that cost much, and the only ones that are ever refused for it.
 /** `url`: the pattern of the route, undefined where there is none. */
-export const doorOf = (method: string, url: string | undefined): Door => {
+export const endpointOf = (method: string, url: string | undefined): Endpoint => {
   if (method === 'POST' && (url === '/tool-calls' || url === '/mcp')) return 'batch';
   return isOpen(url) ? 'open' : 'other';
 };
@@ -239,17 +239,17 @@ const operationOf = (method: string, url = ''): Operation => {
 };
 
 /** Tells a refusal when it is its turn, or when its client has gone, whose turn is then another's. */
-const tellAtPace = ({ raw }: FastifyReply, pace: NonNullable<GateOptions['paceRefusal']>, tell: () => void): void => {
+const reportAtPace = ({ raw }: FastifyReply, pace: NonNullable<GateOptions['paceRefusal']>, tell: () => void): void => {
   let isTold = false;
-  const tellOnce = (): void => {
+  const reportOnce = (): void => {
     if (isTold) return;
     isTold = true;
     tell();
   };
-  const callOff = pace(tellOnce);
+  const callOff = pace(reportOnce);
   if (isTold) return;
   raw.once('close', () => {
     callOff();
-    tellOnce();
+    reportOnce();
   });
 };

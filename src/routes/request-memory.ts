@@ -8,7 +8,7 @@ import { type BatchText, LeasedMemory } from '../memory/leased-memory.ts';
 import { overloaded } from './problems.ts';
 
 /** What a request takes of the memory for requests: its body, and its answer until the connection has taken it. */
-export type RequestHold = MemoryLease;
+export type RequestLease = MemoryLease;
 
 // A value is in memory as itself and as the answer, and for a conversation as text inside texts as well. What is streamed is
 // on its way while its result is kept for the end of its batch.
@@ -37,7 +37,7 @@ const SMALL_BODY = 16_384;
  * Takes what a body and its value take of memory, before it is parsed. `length`: as announced, undefined where it was not.
  * Throws a problem where there is no room. Gives the bytes taken; 0: few, and weighed when its batch does not end at once.
  */
-export const takeBody = (hold: RequestHold | null, text: string, length: string | undefined): number => {
+export const takeBody = (hold: RequestLease | null, text: string, length: string | undefined): number => {
   if (hold === null || (text.length <= SMALL_BODY && length !== undefined)) return 0;
   const bytes = text.length + weighJson(text);
   if (!hold.fit(FIRST_BYTES + bytes)) throw overloaded(NO_ROOM);
@@ -54,7 +54,7 @@ export const toMostReadings = (limitBytes: number): number => Math.floor(limitBy
  * From now on a request waits: it holds next to nothing, so that thousands may wait beside those that are answered. Its own
  * answer is small, or asks for room when it is there.
  */
-export const holdLittle = ({ request: { hold }, raw }: FastifyReply): void =>
+export const leaseLittle = ({ request: { hold }, raw }: FastifyReply): void =>
   hold?.set(WAITING_BYTES + raw.writableLength);
 
 /** Why a request finds no room for its body or its answer. */
@@ -68,7 +68,7 @@ export const toBatchMemory = (
 ): BatchMemory | null => (hold === null ? null : new LeasedMemory(hold, COPIES[form], body));
 
 /** Keeps what a batch has taken until it is done, also where its client goes before. */
-export const holdUntil = <Value>(
+export const leaseUntil = <Value>(
   { memory }: Pick<BatchRequest, 'memory'>,
   work: Value | Promise<Value>,
 ): Value | Promise<Value> => (memory && work instanceof Promise ? memory.keepUntil(work) : work);

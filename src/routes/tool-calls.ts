@@ -15,7 +15,7 @@ import { type PreferAsyncOptions, readAsyncTerms } from './prefer-async.ts';
 import { ProblemError } from './problems.ts';
 import { type Message, readMessage } from './read-message.ts';
 import { callerKeyOf, callerOf } from './request-gate.ts';
-import { holdUntil, requireRoomForReplay, toBatchMemory } from './request-memory.ts';
+import { leaseUntil, requireRoomForReplay, toBatchMemory } from './request-memory.ts';
 import type { Reading } from './route-host.ts';
 import { type ResultsBody, sendAnswer, sendAsyncAnswer, toResultsJson, toResultsTail } from './send-answer.ts';
 import { type BatchStream, createBatchStream } from './stream-batch.ts';
@@ -59,7 +59,7 @@ export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOption
   app.post('/tool-calls', (_request, reply) => {
     const exchange = openExchange(reply, options);
     const batch = createBatch(exchange, options);
-    const answer = holdUntil(batch, options.executeBatch(batch));
+    const answer = leaseUntil(batch, options.executeBatch(batch));
     if (answer instanceof Promise)
       return answer.then((known) => {
         if (exchange.stream === null) exchange.reading?.requireRight();

@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { BatchTrace } from '../executor/call-observer.ts';
-import type { RequestHold } from './request-memory.ts';
+import type { RequestLease } from './request-memory.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** The pattern of the route that it has met; undefined where it has met none. */
     route: string | undefined;
     /** What it takes of the memory for requests; null for what is open to all. Released when its answer is sent. */
-    hold: RequestHold | null;
+    hold: RequestLease | null;
     trace: RequestTrace | null;
   }
 }

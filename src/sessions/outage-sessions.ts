@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Admission, AskedTool, Round, RoundReport, ToolOutcome } from '../executor/session-store.ts';
+import type { Admission, RequestedTool, Round, RoundReport, ToolOutcome } from '../executor/session-store.ts';
 import type { Records } from '../store/record-store.ts';
 import { StoreAwayError } from '../store/store-availability.ts';
 import type { RecordSessionStore } from './record-session-store.ts';
@@ -167,7 +167,7 @@ class OutageRounds {
   }
 
   /** Notes what came of a round. Of a tool at most as many failures as a session without retries left would have had. */
-  add(admission: Admission, tools: readonly AskedTool[], report: RoundReport): void {
+  add(admission: Admission, tools: readonly RequestedTool[], report: RoundReport): void {
     for (const { name, failed, succeeded, error } of report.outcomes) {
       const decision = admission.permits.get(name)?.decision;
       const hasRun = decision === 'free' || decision === 'retry';
@@ -177,7 +177,7 @@ class OutageRounds {
     }
   }
 
-  #countFailure(name: string, tools: readonly AskedTool[]): boolean {
+  #countFailure(name: string, tools: readonly RequestedTool[]): boolean {
     const failures = (this.#failures.get(name) ?? 0) + 1;
     this.#failures.set(name, failures);
     return failures <= (tools.find((tool) => tool.name === name)?.retries ?? 0) + 1;

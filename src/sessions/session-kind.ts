@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { Streak } from '../executor/session-store.ts';
+import type { Repeats } from '../executor/session-store.ts';
 import { parseJson } from '../json/parse-json.ts';
 import type { Fields, Kind } from '../store/record-store.ts';
 import { NO_ENDINGS, type ToolStreaks } from './rules/loop-guard.ts';
@@ -303,7 +303,7 @@ class PackedStreaks implements ToolStreaks {
 
 const decodePacked = (text: string): ToolStreaks['before'] => {
   const bytes = Buffer.from(text, 'base64');
-  const before = new Map<number, Streak>();
+  const before = new Map<number, Repeats>();
   for (let at = 0; at + 3 * DOUBLE <= bytes.length; at += 3 * DOUBLE) {
     const answer = bytes.readDoubleLE(at + DOUBLE);
     const counts = bytes.readDoubleLE(at + 2 * DOUBLE);

@@ -2,15 +2,15 @@ import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 
 // What goes on failing, or coming, is one story and not one line each time.
-const STORY_MS = 10_000;
-const MAX_STORIES = 1000;
+const WINDOW_MS = 10_000;
+const MAX_LINES = 1000;
 
 /** Writes a line of each story at most every `windowMs`; `write` gets how many were left out before it. `now` in milliseconds. */
-export const createStories = (
+export const createLineLimiter = (
   now: () => number,
-  windowMs = STORY_MS,
+  windowMs = WINDOW_MS,
 ): ((story: string, write: (leftOut: number) => void) => void) => {
-  const stories = new LRUCache<string, { writtenAt: number; leftOut: number }>({ max: MAX_STORIES });
+  const stories = new LRUCache<string, { writtenAt: number; leftOut: number }>({ max: MAX_LINES });
   return (name, write) => {
     const story = stories.get(name);
     if (story !== undefined && now() - story.writtenAt < windowMs) {
@@ -31,7 +31,7 @@ export const createQuietLine = <Fields extends Readonly<Record<string, unknown>>
   /** Milliseconds. */
   readonly now: () => number;
 }): ((toFields: () => Fields) => void) => {
-  const tell = createStories(now);
+  const tell = createLineLimiter(now);
   return (toFields) =>
     tell('', (leftOut) => write({ ...toFields(), ...(leftOut > 0 ? { equal_lines_left_out: leftOut } : {}) }));
 };
@@ -47,7 +47,7 @@ export type RefusedRequest = {
 
 /** Says who is refused and why: a line for each reason, tenant and key, ten seconds apart at least, with their number since. */
 export const createRefusalLog = ({ log, now }: { readonly log: Logger; readonly now: () => number }) => {
-  const tell = createStories(now);
+  const tell = createLineLimiter(now);
   return ({ reason, tenant, key, address }: RefusedRequest): void =>
     // Whoever is anonymous is told apart by the address; strangers are not, for they may have any number of them.
     tell(`${reason} ${tenant} ${tenant === 'anonymous' ? address : key}`, (leftOut) =>

@@ -9,7 +9,7 @@ import {
 } from '../store/store-observer.ts';
 import { describeCauses } from './describe-error.ts';
 import type { Metrics } from './metrics.ts';
-import { createStories } from './repeated-lines.ts';
+import { createLineLimiter } from './repeated-lines.ts';
 import { recordOf } from './tally.ts';
 
 type ObserverOptions = { readonly metrics: Metrics; readonly log: Logger; readonly now: () => number };
@@ -35,7 +35,7 @@ const toReason = (error: unknown): string => {
 
 /** Metrics of the session store, and one log line per ten seconds and reason while it fails. */
 export const createStoreObserver = ({ metrics, log, now }: ObserverOptions): StoreObserver => {
-  const tell = createStories(now);
+  const tell = createLineLimiter(now);
   const durations = recordOf(STORE_OPERATIONS, (operation) => metrics.storeDuration({ operation }));
   metrics.storeUp.set(1);
   return {
@@ -74,7 +74,7 @@ const FULL = {
  */
 export const createSpaceObserver = ({ metrics, log, now }: ObserverOptions): SpaceObserver => {
   const notKept = recordOf(KEEPABLE, (kind) => recordOf(LIMITS, (limit) => metrics.storeNotKept({ kind, limit })));
-  const tell = createStories(now, NOT_KEPT_LINE_MS);
+  const tell = createLineLimiter(now, NOT_KEPT_LINE_MS);
   let policy: StoreFill['policy'] = null;
   return {
     filled: (fill) => {
@@ -95,7 +95,7 @@ export const createSpaceObserver = ({ metrics, log, now }: ObserverOptions): Spa
 
 /** Counts what is found in the store and must not be acted on, and writes one line per ten seconds, kind and reason. */
 export const createUnopenedObserver = ({ metrics, log, now }: ObserverOptions): Sealing['onUnopened'] => {
-  const tell = createStories(now);
+  const tell = createLineLimiter(now);
   return (kind, problem) => {
     metrics.storeUnopened[problem].count += 1;
     tell(`${kind} ${problem}`, () => log.error({ kind, problem }, UNOPENED_TEXT[problem]));

@@ -105,7 +105,7 @@ const PORTS = [
   'executor/call-outcome.ts',
   'executor/call-slots.ts',
   'executor/session-store.ts',
-  'executor/keyed-store.ts',
+  'executor/idempotency-store.ts',
   'executor/pending-calls.ts',
   'executor/redactor.ts',
   'store/store-observer.ts',
@@ -313,7 +313,9 @@ test('no file imports itself through others', () => {
 
 test('only main.ts reads the environment, and a tool host its own', () => {
   const readers = FILES.filter(({ code }) => /\bprocess\.env\b|\benv\b.*from 'node:process'/.test(code));
-  expect(new Set(readers.map(({ path }) => path))).toEqual(new Set(['@tool-hosts/inside/taint-check.ts', 'main.ts']));
+  expect(new Set(readers.map(({ path }) => path))).toEqual(
+    new Set(['@tool-hosts/inside/mutation-check.ts', 'main.ts']),
+  );
 });
 
 // Exceptions become values in few places: these, with the reason of each.
@@ -345,7 +347,7 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   '@tool-hosts/inside/answer-call.ts': 'reading what was thrown may throw',
   '@tool-hosts/inside/channel.ts': 'the service may be gone, and its line with it',
   '@tool-hosts/inside/module-worlds.ts': 'the type stripper says where a module of JavaScript is wrong by throwing',
-  '@tool-hosts/inside/taint-check.ts': 'a patched global may throw when it is looked at',
+  '@tool-hosts/inside/mutation-check.ts': 'a patched global may throw when it is looked at',
   '@tool-hosts/process-control.ts': 'what the system refuses: a process that is gone, or none to give',
   '@tool-hosts/process-table.ts': 'a process ends while its environment is read',
   '@tool-hosts/tool-hosts.ts': 'a directory that cannot be read leaves no process behind',

@@ -139,7 +139,7 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
     'Memory for sessions stays within a part of the heap, and a tenant that fills it takes nothing from others.': [
       'test/e2e/memory-flood.system.test.ts: new sessions without end leave a service with a small heap alive and flat, and another tenant its budgets and its keys',
       'test/memory/store-weights.system.test.ts: a full store claims at least what the heap has grown by, and not much more: %s',
-      'test/sessions/keyed/memory-keyed-store.test.ts: a tenant that fills records and results many times over takes nothing from another',
+      'test/sessions/idempotency/memory-idempotency-store.test.ts: a tenant that fills records and results many times over takes nothing from another',
     ],
   },
   'API5 Broken Function Level Authorization': {
@@ -296,7 +296,7 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
       'test/contract/hostile-isolated-channel.system.test.ts: a code that is for the service to say is dropped',
     ],
     'Damaged records of Redis are read as unknown, break nothing and run nothing twice.': [
-      'test/sessions/keyed/damaged-keyed-records.test.ts: a record whose head reads %j begins anew: every call in it is known to have begun',
+      'test/sessions/idempotency/damaged-keyed-records.test.ts: a record whose head reads %j begins anew: every call in it is known to have begun',
       'test/contract/hostile-redis-data.system.test.ts: a field of which nothing can be made says nothing, and no field at all ends a batch',
       'test/contract/idempotency-replicas.test.ts: a stored result that is %s is no bug of ours, and its call is unknown and does not run again',
     ],

@@ -1,5 +1,5 @@
+import { toResult } from '@recourse/test-support/idempotency-stores-under-test.ts';
 import { createActor } from '@recourse/test-support/keyed-client.ts';
-import { toResult } from '@recourse/test-support/keyed-stores-under-test.ts';
 import { expect, test } from 'vitest';
 import { toFailure } from '#src/executor/call-outcome.ts';
 import { decideEarlier } from '#src/executor/earlier-try.ts';

@@ -1,5 +1,5 @@
 import { createSubject, MAX_BATCH_CALLS, now, settings } from '@recourse/test-support/executor-lab.ts';
-import { createMemoryKeyedStore } from '@recourse/test-support/keyed-stores-under-test.ts';
+import { createMemoryKeyedStore } from '@recourse/test-support/idempotency-stores-under-test.ts';
 import { createMemorySessionStore } from '@recourse/test-support/memory-sessions.ts';
 import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ToolResult } from '#src/contract/tool-result.ts';
 import type { Client } from '#src/executor/deadline.ts';
-import type { IdempotencyStore } from '#src/executor/keyed-store.ts';
+import type { IdempotencyStore } from '#src/executor/idempotency-store.ts';
 import type { Executor } from '#src/executor/run-batch.ts';
 import type { SessionStore } from '#src/executor/session-store.ts';
 import { createFallbackSessionStore, type StoreDownPolicy } from '#src/sessions/fallback-session-store.ts';

@@ -1,6 +1,6 @@
 import { startService } from '@recourse/test-support/start-service.ts';
 import { NoAnswerError, toNoAnswerFailure } from '@recourse/toolkit-kit/egress/no-answer-error';
-import { tellFileErrors } from '@recourse/toolkit-kit/workspace/file-errors';
+import { explainFileErrors } from '@recourse/toolkit-kit/workspace/file-errors';
 import { expect, test } from 'vitest';
 import { toShortage } from '#src/executor/shortage.ts';
 import { defineTool, RetryableToolError, TerminalToolError } from '#src/recourse.ts';
@@ -14,7 +14,7 @@ const system = (code: string): Error => Object.assign(new Error(`${code}: open`)
 const noAnswer = (executed: 'no' | 'maybe') =>
   ({ kind: 'no_answer', reason: 'not_connected', executed, code: 'EMFILE', cause: system('EMFILE') }) as const;
 
-const ofFile = await tellFileErrors({ path: 'a.md', toMissing: () => new Error('unused') }, () =>
+const ofFile = await explainFileErrors({ path: 'a.md', toMissing: () => new Error('unused') }, () =>
   Promise.reject(system('EMFILE')),
 ).catch((thrown: unknown) => thrown);
 

@@ -1,11 +1,11 @@
 import { createSubject, now, settings } from '@recourse/test-support/executor-lab.ts';
-import { createMemoryKeyedStore } from '@recourse/test-support/keyed-stores-under-test.ts';
+import { createMemoryKeyedStore } from '@recourse/test-support/idempotency-stores-under-test.ts';
 import { createMemorySessionStore } from '@recourse/test-support/memory-sessions.ts';
 import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import { expect, test } from 'vitest';
 import type { RenderedResult } from '#src/contract/tool-result.ts';
 import type { AcceptedCall, BatchAnswer, BatchRequest } from '#src/executor/batch-request.ts';
-import type { IdempotencyStore } from '#src/executor/keyed-store.ts';
+import type { IdempotencyStore } from '#src/executor/idempotency-store.ts';
 import type { Executor } from '#src/executor/run-batch.ts';
 import type { Budget, SessionStore } from '#src/executor/session-store.ts';
 import { defineTool } from '#src/tools/define-tool.ts';

@@ -3,13 +3,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { text } from 'node:stream/consumers';
 import { openConnection, type RawConnection, toRequestText } from '@recourse/test-support/raw-http.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { handleInTurns } from '#src/routes/pipelining.ts';
+import { handleInSlices } from '#src/routes/pipelining.ts';
 import { addServerProblems, createClientErrorHandler } from '#src/routes/problem-handler.ts';
 
 /** A server that hands its requests to `handle` in turns, and `open` for connections that it has accepted. */
 const start = async (handle: (request: IncomingMessage, response: ServerResponse) => void) => {
   const server = createServer();
-  handleInTurns(server, handle);
+  handleInSlices(server, handle);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => {

@@ -8,11 +8,11 @@ import type { Caller } from '#src/auth/callers.ts';
 import type { SessionView } from '#src/contract/session.ts';
 import { readResult } from '#src/executor/stored-result.ts';
 import { addJsonBodyParser } from '#src/routes/body-parsers.ts';
-import { addKeptResultsRoutes } from '#src/routes/kept-results.ts';
 import { addPendingCallsRoutes, type PendingLists } from '#src/routes/pending-calls.ts';
 import { addProblemHandler, refuseOtherMethods, sendHttpProblem } from '#src/routes/problem-handler.ts';
 import { addRequestGate, type GateOptions } from '#src/routes/request-gate.ts';
 import { addSessionsRoutes } from '#src/routes/sessions.ts';
+import { addStoredResultsRoutes } from '#src/routes/stored-results.ts';
 import { watchRequests } from '#src/routes/watch-requests.ts';
 
 export const EMPTY_VIEW: SessionView = {
@@ -108,7 +108,7 @@ export const startSessionRoutes = async (options: LabOptions = {}) => {
     resetBudgets: (key, tool) => note(`reset ${key} ${tool === null ? 'all' : `tool ${tool}`}`),
     isUnavailable: (error) => error instanceof Error && error.message === 'away',
   });
-  addKeptResultsRoutes(app, {
+  addStoredResultsRoutes(app, {
     dialects,
     toRequestKey: (tenant, requestId) => `${tenant}:${requestId}`,
     findResults: async (_tenant, key) => {

@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { createRedisClient, type RedisClient } from '@recourse/store-redis/redis-client';
-import { createRedisKeyedUnderTest } from '@recourse/test-support/keyed-stores-under-test.ts';
+import { createRedisKeyedUnderTest } from '@recourse/test-support/idempotency-stores-under-test.ts';
 import { type RedisCluster, startRedisCluster } from '@recourse/test-support/redis-cluster.ts';
 import { createRedisUnderTest, type StoreUnderTest } from '@recourse/test-support/session-stores-under-test.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { Cluster } from 'ioredis';
 import { afterAll, beforeAll } from 'vitest';
 import type { SessionSettings } from '#src/executor/session-store.ts';
-import { describeKeyedStore } from '#test/sessions/promises/describe-keyed-store.ts';
+import { describeKeyedStore } from '#test/sessions/promises/describe-idempotency-store.ts';
 import { describeSessionStore } from '#test/sessions/promises/describe-session-store.ts';
 
 // Far longer than the service waits: a busy machine is no outage.

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Streak } from '#src/executor/session-store.ts';
+import type { Repeats } from '#src/executor/session-store.ts';
 import { toSessionRecord } from '#src/sessions/rules/session-record.ts';
 import { createSessionState, toolState } from '#src/sessions/rules/session-state.ts';
 import { createSessionKind, type StoredSession } from '#src/sessions/session-kind.ts';
@@ -9,7 +9,7 @@ const kind = createSessionKind(60_000);
 
 test('a session that was fetched weighs what it weighed where it was written', () => {
   const written = { ...kind.create(), session: createSessionState('first') };
-  const streaks = new Map<number, Streak>([
+  const streaks = new Map<number, Repeats>([
     [1, { failed: 0, same: 1, answer: 7 }],
     [2 ** 53 - 1, { failed: 0, same: 2, answer: 8 }],
   ]);

@@ -1,7 +1,7 @@
 import { callKind } from '@recourse/background/calls/call-kind';
 import { createMessageKind, endpointKind } from '@recourse/background/deliveries/delivery-kinds';
 import { expect, test } from 'vitest';
-import { answerKind, keyedKind } from '#src/sessions/idempotency/idempotency-kinds.ts';
+import { answerKind, idempotencyKind } from '#src/sessions/idempotency/idempotency-kinds.ts';
 import { createSessionKind } from '#src/sessions/session-kind.ts';
 import { type Kind, toFields, toTtlMs } from '#src/store/record-store.ts';
 
@@ -46,7 +46,7 @@ const readAndSave = <State, Saved>(kind: Kind<State, Saved>, names: readonly str
 test('a record of any kind is read whatever its fields say, and ends', () => {
   for (const text of DAMAGED) {
     readAndSave(callKind, ['h', 's', 'a', 'p', 'r'], text);
-    readAndSave(keyedKind, ['h', 'p', 'r:0', 'r:x', 'r:'], text);
+    readAndSave(idempotencyKind, ['h', 'p', 'r:0', 'r:x', 'r:'], text);
     readAndSave(answerKind, ['a'], text);
     readAndSave(
       createMessageKind(() => undefined),

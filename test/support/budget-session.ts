@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Admission, AskedCall, Budget, SessionSettings, ToolOutcome } from '#src/executor/session-store.ts';
+import type { Admission, Budget, RequestedCall, SessionSettings, ToolOutcome } from '#src/executor/session-store.ts';
 import type { StoreUnderTest } from './session-stores-under-test.ts';
 
 /** How a round went for a tool: Failed, Succeeded, Mixed, Terminal (neither), Interrupted. */
@@ -65,7 +65,7 @@ const toOutcome = (name: string, mark: Mark, error: string): ToolOutcome => ({
 });
 
 // One call of each tool, at which the loop guard does not look.
-const toCall = (tool: string): AskedCall => ({ tool, counts: true, callHash: null });
+const toCall = (tool: string): RequestedCall => ({ tool, counts: true, callHash: null });
 
 const found = (budget: Budget | null | undefined): Budget => {
   if (budget === null || budget === undefined) throw new Error('Nothing was counted.');

@@ -1,11 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type {
   Admission,
-  AskedTool,
   Budget,
-  CallEnding,
+  CallEnd,
   CallVerdict,
   JournalLine,
+  RequestedTool,
   SessionRecord,
   ToolOutcome,
 } from '#src/executor/session-store.ts';
@@ -65,7 +65,7 @@ const toCall = (text: CallText) => {
   return { tool, counts: args !== '{', callHash: args === '-' ? null : toHash(toDigest(`${tool}\n${args}`)) };
 };
 
-const toEnding = (end: End | undefined, verdict: string, isLetIn: boolean): CallEnding => {
+const toEnding = (end: End | undefined, verdict: string, isLetIn: boolean): CallEnd => {
   if (verdict.startsWith('loop')) return 'looped';
   if (!isLetIn || !verdict.startsWith('run') || end === undefined || end === 'over') return 'not_run';
   if (end === 'fails') return 'failed';
@@ -98,10 +98,10 @@ const toFreshKey = (): string => {
 /** A new session, or that of a key. Tools are `read`, have 50 retries and no limit unless told otherwise. */
 export const createCallSession = (
   { store }: Pick<StoreUnderTest, 'store'>,
-  tools: Readonly<Record<string, Partial<AskedTool>>> = {},
+  tools: Readonly<Record<string, Partial<RequestedTool>>> = {},
   key = toFreshKey(),
 ): CallSession => {
-  const toTool = (name: string): AskedTool => ({
+  const toTool = (name: string): RequestedTool => ({
     name,
     retries: 50,
     maxCalls: null,

@@ -1,7 +1,7 @@
 import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import { pino } from 'pino';
 import { createCircuitBreakers } from '#src/executor/circuit-breakers.ts';
-import type { IdempotencyStore } from '#src/executor/keyed-store.ts';
+import type { IdempotencyStore } from '#src/executor/idempotency-store.ts';
 import { NO_PENDING_CALLS } from '#src/executor/pending-calls.ts';
 import type { Redactor } from '#src/executor/redactor.ts';
 import { createExecutor } from '#src/executor/run-batch.ts';

@@ -1,5 +1,5 @@
 import type { RenderedResult } from 'recourse-server/contract/tool-result';
-import { toWhole } from 'recourse-server/executor/keyed-store';
+import { toWhole } from 'recourse-server/executor/idempotency-store';
 import type { CallPlace, PendingState } from 'recourse-server/executor/pending-calls';
 import { renderPending } from 'recourse-server/executor/pending-result';
 import { toEndedResult } from 'recourse-server/executor/render-result';
@@ -7,7 +7,7 @@ import type { AnsweredCalls, AnsweredListener, PartsReading, ResultsWait } from 
 import * as z from 'zod';
 import { toCallKey } from './calls/call-kind.ts';
 import type { PartsWatch } from './calls/call-signals.ts';
-import { LOST_END, renderLost } from './lost-results.ts';
+import { LOST_END, renderLostResult } from './lost-results.ts';
 import type { PendingService } from './pending-service.ts';
 
 type Service = Pick<PendingService, 'describe' | 'stateOf' | 'cancel' | 'waiters' | 'watchParts'>;
@@ -39,7 +39,7 @@ export const createAnsweredCalls = ({ service, time }: Pick<Following, 'service'
       );
       const known = results.map((result, index) => result ?? places[index] ?? null);
       if (places.every((place) => place === null) || (isOpen && known.includes(null))) return null;
-      return known.map((result, index) => result ?? renderLost({ index, id: null, name: null }));
+      return known.map((result, index) => result ?? renderLostResult({ index, id: null, name: null }));
     },
     read: async (tenant, { results: answered, isPromised }, wait) => {
       const handles = pickHandles(answered);

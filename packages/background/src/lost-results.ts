@@ -18,7 +18,7 @@ export const LOST_END = {
 } as const;
 
 /** The whole result of such a call, as JSON text, under the place, id and name that it was answered by. */
-export const renderLost = (head?: Pick<Call, 'index' | 'id' | 'name'>): string => render(head, LOST_END);
+export const renderLostResult = (head?: Pick<Call, 'index' | 'id' | 'name'>): string => render(head, LOST_END);
 
 const NOT_BELIEVED = 'The stored record of this call was changed by something other than the service';
 

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { firstCharacters } from 'recourse-server/contract/tool-call';
-import { type IdempotencyStore, toWhole } from 'recourse-server/executor/keyed-store';
+import { type IdempotencyStore, toWhole } from 'recourse-server/executor/idempotency-store';
 import type { CallSpec } from 'recourse-server/executor/pending-calls';
 import { readHandle, readStoredResult } from 'recourse-server/executor/stored-result';
 import { handleOfSpec } from './pending-service.ts';

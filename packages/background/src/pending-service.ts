@@ -16,7 +16,7 @@ import type { CallRecords } from './calls/call-records.ts';
 import { StoreKeyMissingError } from './calls/call-seals.ts';
 import type { PartsWatch } from './calls/call-signals.ts';
 import type { Job, JobEnd, JobQueue } from './jobs/job-queue.ts';
-import { renderLost, renderUnbelieved } from './lost-results.ts';
+import { renderLostResult, renderUnbelieved } from './lost-results.ts';
 
 /** What a request to cancel a call has come to. */
 export type Cancelled = 'cancelled' | 'running' | 'ended' | 'unknown';
@@ -298,7 +298,7 @@ export class PendingService implements PendingCalls {
       const found = await Promise.race([over?.then(() => undefined) ?? waited, waited]);
       if (found === undefined) return null;
       return found === null
-        ? { kind: 'ended', result: renderLost(record.spec ?? undefined) }
+        ? { kind: 'ended', result: renderLostResult(record.spec ?? undefined) }
         : this.#toState(found, handle);
     };
     return { handle, state: this.#toState(record, handle), ended };
@@ -356,7 +356,7 @@ const inTime = async <Answer>(asked: Promise<Answer>, ms: number): Promise<Answe
 /** The result of an end. One that cannot be read says that it is unknown how the call ended; where there is none it was refused. */
 const toReadable = ({ result, spec, begins }: CallRecord): string => {
   if (result === null) return renderUnbelieved(begins, spec ?? undefined);
-  return readStoredResult(result) === null ? renderLost(spec ?? undefined) : result;
+  return readStoredResult(result) === null ? renderLostResult(spec ?? undefined) : result;
 };
 
 const MODES = { process: { mode: 'memory' }, file: { mode: 'sqlite' }, durable: {} } as const;

@@ -4,7 +4,7 @@ import type { ApiKeys } from 'recourse-server/auth/api-keys';
 import type { Config } from 'recourse-server/config/settings/config';
 import { createLaneLookup, DEFAULT_LANE, type Lane, toServedLanes } from 'recourse-server/config/settings/lanes';
 import type { ExecuteBatch } from 'recourse-server/executor/batch-request';
-import type { IdempotencyStore } from 'recourse-server/executor/keyed-store';
+import type { IdempotencyStore } from 'recourse-server/executor/idempotency-store';
 import type { CallSpec } from 'recourse-server/executor/pending-calls';
 import type { SessionStore } from 'recourse-server/executor/session-store';
 import type { ByteBudget } from 'recourse-server/memory/byte-budget';

@@ -1,6 +1,6 @@
 import type { BatchMemory, ExecuteBatch } from 'recourse-server/executor/batch-request';
 import type { CallOutcome } from 'recourse-server/executor/call-outcome';
-import type { RecordLease, ResultToKeep } from 'recourse-server/executor/keyed-store';
+import type { RecordLease, ResultToKeep } from 'recourse-server/executor/idempotency-store';
 import type { CallSpec } from 'recourse-server/executor/pending-calls';
 import type { SessionStore } from 'recourse-server/executor/session-store';
 import { readStoredResult } from 'recourse-server/executor/stored-result';

@@ -1,6 +1,6 @@
 import { accept, createMemoryCallsUnderTest, look, take } from '@recourse/test-support/call-records-under-test.ts';
 import { createSubject, now, settings } from '@recourse/test-support/executor-lab.ts';
-import { createMemoryKeyedStore } from '@recourse/test-support/keyed-stores-under-test.ts';
+import { createMemoryKeyedStore } from '@recourse/test-support/idempotency-stores-under-test.ts';
 import { createMemorySessionStore } from '@recourse/test-support/memory-sessions.ts';
 import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import { createByteBudget } from 'recourse-server/internal/memory/byte-budget.ts';

@@ -8,7 +8,7 @@ import {
   SURE,
   take,
 } from '@recourse/test-support/call-records-under-test.ts';
-import { toResult } from '@recourse/test-support/keyed-stores-under-test.ts';
+import { toResult } from '@recourse/test-support/idempotency-stores-under-test.ts';
 import { useRedis } from '@recourse/test-support/session-stores-under-test.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';

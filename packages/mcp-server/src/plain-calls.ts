@@ -4,7 +4,7 @@ import { isRecord } from 'recourse-server/contract/json-record';
 import type { BatchAnswer } from 'recourse-server/executor/batch-request';
 import type { RouteHost } from 'recourse-server/extension';
 import { toOneLineJson } from 'recourse-server/json/json-text';
-import { holdUntil, toPayload } from 'recourse-server/routes/request-memory';
+import { leaseUntil, toPayload } from 'recourse-server/routes/request-memory';
 import { sendAnswer } from 'recourse-server/routes/send-answer';
 import { ReplyClient } from 'recourse-server/routes/tool-calls';
 import { type CallOptions, CallParams, nameCall, toCallAbout, toCallAnswer, toCallBatch } from './call-batch.ts';
@@ -243,7 +243,7 @@ export const createAnswerPlainCall = (options: PlainCallOptions) => {
       const result = toCallResultJson(answer.result, about, revision === 'current' ? serverInfo : null);
       client.send(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`, answer.origin);
     };
-    const work = holdUntil(batch, options.executeBatch(batch));
+    const work = leaseUntil(batch, options.executeBatch(batch));
     if (work instanceof Promise) return answerLater(call, exchange, client, work.then(send), options);
     send(work);
     return undefined;

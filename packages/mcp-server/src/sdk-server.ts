@@ -16,7 +16,7 @@ import type { BatchListener } from 'recourse-server/executor/batch-request';
 import type { Client } from 'recourse-server/executor/deadline';
 import type { RouteHost } from 'recourse-server/extension';
 import { draining, ProblemError } from 'recourse-server/routes/problems';
-import { holdUntil, requireRoom, toPayload } from 'recourse-server/routes/request-memory';
+import { leaseUntil, requireRoom, toPayload } from 'recourse-server/routes/request-memory';
 import { type CatalogueTexts, createCatalogueTexts } from 'recourse-server/routes/tools';
 import { type CallOptions, CallParams, nameCall, toCallAbout, toCallAnswer, toCallBatch } from './call-batch.ts';
 import { type Exchange, requestIdOf, TASKS, toDataCode, toIdMember, toRpcFailure } from './rpc-exchange.ts';
@@ -121,7 +121,7 @@ const callTool = async (
     const client = toClient(AbortSignal.any([ending.signal, signal]));
     const call = toCallBatch({ params, args, client, onProgress: progress.onProgress }, exchange, options);
     const batch = isTask ? toTaskBatch(call, exchange, options.toRequestKey) : call;
-    const answer = toCallAnswer(await holdUntil(batch, options.executeBatch(batch)), exchange);
+    const answer = toCallAnswer(await leaseUntil(batch, options.executeBatch(batch)), exchange);
     if (answer.kind === 'error') throw new ProtocolError(answer.error.code, answer.error.message, answer.error.data);
     const task = isTask ? toCreatedTask(answer.result) : null;
     exchange.hasTask = task !== null;

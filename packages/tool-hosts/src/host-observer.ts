@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import type { CallObserver } from 'recourse-server/executor/call-observer';
 import { describeCauses } from 'recourse-server/telemetry/describe-error';
 import type { Metrics } from 'recourse-server/telemetry/metrics';
-import { createStories } from 'recourse-server/telemetry/repeated-lines';
+import { createLineLimiter } from 'recourse-server/telemetry/repeated-lines';
 import type { DirectoryLog } from './directory/file-versions.ts';
 import type { Death, IsolationObserver, RestartReason } from './isolation-observer.ts';
 
@@ -69,7 +69,7 @@ const levelOf = (restart: RestartReason | null): 'warn' | 'debug' =>
   restart !== null && ALARMING.has(restart) ? 'warn' : 'debug';
 
 const createGrowthLog = (log: HostLog, now: () => number) => {
-  const tell = createStories(now, GROWTH_MS);
+  const tell = createLineLimiter(now, GROWTH_MS);
   return (file: string | null): void =>
     tell(`${file}`, (leftOut) =>
       log.warn({ file, count: leftOut + 1 }, 'tool host replaced: its memory grew and was not released'),

@@ -1,7 +1,13 @@
 // biome-ignore-all lint/performance/noBarrelFile: with this face toolkits need not know where the workspace keeps its parts.
 
-export { errorCodeOf, tellFileErrors, unlessCode, unlessRefused, unlessUnreadable } from './workspace/file-errors.ts';
-export { tellWithNearNames } from './workspace/missing.ts';
+export {
+  errorCodeOf,
+  explainFileErrors as tellFileErrors,
+  unlessCode,
+  unlessRefused,
+  unlessUnreadable,
+} from './workspace/file-errors.ts';
+export { explainWithNearNames as tellWithNearNames } from './workspace/missing.ts';
 export { isOwnFile, type Pinned, pin, readBeginning } from './workspace/pin.ts';
 export type { Place } from './workspace/place.ts';
 export { readBytes, readTextPart, withPlace } from './workspace/place.ts';

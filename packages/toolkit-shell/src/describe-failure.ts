@@ -1,6 +1,6 @@
 import { availableParallelism, constants } from 'node:os';
 import { showText } from '@recourse/toolkit-kit/http';
-import type { KeptText } from './kept-output.ts';
+import type { BufferedText } from './buffered-output.ts';
 import { type CommandRun, FLOOD_BYTES, type KilledFor } from './sandbox.ts';
 import { MAX_FILE_BYTES, MIB, type ShellOptions } from './sandbox-words.ts';
 import { MAX_FILE_LOCKS, MAX_MEMORY_FILES } from './watchdog.ts';
@@ -114,7 +114,7 @@ export const describeExit = (exitCode: number, run: CommandRun, limits: ShellOpt
 };
 
 // Output is no reason: what a program found before it failed would be read as what is wrong.
-const toSilentFailure = (code: string, { text }: KeptText): string =>
+const toSilentFailure = (code: string, { text }: BufferedText): string =>
   text.trim() === ''
     ? `Command failed without output (${code}).`
     : `Command failed (${code}). It wrote only to stdout.`;
@@ -134,7 +134,7 @@ const toAdvice = (exitCode: number, said: string): string | null => {
 const nameSignal = (exitCode: number): string | null =>
   Object.entries(constants.signals).find(([, number]) => number === exitCode - FIRST_SIGNAL_CODE)?.[0] ?? null;
 
-const lastLines = ({ text }: KeptText): string =>
+const lastLines = ({ text }: BufferedText): string =>
   text
     .trimEnd()
     .split('\n')

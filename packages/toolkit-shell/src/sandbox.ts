@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
+import { type BufferedOutput, type BufferedText, createBufferedOutput } from './buffered-output.ts';
 import type { MemoryEnd } from './command-cgroups.ts';
 import { type CommandCgroup, type CommandCgroups, ENTER_CGROUPS } from './command-cgroups.ts';
-import { createKeptOutput, type KeptOutput, type KeptText } from './kept-output.ts';
 import type { ShellOptions } from './sandbox-words.ts';
 import { MIB } from './sandbox-words.ts';
 import { type KillSandbox, type SandboxEnd, spawnSandbox } from './spawn-sandbox.ts';
@@ -18,8 +18,8 @@ export type CommandEnd =
 
 export type CommandRun = {
   readonly end: CommandEnd;
-  readonly stdout: KeptText;
-  readonly stderr: KeptText;
+  readonly stdout: BufferedText;
+  readonly stderr: BufferedText;
   readonly durationMs: number;
 };
 
@@ -71,7 +71,7 @@ export const createSandbox = ({ limits, program, words, inputs, cgroups }: Sandb
         kind: 'not-started',
         said: 'no control groups for its processes and memory could be created',
       });
-    const streams = { stdout: createKeptOutput(outputBytes), stderr: createKeptOutput(outputBytes) };
+    const streams = { stdout: createBufferedOutput(outputBytes), stderr: createBufferedOutput(outputBytes) };
     const began = performance.now();
     const ended = await spawnIn(cgroup, [...words, command], { stop, streams, ...terms });
     const durationMs = Math.round(performance.now() - began);
@@ -137,21 +137,21 @@ export const createSandbox = ({ limits, program, words, inputs, cgroups }: Sandb
 
 type Started = RunOptions & {
   readonly stop: StopOnce;
-  readonly streams: { readonly stdout: KeptOutput; readonly stderr: KeptOutput };
+  readonly streams: { readonly stdout: BufferedOutput; readonly stderr: BufferedOutput };
 };
 
 /** `onFlood` is told when both streams together are longer than a command may write. */
 const createTake =
   ({ stdout, stderr }: Started['streams'], onFlood: () => void) =>
-  (stream: KeptOutput, chunk: Buffer): void => {
+  (stream: BufferedOutput, chunk: Buffer): void => {
     stream.add(chunk);
     if (stdout.totalBytes() + stderr.totalBytes() > FLOOD_BYTES) onFlood();
   };
 
 const toNothingRun = (end: CommandEnd): CommandRun => ({
   end,
-  stdout: createKeptOutput(0).toKept(),
-  stderr: createKeptOutput(0).toKept(),
+  stdout: createBufferedOutput(0).toKept(),
+  stderr: createBufferedOutput(0).toKept(),
   durationMs: 0,
 });
 

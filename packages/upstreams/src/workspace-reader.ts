@@ -1,4 +1,4 @@
-import { tellFileErrors } from '@recourse/toolkit-kit/workspace/file-errors';
+import { explainFileErrors } from '@recourse/toolkit-kit/workspace/file-errors';
 import { readBytes, withPlace } from '@recourse/toolkit-kit/workspace/place';
 import { createWorkspace, probeFileAccess } from '@recourse/toolkit-kit/workspace/workspace';
 import { quotePath, toWorkspacePath } from '@recourse/toolkit-kit/workspace/workspace-path';
@@ -20,7 +20,7 @@ export const createWorkspaceReader = (root: string) => {
           cause,
         },
       );
-    return tellFileErrors({ path, toMissing }, () =>
+    return explainFileErrors({ path, toMissing }, () =>
       withPlace(workspace, path, (place) => readBytes(place, path, { offset: 0, length: most + 1 })),
     );
   };

@@ -8,7 +8,7 @@ import { parseObject, RECORD_TTL_MS } from './result-cap.ts';
 export const STARTED = '';
 
 /** The record of a keyed batch. Of each try the id is its own: nothing of an earlier life of the key has it. */
-export type KeyedRecord = {
+export type IdempotencyRecord = {
   body: string;
   /** The id of the try that made the record; '': there is none. */
   life: string;
@@ -29,13 +29,13 @@ export type KeyedRecord = {
   resultBytes: number;
 };
 
-export const setCall = (record: KeyedRecord, index: number, text: string): void => {
+export const setCall = (record: IdempotencyRecord, index: number, text: string): void => {
   removeCall(record, index);
   record.calls.set(index, text);
   record.resultBytes += toResultBytes(text);
 };
 
-export const removeCall = (record: KeyedRecord, index: number): void => {
+export const removeCall = (record: IdempotencyRecord, index: number): void => {
   record.resultBytes -= toResultBytes(record.calls.get(index) ?? STARTED);
   record.calls.delete(index);
 };
@@ -46,7 +46,7 @@ const toResultBytes = (text: string): number => (text === STARTED ? 0 : textByte
 const RECORD_BYTES = 530;
 const MARK_BYTES = 60;
 
-const createRecord = (): KeyedRecord => ({
+const createRecord = (): IdempotencyRecord => ({
   body: '',
   life: '',
   holder: '',
@@ -64,7 +64,7 @@ const ALIAS_TTL_MS = RECORD_TTL_MS + HOUR_MS;
 
 const CALL = 'r:';
 
-const toTexts = (record: KeyedRecord, saved: Fields): Fields => {
+const toTexts = (record: IdempotencyRecord, saved: Fields): Fields => {
   const texts = new Map<string, string>();
   // A head that cannot be read stays as it is.
   const head = record.life === '' && record.alias === '' ? saved.get('h') : encodeHead(record);
@@ -78,12 +78,12 @@ const FORMAT = '1';
 const ALIAS = /^1 = (\S+)$/;
 const HEAD = /^1 (\S+) (\S+) (\S+) (\d{1,15}) (\d{1,15}) (.*)$/s;
 
-const encodeHead = ({ life, holder, committer, leaseEndsAt, endsAt, body, alias }: KeyedRecord): string =>
+const encodeHead = ({ life, holder, committer, leaseEndsAt, endsAt, body, alias }: IdempotencyRecord): string =>
   alias !== ''
     ? `${FORMAT} = ${alias}`
     : `${FORMAT} ${life} ${holder} ${committer === '' ? '-' : committer} ${leaseEndsAt} ${endsAt} ${body}`;
 
-const decodeHead = (text: string): KeyedRecord => {
+const decodeHead = (text: string): IdempotencyRecord => {
   const [, life = '', holder = '', committer = '-', leaseEndsAt, endsAt, body = ''] = HEAD.exec(text) ?? [];
   const [, alias = ''] = ALIAS.exec(text) ?? [];
   return {
@@ -103,7 +103,7 @@ const decodeHead = (text: string): KeyedRecord => {
  * written once. In memory results are weighed apart from marks, and a record that loses them says that its calls ran; held
  * records are the last to go.
  */
-export const keyedKind = createTextKind<KeyedRecord>({
+export const idempotencyKind = createTextKind<IdempotencyRecord>({
   name: 'keyed',
   operation: 'keyed',
   own: /^(?:[hp]$|r:)/,
@@ -140,10 +140,10 @@ export const keyedKind = createTextKind<KeyedRecord>({
 });
 
 /** Whether no try has made the record, nor left a mark in it. */
-export const isUnused = ({ life, calls }: KeyedRecord): boolean => life === '' && calls.size === 0;
+export const isUnused = ({ life, calls }: IdempotencyRecord): boolean => life === '' && calls.size === 0;
 
 /** Makes of a record in which nothing has begun another name of that one. */
-export const setAlias = (record: KeyedRecord, alias: string): void => {
+export const setAlias = (record: IdempotencyRecord, alias: string): void => {
   Object.assign(record, { ...createRecord(), calls: record.calls, alias });
 };
 

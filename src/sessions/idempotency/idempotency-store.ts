@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import type {
   EarlierCall,
   FoundAnswer,
-  HeldRecord,
   IdempotencyStore,
   KeyedBatch,
+  LeasedRecord,
   Opening,
   ResultToKeep,
-} from '../../executor/keyed-store.ts';
+} from '../../executor/idempotency-store.ts';
 import { tenantOfKey } from '../../memory/bounded-store.ts';
 import type { StoreMemory } from '../../memory/store-memory.ts';
 import type { Decide, RecordStore, Records } from '../../store/record-store.ts';
@@ -18,13 +18,13 @@ import {
   type Answer,
   type AnswerRecord,
   answerKind,
-  type KeyedRecord,
-  keyedKind,
+  type IdempotencyRecord,
+  idempotencyKind,
   removeCall,
   STARTED,
   setCall,
 } from './idempotency-kinds.ts';
-import { claimByNames, type Names, readByNames } from './record-names.ts';
+import { type Names, readByNames, reserveByNames } from './record-names.ts';
 import { createResultCap, LEASE_MS, RECORD_TTL_MS, readResults } from './result-cap.ts';
 
 // What is larger is committed in several updates, of which each makes sense alone: other commands of Redis have 50 ms.
@@ -57,15 +57,15 @@ export const createIdempotencyStore = ({
 }: Options): IdempotencyStore => {
   const { maxResultBytes, memory } = options;
   const maxRecordBytes = memory === undefined ? undefined : Math.floor(memory.limitOf('results') / RECORDS_AT_LEAST);
-  const records = store.open(keyedKind);
+  const records = store.open(idempotencyKind);
   const answers = store.open(answerKind);
   return {
     durability,
     open: async (asked) => {
       const id = randomUUID();
       const names = toNames(asked.recordKey);
-      const decide: Decide<KeyedRecord, Claim> = (record, now) => claimRecord(record, asked, id, now);
-      const named = await orAway(() => claimByNames(records, names, id, decide));
+      const decide: Decide<IdempotencyRecord, Claim> = (record, now) => reserveRecord(record, asked, id, now);
+      const named = await orAway(() => reserveByNames(records, names, id, decide));
       if (named === AWAY) return findComplete(records, asked, names);
       const { claim, name } = named;
       const batch = { ...asked, recordKey: name };
@@ -75,7 +75,7 @@ export const createIdempotencyStore = ({
       }
       if (claim.kind !== 'held') return claim;
       const cap = createResultCap(toResults(claim.earlier), { maxResultBytes, maxRecordBytes });
-      return openHeld({ ...claim, batch, id, cap, records, answers, space });
+      return openLeased({ ...claim, batch, id, cap, records, answers, space });
     },
     find: (requestKey) =>
       orAway(async () => {
@@ -86,7 +86,7 @@ export const createIdempotencyStore = ({
 };
 
 /** Before any call is accepted what an answer may name is there, whatever happens to the store after this. */
-const openHeld = async (parts: Try): Promise<Opening> => {
+const openLeased = async (parts: Try): Promise<Opening> => {
   const { answers, batch, life, mayBePending } = parts;
   const record = new Hold(parts);
   if (batch.answer !== 'promised' && !mayBePending) return { kind: 'held', record };
@@ -95,7 +95,7 @@ const openHeld = async (parts: Try): Promise<Opening> => {
   return { kind: 'unavailable' };
 };
 
-const toFound = (record: KeyedRecord, answer: Answer, now: number): FoundAnswer | null => {
+const toFound = (record: IdempotencyRecord, answer: Answer, now: number): FoundAnswer | null => {
   if (record.life !== answer.life) return null;
   const own = new Map(answer.own);
   const results = Array.from({ length: answer.calls }, (_, at) => own.get(at) ?? toResult(record.calls.get(at)));
@@ -106,17 +106,17 @@ const ignore = (): void => undefined;
 
 /** What a store that takes no writes still says. */
 const findComplete = async (
-  records: Records<KeyedRecord>,
+  records: Records<IdempotencyRecord>,
   { body, calls }: KeyedBatch,
   names: Names,
 ): Promise<Opening> => {
-  const read = (record: KeyedRecord) => (record.body === body ? readCommitted(record, calls) : null);
+  const read = (record: IdempotencyRecord) => (record.body === body ? readCommitted(record, calls) : null);
   const results = await orAway(() => readByNames(records, names, read));
   return results === null || results === AWAY ? { kind: 'unavailable' } : { kind: 'complete', results, isFound: false };
 };
 
 /** All results, once a try has committed them; null: there are some to come. */
-const readCommitted = (record: KeyedRecord, calls: number): readonly string[] | null =>
+const readCommitted = (record: IdempotencyRecord, calls: number): readonly string[] | null =>
   record.committer === '' ? null : readResults(calls, (index) => toResult(record.calls.get(index)));
 
 const AWAY = 'unavailable';
@@ -131,7 +131,7 @@ const orAway = async <Answer>(ask: () => Answer | Promise<Answer>): Promise<Answ
 
 const toResult = (text: string | undefined): string | null => (text === undefined || text === STARTED ? null : text);
 
-const toEarlierCalls = ({ calls }: KeyedRecord): ReadonlyMap<number, EarlierCall> =>
+const toEarlierCalls = ({ calls }: IdempotencyRecord): ReadonlyMap<number, EarlierCall> =>
   new Map(
     [...calls].map(([index, result]) => [
       index,
@@ -142,10 +142,10 @@ const toEarlierCalls = ({ calls }: KeyedRecord): ReadonlyMap<number, EarlierCall
 const toResults = (earlier: ReadonlyMap<number, EarlierCall>): readonly string[] =>
   [...earlier.values()].flatMap((call) => (call.state === 'committed' ? [call.result] : []));
 
-type Claim = ReturnType<typeof claimRecord>;
+type Claim = ReturnType<typeof reserveRecord>;
 
 /** What a batch that opens the record gets; `held` is a try of its own, with a lease. */
-const claimRecord = (record: KeyedRecord, { body, calls, answer }: KeyedBatch, id: string, now: number) => {
+const reserveRecord = (record: IdempotencyRecord, { body, calls, answer }: KeyedBatch, id: string, now: number) => {
   const isNew = record.life === '';
   if (!isNew && record.body !== body) return { kind: 'other_body' } as const;
   const retryAfterMs = toLeaseLeft(record, now);
@@ -165,13 +165,13 @@ const claimRecord = (record: KeyedRecord, { body, calls, answer }: KeyedBatch, i
 };
 
 // A lease that ends later than any can is of a clock that was set back by more than a lease: it is over.
-const toLeaseLeft = ({ leaseEndsAt }: KeyedRecord, now: number): number => {
+const toLeaseLeft = ({ leaseEndsAt }: IdempotencyRecord, now: number): number => {
   const left = Math.ceil(leaseEndsAt - now);
   return left > 2 * LEASE_MS ? 0 : Math.min(left, LEASE_MS);
 };
 
 /** Holds the record for another lease, unless another try has taken it over, or this one has committed. */
-const renewHold = (record: KeyedRecord, id: string, now: number): 'held' | 'lost' => {
+const renewLease = (record: IdempotencyRecord, id: string, now: number): 'held' | 'lost' => {
   if (record.holder !== id || record.leaseEndsAt === 0) return 'lost';
   record.leaseEndsAt = now + LEASE_MS;
   return 'held';
@@ -180,7 +180,7 @@ const renewHold = (record: KeyedRecord, id: string, now: number): 'held' | 'lost
 /** Results of a commit: with the last of them it ends the lease. */
 type Piece = { readonly results: readonly ResultToKeep[]; readonly isLast: boolean };
 
-const commitPiece = (record: KeyedRecord, id: string, { results, isLast }: Piece, now: number): void => {
+const commitPiece = (record: IdempotencyRecord, id: string, { results, isLast }: Piece, now: number): void => {
   for (const { index, result, kind } of results) {
     if (kind === 'final') setCall(record, index, result);
     // Its call never ran.
@@ -193,7 +193,7 @@ const commitPiece = (record: KeyedRecord, id: string, { results, isLast }: Piece
 
 /** A try that holds its record, and what that and its answer are kept in. */
 type Try = Omit<Extract<Claim, { readonly kind: 'held' }>, 'kind'> & {
-  readonly records: Records<KeyedRecord>;
+  readonly records: Records<IdempotencyRecord>;
   readonly answers: Records<AnswerRecord>;
   readonly space: ResultSpace;
   readonly batch: KeyedBatch;
@@ -202,8 +202,8 @@ type Try = Omit<Extract<Claim, { readonly kind: 'held' }>, 'kind'> & {
 };
 
 /** The record for the try that holds it. */
-class Hold implements HeldRecord {
-  readonly earlier: HeldRecord['earlier'];
+class Hold implements LeasedRecord {
+  readonly earlier: LeasedRecord['earlier'];
   readonly mayBePending: boolean;
   readonly #try: Try;
   /** Calls that this try has committed as final. */
@@ -225,7 +225,7 @@ class Hold implements HeldRecord {
     return records.update(
       batch.recordKey,
       (record, now) => {
-        const state = renewHold(record, id, now);
+        const state = renewLease(record, id, now);
         if (state === 'held' && !record.calls.has(index)) setCall(record, index, STARTED);
         return state;
       },
@@ -233,9 +233,9 @@ class Hold implements HeldRecord {
     );
   };
 
-  readonly renew = (): Promise<'held' | 'lost'> => this.#update((record, now) => renewHold(record, this.#try.id, now));
+  readonly renew = (): Promise<'held' | 'lost'> => this.#update((record, now) => renewLease(record, this.#try.id, now));
 
-  readonly commit: HeldRecord['commit'] = async (results, answer) => {
+  readonly commit: LeasedRecord['commit'] = async (results, answer) => {
     const { batch, space } = this.#try;
     const capped = results.map((one) => ({ ...one, result: this.#cap(one) }));
     const weight = toWeight(capped);
@@ -275,7 +275,7 @@ class Hold implements HeldRecord {
     return capped;
   }
 
-  async #update<Result>(decide: Decide<KeyedRecord, Result>): Promise<Result> {
+  async #update<Result>(decide: Decide<IdempotencyRecord, Result>): Promise<Result> {
     return this.#try.records.update(this.#try.batch.recordKey, decide, 'always');
   }
 
@@ -302,12 +302,12 @@ class Hold implements HeldRecord {
     const last = pieces.pop() ?? [];
     for (const piece of pieces) {
       const state = await this.#commitPiece({ results: piece, isLast: false }, wasUnsure);
-      if (state === 'lost') return checkKept(state, await this.#rememberAll(results), answer);
+      if (state === 'lost') return checkStored(state, await this.#rememberAll(results), answer);
     }
     const committed = this.#commitPiece({ results: last, isLast: true }, wasUnsure);
     const remembered = own === null ? ('kept' as const) : remember(answers, batch, life, own);
     const [state, ownState] = await Promise.all([committed, remembered]);
-    return checkKept(state, state === 'lost' ? await this.#rememberAll(results) : ownState, answer);
+    return checkStored(state, state === 'lost' ? await this.#rememberAll(results) : ownState, answer);
   }
 
   // The record has, or will have, others.
@@ -333,7 +333,7 @@ const toWeight = (results: readonly Pick<ResultToKeep, 'result'>[]): Weight => {
 };
 
 /** Throws where a name that is answered would lead nowhere. */
-const checkKept = <State>(state: State, remembered: 'kept' | 'away', answer: 'named' | undefined): State => {
+const checkStored = <State>(state: State, remembered: 'kept' | 'away', answer: 'named' | undefined): State => {
   if (remembered === 'away' && answer === 'named') throw new Error('The answer could not be kept.');
   return state;
 };

@@ -1,5 +1,5 @@
 import type { Decide, Records } from '../../store/record-store.ts';
-import { isUnused, type KeyedRecord, setAlias } from './idempotency-kinds.ts';
+import { type IdempotencyRecord, isUnused, setAlias } from './idempotency-kinds.ts';
 
 /** One name at least. */
 export type Names = readonly [first: string, ...others: string[]];
@@ -15,30 +15,30 @@ const MOST_STEPS = 4;
  * processes of which each knows only some of the names hold one record. The first name that two of them know decides: who finds
  * another record there gives up its own, in which nothing has begun. `id`: of the try that claims it.
  */
-export const claimByNames = async <Claim extends { readonly kind: string }>(
-  records: Records<KeyedRecord>,
+export const reserveByNames = async <Claim extends { readonly kind: string }>(
+  records: Records<IdempotencyRecord>,
   [first, ...others]: Names,
   id: string,
-  decide: Decide<KeyedRecord, Claim>,
+  decide: Decide<IdempotencyRecord, Claim>,
 ): Promise<Named<Claim>> => {
-  let named = await claimByName(records, first, decide);
+  let named = await reserveByName(records, first, decide);
   for (const other of others) {
     if (named.claim.kind !== 'held') return named;
     const { name } = named;
     const found = await records.update(other, (record) => bindName(record, other, name), 'claim');
     if (found === name) continue;
     const hasGivenWay = await records.update(name, (record) => giveWay(record, id, found), 'claim');
-    if (hasGivenWay) named = await claimByName(records, found, decide);
+    if (hasGivenWay) named = await reserveByName(records, found, decide);
   }
   return named;
 };
 
-const claimByName = async <Claim>(
-  records: Records<KeyedRecord>,
+const reserveByName = async <Claim>(
+  records: Records<IdempotencyRecord>,
   first: string,
-  decide: Decide<KeyedRecord, Claim>,
+  decide: Decide<IdempotencyRecord, Claim>,
 ): Promise<Named<Claim>> => {
-  const decideOrFollow: Decide<KeyedRecord, Claim | string> = (record, now) =>
+  const decideOrFollow: Decide<IdempotencyRecord, Claim | string> = (record, now) =>
     record.alias === '' ? decide(record, now) : record.alias;
   let name = first;
   for (let step = 0; step < MOST_STEPS; step += 1) {
@@ -51,14 +51,14 @@ const claimByName = async <Claim>(
 };
 
 /** Makes a name lead to a record where it leads nowhere; gives the record that it leads to. */
-const bindName = (record: KeyedRecord, name: string, to: string): string => {
+const bindName = (record: IdempotencyRecord, name: string, to: string): string => {
   if (record.alias === '' && !isUnused(record)) return name;
   if (record.alias === '') setAlias(record, to);
   return record.alias;
 };
 
 /** Lets another record stand for this one, unless another try holds it now or a call of it has begun. */
-const giveWay = (record: KeyedRecord, id: string, to: string): boolean => {
+const giveWay = (record: IdempotencyRecord, id: string, to: string): boolean => {
   if (record.holder !== id || record.calls.size > 0) return false;
   setAlias(record, to);
   return true;
@@ -66,11 +66,11 @@ const giveWay = (record: KeyedRecord, id: string, to: string): boolean => {
 
 /** What the first record says that one of these names leads to; null: none says anything. */
 export const readByNames = async <Result>(
-  records: Records<KeyedRecord>,
+  records: Records<IdempotencyRecord>,
   names: Names,
-  look: (record: KeyedRecord) => Result | null,
+  look: (record: IdempotencyRecord) => Result | null,
 ): Promise<Result | null> => {
-  const lookOrFollow = (record: KeyedRecord): { readonly to: string } | { readonly result: Result | null } =>
+  const lookOrFollow = (record: IdempotencyRecord): { readonly to: string } | { readonly result: Result | null } =>
     record.alias === '' ? { result: look(record) } : { to: record.alias };
   const left: string[] = [...names];
   for (let step = 0; step < MOST_STEPS * names.length; step += 1) {

@@ -1,7 +1,7 @@
-import type { AskedTool, CallEnding, CallVerdict, SettledCall, Streak } from '../../executor/session-store.ts';
+import type { CallEnd, CallVerdict, Repeats, RequestedTool, SettledCall } from '../../executor/session-store.ts';
 
 /** How the calls of one hash ended in a round. */
-type RoundEnding = Pick<SettledCall, 'ending'> & Pick<Streak, 'answer'>;
+type RoundEnding = Pick<SettledCall, 'ending'> & Pick<Repeats, 'answer'>;
 
 /**
  * The streaks of a tool by the hash of a call; a call without failures and answers in a row has none.
@@ -12,7 +12,7 @@ type RoundEnding = Pick<SettledCall, 'ending'> & Pick<Streak, 'answer'>;
  * | open        | of a named round  | before that round         | of the batches of that round so far       | open by the next batch of that round; else settled first |
  */
 export type ToolStreaks = {
-  readonly before: ReadonlyMap<number, Streak>;
+  readonly before: ReadonlyMap<number, Repeats>;
   readonly step: number;
   /** In the order in which the round named them. */
   readonly endings: ReadonlyMap<number, RoundEnding>;
@@ -26,23 +26,23 @@ const MAX_HASHES = 16;
 const MAX_FAILED = 2;
 const MAX_SAME = 9;
 
-const NOTHING: Streak = { failed: 0, same: 0, answer: '' };
+const NOTHING: Repeats = { failed: 0, same: 0, answer: '' };
 
 // A hash that comes twice in a round counts once: the higher ending counts.
-const RANK = { not_run: 0, other: 1, looped: 2, failed: 3, answered: 4 } as const satisfies Record<CallEnding, number>;
+const RANK = { not_run: 0, other: 1, looped: 2, failed: 3, answered: 4 } as const satisfies Record<CallEnd, number>;
 
 // Shared: an empty map takes 180 bytes, and each tool of each session has one.
 export const NO_ENDINGS: ToolStreaks['endings'] = new Map();
 
 /** The guard's refusal of a call that has this streak; null where the call may run. */
-export const decideLoop = (streak: Streak, { effects, polling }: AskedTool): CallVerdict | null => {
+export const decideLoop = (streak: Repeats, { effects, polling }: RequestedTool): CallVerdict | null => {
   if (streak.failed >= MAX_FAILED) return { kind: 'loop', cause: 'failed', times: streak.failed + 1 };
   if (streak.same < MAX_SAME || effects === 'read' || polling) return null;
   return { kind: 'loop', cause: 'same_answer', times: streak.same + 1 };
 };
 
 /** A call's streak as the round with this step finds it; 0 = a round without a name. */
-export const streakBefore = (tool: ToolStreaks, callHash: number, step: number): Streak => {
+export const streakBefore = (tool: ToolStreaks, callHash: number, step: number): Repeats => {
   const streak = tool.before.get(callHash) ?? NOTHING;
   if (tool.step === 0 || tool.step === step) return streak;
   const ending = tool.endings.get(callHash);
@@ -50,9 +50,9 @@ export const streakBefore = (tool: ToolStreaks, callHash: number, step: number):
 };
 
 /** A tool's streaks after its last round. */
-export const streaksAfter = ({ before, step, endings }: ToolStreaks): ReadonlyMap<number, Streak> => {
+export const streaksAfter = ({ before, step, endings }: ToolStreaks): ReadonlyMap<number, Repeats> => {
   if (step === 0) return before;
-  const after = new Map<number, Streak>();
+  const after = new Map<number, Repeats>();
   for (const [callHash, ending] of endings) {
     const streak = afterEnding(before.get(callHash) ?? NOTHING, ending);
     if (streak !== NOTHING) after.set(callHash, streak);
@@ -67,7 +67,7 @@ export const streaksAfter = ({ before, step, endings }: ToolStreaks): ReadonlyMa
  */
 export const settleStreaks = (
   streaks: Map<string, ToolStreaks>,
-  tools: readonly AskedTool[],
+  tools: readonly RequestedTool[],
   calls: readonly SettledCall[],
   step: number,
 ): boolean => {
@@ -142,7 +142,7 @@ const countCalls = (
   name: string,
   calls: readonly SettledCall[],
 ): ToolStreaks['before'] | null => {
-  let after: Map<number, Streak> | null = null;
+  let after: Map<number, Repeats> | null = null;
   for (const [at, call] of calls.entries()) {
     if (call.tool !== name || call.callHash === null) continue;
     after ??= new Map();
@@ -154,7 +154,7 @@ const countCalls = (
   return withoutNothing(after);
 };
 
-const withoutNothing = (streaks: Map<number, Streak> | null): ToolStreaks['before'] | null => {
+const withoutNothing = (streaks: Map<number, Repeats> | null): ToolStreaks['before'] | null => {
   for (const [callHash, streak] of streaks ?? []) if (streak === NOTHING) streaks?.delete(callHash);
   return streaks;
 };
@@ -173,7 +173,7 @@ const isOutranked = (calls: readonly SettledCall[], at: number): boolean => {
  */
 export const withoutFailures = (tool: ToolStreaks, step: number): ToolStreaks => {
   if (tool.step === 0 && !hasFailure(tool.before)) return tool;
-  const before = new Map<number, Streak>();
+  const before = new Map<number, Repeats>();
   for (const [callHash, { same, answer }] of tool.before)
     if (same > 0 || answer !== '') before.set(callHash, { failed: 0, same, answer });
   return tool.step === step ? { ...tool, before } : { before, step: tool.step, endings: withoutFailedEndings(tool) };
@@ -193,7 +193,7 @@ const hasFailure = (streaks: ToolStreaks['before']): boolean => {
   return false;
 };
 
-const afterEnding = (streak: Streak, { ending, answer }: RoundEnding): Streak => {
+const afterEnding = (streak: Repeats, { ending, answer }: RoundEnding): Repeats => {
   switch (ending) {
     case 'failed':
       return { failed: streak.failed + 1, same: 0, answer: '' };

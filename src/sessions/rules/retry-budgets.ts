@@ -1,8 +1,8 @@
 import {
-  type AskedTool,
   type Budget,
   type Denial,
   type Permit,
+  type RequestedTool,
   type Round,
   type SessionSettings,
   type ToolOutcome,
@@ -34,7 +34,7 @@ export type AdmittedTool = {
 
 /** What a tool's budget says of a round. */
 export type Assessment = {
-  readonly requested: AskedTool;
+  readonly requested: RequestedTool;
   readonly tool: ToolState;
   /** null: not denied. */
   readonly denial: Denial | null;
@@ -73,7 +73,7 @@ export const assessTools = (
   });
 };
 
-const assessTool = (tool: ToolState, requested: AskedTool, admitting: Admitting): Assessment => {
+const assessTool = (tool: ToolState, requested: RequestedTool, admitting: Admitting): Assessment => {
   const joined = findJoinable(tool, admitting.round, admitting.now);
   const hasRetry = heldRetries(tool) < requested.retries && admitting.spent < admitting.settings.sessionRetries;
   // A batch of a round that is under way takes over its reservation. A retry that came back, or was never held, is reserved
@@ -98,7 +98,7 @@ const retriesNeeded = ({ tool, denial, joined }: Assessment): number => {
 /** Null where a tool that was exhausted has cooled down, and is fresh. While a retry runs nothing is exhausted: its end decides. */
 const decideDenial = (
   tool: ToolState,
-  { retries }: AskedTool,
+  { retries }: RequestedTool,
   former: Reservation | undefined,
   { settings: { cooldownMs }, now }: Admitting,
 ): Denial | null => {
@@ -167,7 +167,7 @@ export const toBudget = (tool: ToolState, retries: number, sessionLeft: number):
 /** What the tools of a round have left now. Drops reservations whose lease is over. */
 export const readBudgets = (
   session: SessionState,
-  tools: readonly AskedTool[],
+  tools: readonly RequestedTool[],
   { sessionRetries }: Pick<SessionSettings, 'sessionRetries'>,
   now: number,
 ): ReadonlyMap<string, Budget> => {

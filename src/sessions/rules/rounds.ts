@@ -1,9 +1,9 @@
 import type {
-  AskedCall,
-  AskedTool,
   Budget,
   CallVerdict,
   Permit,
+  RequestedCall,
+  RequestedTool,
   Round,
   RoundReport,
   SessionSettings,
@@ -102,7 +102,12 @@ const guardCalls = (session: SessionState, { tools, calls }: Round): readonly Ca
   return verdicts ?? NO_VERDICTS;
 };
 
-const guardCall = (session: SessionState, call: AskedCall, tools: readonly AskedTool[], step: number): CallVerdict => {
+const guardCall = (
+  session: SessionState,
+  call: RequestedCall,
+  tools: readonly RequestedTool[],
+  step: number,
+): CallVerdict => {
   const ofTool = session.streaks.get(call.tool);
   // The hash is computed when it is read: not for a tool that has no streaks.
   if (ofTool === undefined || call.callHash === null) return RUN;
@@ -182,7 +187,7 @@ const judgeCalls = (session: SessionState, { tools, calls }: Round, step: number
 const createMayRun =
   (session: SessionState, { calls }: Round, judged: readonly CallVerdict[], { maxCalls }: SessionSettings) =>
   (tool: string, letIn: ReadonlySet<string>): boolean => {
-    const mayRun = (call: AskedCall, at: number): boolean => judged[at]?.kind === 'run' && call.tool === tool;
+    const mayRun = (call: RequestedCall, at: number): boolean => judged[at]?.kind === 'run' && call.tool === tool;
     const first = calls.findIndex(mayRun);
     if (first === -1) return !calls.some((call) => call.tool === tool);
     if (maxCalls === 0 || calls.some((call, at) => mayRun(call, at) && !call.counts)) return true;
@@ -215,7 +220,7 @@ const hasCall = ({ calls }: Round, verdicts: readonly CallVerdict[], tool: strin
   !calls.some((call) => call.tool === tool);
 
 /** Counts a call that is let in (1), or that did not run after all (-1), where limits count it. Changes `session`. */
-const countCall = (session: SessionState, { tools }: Round, { tool, counts }: AskedCall, by: 1 | -1): void => {
+const countCall = (session: SessionState, { tools }: Round, { tool, counts }: RequestedCall, by: 1 | -1): void => {
   if (!counts) return;
   session.calls = Math.max(0, session.calls + by);
   if (tools.some(({ name, maxCalls }) => name === tool && maxCalls !== null))
@@ -255,7 +260,7 @@ export const settleRound = (
 /** Names of tools, and what each has left after a round, in turn. */
 export type RetriesLeft = readonly (string | number | null)[];
 
-export const readRetriesLeft = (tools: readonly AskedTool[], budgets: ReadonlyMap<string, Budget>): RetriesLeft =>
+export const readRetriesLeft = (tools: readonly RequestedTool[], budgets: ReadonlyMap<string, Budget>): RetriesLeft =>
   tools.flatMap(({ name }) => [name, budgets.get(name)?.remaining ?? null]);
 
 /** Permits of a clean round, and budgets after it: one object for all equal rounds, for each element of a journal refers to it. */

@@ -1,9 +1,9 @@
 import { toHash, toRoundJournal } from '@recourse/test-support/marks.ts';
 import type {
   Admission,
-  AskedCall,
-  AskedTool,
   CallVerdict,
+  RequestedCall,
+  RequestedTool,
   Round,
   RoundReport,
   SessionRecord,
@@ -21,7 +21,7 @@ export const MODEL_TOOLS = {
   watch: { retries: 2, maxCalls: null, effects: 'idempotent', polling: true },
   once: { retries: 0, maxCalls: 3, effects: 'idempotent', polling: false },
   _unknown: { retries: 3, maxCalls: null, effects: 'read', polling: false },
-} as const satisfies Readonly<Record<string, Omit<AskedTool, 'name'>>>;
+} as const satisfies Readonly<Record<string, Omit<RequestedTool, 'name'>>>;
 export type ModelTool = keyof typeof MODEL_TOOLS;
 
 /** A call of a random session: the tool, and which arguments it is given. */
@@ -39,7 +39,7 @@ const ENDS = {
   'answer b': { ending: 'answered', resultHash: toHash('bbbbbbbbbbbbbbbb'), executed: true },
   'cut off': { ending: 'other', resultHash: null, executed: true },
   shed: { ending: 'not_run', resultHash: null, executed: false },
-} as const satisfies Readonly<Record<ModelEnd, Omit<SettledCall, keyof AskedCall>>>;
+} as const satisfies Readonly<Record<ModelEnd, Omit<SettledCall, keyof RequestedCall>>>;
 
 const CHARGED: ReadonlySet<ModelEnd> = new Set(['failed', 'bad', 'timeout']);
 
@@ -50,10 +50,10 @@ const UNREADABLE = 3;
 
 const isModelTool = (name: string): name is ModelTool => name in MODEL_TOOLS;
 
-export const toAskedTool = (name: ModelTool): AskedTool => ({ name, ...MODEL_TOOLS[name] });
+export const toAskedTool = (name: ModelTool): RequestedTool => ({ name, ...MODEL_TOOLS[name] });
 
 /** All of them, as a store's view of a session is compared. */
-export const ALL_TOOLS: readonly AskedTool[] = Object.keys(MODEL_TOOLS).filter(isModelTool).map(toAskedTool);
+export const ALL_TOOLS: readonly RequestedTool[] = Object.keys(MODEL_TOOLS).filter(isModelTool).map(toAskedTool);
 
 export const toRound = (
   { sessionKey, batchId }: { readonly sessionKey: string; readonly batchId: string },
@@ -97,7 +97,7 @@ export const toReport = (admission: PlainSessionAdmission, wishes: readonly Mode
 const toPossible = (
   permit: PlainPermit | undefined,
   verdict: CallVerdict | undefined,
-  call: AskedCall,
+  call: RequestedCall,
   wish: ModelEnd,
 ): ModelEnd => {
   if (permit?.decision === 'denied' || verdict?.kind !== 'run') return 'shed';

@@ -1,4 +1,4 @@
-import type { AskedTool, CallVerdict } from '#src/executor/session-store.ts';
+import type { CallVerdict, RequestedTool } from '#src/executor/session-store.ts';
 
 type Refusal = Extract<CallVerdict, { readonly kind: 'limit' }>;
 
@@ -34,7 +34,7 @@ export class PlainLimitsModel {
   }
 
   /** Whether one call more of a tool is too many for it, where `more` of this batch come before it. */
-  refuseOfTool({ name, maxCalls }: AskedTool, more: number): Refusal | null {
+  refuseOfTool({ name, maxCalls }: RequestedTool, more: number): Refusal | null {
     if (maxCalls === null || this.callsOfTool(name) + more < maxCalls) return null;
     return { kind: 'limit', of: 'tool_calls', limit: maxCalls };
   }
@@ -47,7 +47,7 @@ export class PlainLimitsModel {
   }
 
   /** A call is let in, or given back. */
-  count({ name, maxCalls }: AskedTool, by: 1 | -1): void {
+  count({ name, maxCalls }: RequestedTool, by: 1 | -1): void {
     this.calls += by;
     if (maxCalls !== null) this.callsOf.set(name, this.callsOfTool(name) + by);
   }

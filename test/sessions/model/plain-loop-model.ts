@@ -1,4 +1,4 @@
-import type { CallEnding, CallVerdict, SettledCall, Streak } from '#src/executor/session-store.ts';
+import type { CallEnd, CallVerdict, Repeats, SettledCall } from '#src/executor/session-store.ts';
 
 /** What the loop guard wants to know of a tool. */
 export type GuardedTool = {
@@ -7,15 +7,15 @@ export type GuardedTool = {
   readonly polling: boolean;
 };
 
-type Ending = Pick<SettledCall, 'ending'> & Pick<Streak, 'answer'>;
-type Streaks = ReadonlyMap<number, Streak>;
+type Ending = Pick<SettledCall, 'ending'> & Pick<Repeats, 'answer'>;
+type Streaks = ReadonlyMap<number, Repeats>;
 
 /** What a tool's last round found, and what has come of each call of it so far. */
 type LastRound = { readonly step: number; readonly before: Streaks; readonly ends: ReadonlyMap<number, Ending> };
 
-const NEVER: Streak = { failed: 0, same: 0, answer: '' };
+const NEVER: Repeats = { failed: 0, same: 0, answer: '' };
 // Of several ends of one call in one round the first of these counts.
-const RANKS: readonly CallEnding[] = ['answered', 'failed', 'looped', 'other', 'not_run'];
+const RANKS: readonly CallEnd[] = ['answered', 'failed', 'looped', 'other', 'not_run'];
 const MAX_FINGERPRINTS = 16;
 
 /**
@@ -97,7 +97,7 @@ export class PlainLoopModel {
 const decisive = (one: Ending | undefined, other: Ending): Ending =>
   one !== undefined && RANKS.indexOf(one.ending) < RANKS.indexOf(other.ending) ? one : other;
 
-const goOn = (before: Streak, { ending, answer }: Ending): Streak => {
+const goOn = (before: Repeats, { ending, answer }: Ending): Repeats => {
   switch (ending) {
     case 'failed':
       return { failed: before.failed + 1, same: 0, answer: '' };

@@ -1,7 +1,7 @@
 import type {
-  AskedTool,
   Budget,
   CallVerdict,
+  RequestedTool,
   Round,
   RoundReport,
   SessionRecord,
@@ -130,7 +130,7 @@ export class PlainSessionModel {
   }
 
   /** As a store reads it, for these tools; those of which nothing is known are left out. */
-  read(tools: readonly AskedTool[]): Omit<SessionRecord, 'mode'> {
+  read(tools: readonly RequestedTool[]): Omit<SessionRecord, 'mode'> {
     const { limits, loops, journal } = this.life;
     return {
       rounds: limits.rounds,
@@ -206,7 +206,7 @@ export class PlainSessionModel {
   }
 }
 
-const findTool = (round: Round, tool: string): AskedTool => {
+const findTool = (round: Round, tool: string): RequestedTool => {
   const found = round.tools.find(({ name }) => name === tool);
   if (found === undefined) throw new Error(`The round has a call of ${tool} and not the tool.`);
   return found;

@@ -9,7 +9,7 @@ import {
   toFinal,
   toRepeatable,
   toResult,
-} from '@recourse/test-support/keyed-stores-under-test.ts';
+} from '@recourse/test-support/idempotency-stores-under-test.ts';
 import { expect, test } from 'vitest';
 
 /** What is found under a request's id, and late results. */

@@ -9,11 +9,11 @@ import {
   toFinal,
   toRepeatable,
   toResult,
-} from '@recourse/test-support/keyed-stores-under-test.ts';
+} from '@recourse/test-support/idempotency-stores-under-test.ts';
 import { expect, test } from 'vitest';
-import type { HeldRecord } from '#src/executor/keyed-store.ts';
+import type { LeasedRecord } from '#src/executor/idempotency-store.ts';
 
-const expectLost = async (record: HeldRecord): Promise<void> => {
+const expectLost = async (record: LeasedRecord): Promise<void> => {
   expect(await record.start(1)).toBe('lost');
   expect(await record.renew()).toBe('lost');
   expect(await record.commit([toFinal(0, 'late'), toFinal(1, 'late')])).toBe('lost');

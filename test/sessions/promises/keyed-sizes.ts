@@ -7,7 +7,7 @@ import {
   replay,
   toFinal,
   toResult,
-} from '@recourse/test-support/keyed-stores-under-test.ts';
+} from '@recourse/test-support/idempotency-stores-under-test.ts';
 import { expect, test } from 'vitest';
 
 const KEPT_WITHOUT = (bytes: number) =>

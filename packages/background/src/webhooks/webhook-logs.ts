@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { describeCauses } from 'recourse-server/telemetry/describe-error';
 import type { Metrics } from 'recourse-server/telemetry/metrics';
-import { createStories } from 'recourse-server/telemetry/repeated-lines';
+import { createLineLimiter } from 'recourse-server/telemetry/repeated-lines';
 import {
   DELIVERY_RESULTS,
   type DeliveryReport,
@@ -17,7 +17,7 @@ type ObserverOptions = {
 
 /** Metrics of webhooks, and their log lines: a failing endpoint one in ten seconds, a message that is given up always one. */
 export const createWebhookObserver = ({ metrics, log, now }: ObserverOptions): WebhookObserver => {
-  const tell = createStories(now);
+  const tell = createLineLimiter(now);
   const write = {
     delivered: (report) => log.debug(pickFields(report), 'webhook delivered'),
     retried: (report) =>

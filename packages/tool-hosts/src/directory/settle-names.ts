@@ -143,7 +143,9 @@ const toRefused = (
       `${winner.fileName} already provides '${winner.facts.name}' and continues to serve it${winner.facts.name === name ? '' : `; providers know both as '${portable}'`}. Rename the one in ${fileName}.`,
     );
   return refuse(
-    claimants.some((claim) => claim.facts.name !== name) ? tellTwins(portable, claimants) : tellSame(facts, claimants),
+    claimants.some((claim) => claim.facts.name !== name)
+      ? reportTwins(portable, claimants)
+      : reportSame(facts, claimants),
   );
 };
 
@@ -151,7 +153,7 @@ const filesOf = (claimants: readonly Claim[]): readonly string[] => [
   ...new Set(claimants.map(({ fileName }) => fileName)),
 ];
 
-const tellSame = ({ role, name }: LoadedFacts, claimants: readonly Claim[]): string => {
+const reportSame = ({ role, name }: LoadedFacts, claimants: readonly Claim[]): string => {
   const files = filesOf(claimants);
   const sorted = [...new Set(claimants.map(placeOf))].sort((one, other) =>
     one.localeCompare(other, 'en', { numeric: true }),
@@ -167,7 +169,7 @@ const placeOf = ({ fileName, facts: { place }, version }: Claim): string =>
   place === null ? fileName : toPlaceText({ ...place, file: relative(version.file.root, place.path) });
 
 /** Of tools whose names differ only in what providers cannot carry. */
-const tellTwins = (portable: string, claimants: readonly Claim[]): string => {
+const reportTwins = (portable: string, claimants: readonly Claim[]): string => {
   const named = claimants.map(({ fileName, facts }) => `'${facts.name}' of ${fileName}`);
   return `Providers know several tools as '${portable}': ${named.join(', ')}. None is available: rename all but one.`;
 };

@@ -142,9 +142,9 @@ export class FileRunner {
   }
 
   #isClean(shared: SharedState): boolean {
-    const taint = shared.findDeepTaint();
+    const taint = shared.findDeepMutation();
     if (taint !== null) this.#beUnfit(this.#lastNonce, taint);
-    const unrest = taint === null ? shared.findUnrest() : null;
+    const unrest = taint === null ? shared.findPendingWork() : null;
     if (unrest !== null) this.#beRestless(unrest, shared);
     return taint === null && unrest === null;
   }
@@ -152,7 +152,7 @@ export class FileRunner {
   #begin(tool: InlineTool, order: Order<'call'>, body: string, shared: SharedState): void {
     const { nonce } = order;
     const input = parseJson(body);
-    const taint = shared.findTaint();
+    const taint = shared.findGlobalMutation();
     if (taint !== null) this.#beUnfit(nonce, taint);
     if (this.#isUnfit || !input.ok || !isRecord(input.value)) {
       this.#refuse(nonce);
@@ -209,10 +209,10 @@ export class FileRunner {
   }
 
   #lookAround(nonce: string, shared: SharedState): void {
-    const taint = shared.findTaint();
+    const taint = shared.findGlobalMutation();
     if (taint !== null) this.#beUnfit(nonce, taint);
     if (this.#running.size > 0 || this.#isUnfit) return;
-    const unrest = shared.findUnrest();
+    const unrest = shared.findPendingWork();
     if (unrest !== null) this.#beRestless(unrest, shared);
   }
 
@@ -231,7 +231,7 @@ export class FileRunner {
 
   #lookAgain(times: number, shared: SharedState): void {
     const look = (): void => {
-      if (this.#running.size > 0 || shared.findUnrest() !== null) {
+      if (this.#running.size > 0 || shared.findPendingWork() !== null) {
         this.#lookAgain(times + 1, shared);
         return;
       }

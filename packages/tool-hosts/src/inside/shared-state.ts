@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { createModuleWorlds, type ModuleWorlds } from './module-worlds.ts';
-import { createTaintCheck } from './taint-check.ts';
+import { createMutationCheck } from './mutation-check.ts';
 import { announceLeaving, watchCalls } from './watched-calls.ts';
 
 // Kept here, before a tool's code could put its own in their place.
@@ -15,13 +15,13 @@ const SETTLE_STEP_MS = 5;
 export type SharedState = {
   readonly worlds: ModuleWorlds;
   /** What the code of calls has changed of what is changed most; null where nothing. Looked for once after any number of answers. */
-  readonly findTaint: () => string | null;
+  readonly findGlobalMutation: () => string | null;
   /** From now on `findTaint` looks again. */
   readonly noteAnswer: () => void;
   /** The same of everything: before another file runs. */
-  readonly findDeepTaint: () => string | null;
+  readonly findDeepMutation: () => string | null;
   /** What goes on although no call runs; null where nothing does. */
-  readonly findUnrest: () => string | null;
+  readonly findPendingWork: () => string | null;
   /** What loading a file has left behind that other files would meet; null where nothing. */
   readonly findTraceOfLoad: () => Promise<string | null>;
   /** What is changed now is how it shall be: this process belongs to one file. */
@@ -38,7 +38,7 @@ export const createSharedState = (api: string, onLeaving: () => void): SharedSta
   // First: it has hooks of its own, which count as nobody's.
   const worlds = createModuleWorlds(api, { onBuiltin, onWeb: () => taint.watchWeb() });
   const calls = watchCalls(onBuiltin);
-  let taint = createTaintCheck();
+  let taint = createMutationCheck();
   let quiet = createQuietCheck();
   let isLooked = true;
   let found: string | null = null;
@@ -46,7 +46,7 @@ export const createSharedState = (api: string, onLeaving: () => void): SharedSta
   const findTrace = (): string | null => findDeepTaint() ?? (worlds.hasAddon() ? 'a native addon' : null) ?? quiet();
   return {
     worlds,
-    findTaint: () => {
+    findGlobalMutation: () => {
       if (!isLooked) {
         found = taint.find();
         isLooked = true;
@@ -56,8 +56,8 @@ export const createSharedState = (api: string, onLeaving: () => void): SharedSta
     noteAnswer: () => {
       isLooked = false;
     },
-    findDeepTaint,
-    findUnrest: () => quiet(),
+    findDeepMutation: findDeepTaint,
+    findPendingWork: () => quiet(),
     findTraceOfLoad: async () => {
       let trace = findTrace();
       for (let waitedMs = 0; waitedMs < SETTLE_MS && trace !== null; waitedMs += SETTLE_STEP_MS) {
@@ -68,7 +68,7 @@ export const createSharedState = (api: string, onLeaving: () => void): SharedSta
     },
     accept: () => {
       calls.accept();
-      taint = createTaintCheck();
+      taint = createMutationCheck();
       quiet = createQuietCheck();
       found = null;
     },

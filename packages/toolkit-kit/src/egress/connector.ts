@@ -87,7 +87,7 @@ const toPermitted = (hostname: string, addresses: readonly string[], mayConnect:
 
 // One read of a socket. Of the worst there is, a thousand answers without an end or ten thousand chunks of one byte, the
 // parser takes some 10 ms for as much.
-const BYTES_A_TURN = 65_536;
+const BYTES_A_SLICE = 65_536;
 
 /**
  * A connector for an undici Agent: whatever comes on all its sockets, other work has its turn after 64 KiB of it. undici
@@ -95,10 +95,10 @@ const BYTES_A_TURN = 65_536;
  */
 export const createPacedConnector = (options: buildConnector.BuildOptions): buildConnector.connector => {
   const connect = buildConnector(options);
-  let left = BYTES_A_TURN;
+  let left = BYTES_A_SLICE;
   const waiting = new Set<Socket>();
   const nextTurn = (): void => {
-    left = BYTES_A_TURN;
+    left = BYTES_A_SLICE;
     const sockets = [...waiting];
     waiting.clear();
     for (const socket of sockets) socket.emit('readable');
@@ -113,7 +113,7 @@ export const createPacedConnector = (options: buildConnector.BuildOptions): buil
       }
       const chunk: unknown = read(size);
       if (!(chunk instanceof Uint8Array)) return chunk;
-      if (left === BYTES_A_TURN) setImmediate(nextTurn);
+      if (left === BYTES_A_SLICE) setImmediate(nextTurn);
       left -= chunk.byteLength;
       return chunk;
     };

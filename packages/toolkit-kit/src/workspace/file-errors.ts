@@ -72,7 +72,7 @@ export type FileErrorContext = {
 };
 
 /** Runs `work`; what Node throws comes out in words for the model: Node's own messages hold paths of the host. */
-export const tellFileErrors = async <T>(terms: FileErrorContext, work: () => Promise<T>): Promise<T> => {
+export const explainFileErrors = async <T>(terms: FileErrorContext, work: () => Promise<T>): Promise<T> => {
   try {
     return await work();
   } catch (thrown) {

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { distance } from 'fastest-levenshtein';
 import { LRUCache } from 'lru-cache';
-import { FileNotFoundError, tellFileErrors, unlessCode, unlessUnreadable } from './file-errors.ts';
+import { explainFileErrors, FileNotFoundError, unlessCode, unlessUnreadable } from './file-errors.ts';
 import { withPlace } from './place.ts';
 import { type Entries, type Entry, readEntries } from './read-entries.ts';
 import { findSameLook } from './same-look.ts';
@@ -61,13 +61,13 @@ type Missing = {
  * As `tellFileErrors`, for `work` at a path that must exist. Where nothing lies under it, what has a name of the same look is
  * taken; where there is none, the message names what may have been meant.
  */
-export const tellWithNearNames = <T>(
+export const explainWithNearNames = <T>(
   workspace: Workspace,
   missing: Omit<Missing, 'cause'>,
   work: (path: string) => Promise<T>,
 ): Promise<T> => {
   const { path, signal } = missing;
-  return tellFileErrors({ path, toMissing: (cause) => toMissing(workspace, { ...missing, cause }) }, async () => {
+  return explainFileErrors({ path, toMissing: (cause) => toMissing(workspace, { ...missing, cause }) }, async () => {
     const found = await unlessCode('ENOENT', unlessCode('ENOTDIR', work(path)));
     return found ?? (await work(await findSameLook(workspace, path, { use: 'read', signal })));
   });

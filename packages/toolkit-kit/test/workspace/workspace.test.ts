@@ -5,7 +5,7 @@ import { runTool } from '@recourse/test-support/run-tool.ts';
 import { createTemporaryWorkspace } from '@recourse/test-support/temporary-workspace.ts';
 import { createReadFile } from '@recourse/toolkit-files/read-file';
 import { expect, test } from 'vitest';
-import { tellFileErrors } from '#src/workspace/file-errors.ts';
+import { explainFileErrors } from '#src/workspace/file-errors.ts';
 import { createWorkspace } from '#src/workspace/workspace.ts';
 import { quotePath, toWorkspacePath } from '#src/workspace/workspace-path.ts';
 
@@ -88,13 +88,13 @@ test.each([
 ])('%s reaches the model as words without a host path', async (code, name, message) => {
   const cause = Object.assign(new Error(`${code}: open '/srv/ws/a.md'`), { code });
   const toMissing = () => new Error('unused');
-  const told = tellFileErrors({ path: 'a.md', toMissing }, () => Promise.reject(cause));
+  const told = explainFileErrors({ path: 'a.md', toMissing }, () => Promise.reject(cause));
   await expect(told).rejects.toThrow(expect.objectContaining({ name, message, cause }));
 });
 
 test('an error that is not of the file system passes through as it is', async () => {
   const thrown = new RangeError('a bug');
-  const told = tellFileErrors({ path: 'a.md', toMissing: () => new Error('unused') }, () => Promise.reject(thrown));
+  const told = explainFileErrors({ path: 'a.md', toMissing: () => new Error('unused') }, () => Promise.reject(thrown));
   await expect(told).rejects.toBe(thrown);
 });
 

@@ -9,10 +9,10 @@ import {
   toFinal,
   toKeyedKey,
   toResult,
-} from '@recourse/test-support/keyed-stores-under-test.ts';
+} from '@recourse/test-support/idempotency-stores-under-test.ts';
 import { toRedisClient, useRedis } from '@recourse/test-support/session-stores-under-test.ts';
 import { expect, test } from 'vitest';
-import type { KeyedBatch } from '#src/executor/keyed-store.ts';
+import type { KeyedBatch } from '#src/executor/idempotency-store.ts';
 
 const DAY_MS = 86_400_000;
 

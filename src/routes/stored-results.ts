@@ -7,15 +7,15 @@ import { ignoreBodies } from './body-parsers.ts';
 import type { Dialects, LateTerms } from './dialects.ts';
 import { negotiateStream, type StreamOptions } from './event-stream.ts';
 import { noPlace, type OpenReadings } from './open-readings.ts';
-import { createNotKeptProblem, createStoreProblem, ProblemError, readQuery } from './problems.ts';
+import { createNotStoredProblem, createStoreProblem, ProblemError, readQuery } from './problems.ts';
 import { readFormat } from './read-message.ts';
 import { callerOf } from './request-gate.ts';
-import { holdLittle } from './request-memory.ts';
+import { leaseLittle } from './request-memory.ts';
 import { type ResultsBody, sendReading, sendUnlessKnown, toResultsJson } from './send-answer.ts';
 import { askStore } from './sessions.ts';
 import { createBatchStream } from './stream-batch.ts';
 
-export type KeptResultsOptions = {
+export type StoredResultsOptions = {
   readonly dialects: Pick<Dialects, 'writeLateMessages'>;
   /** An opaque key for a request id of a tenant. */
   readonly toRequestKey: (tenant: string, requestId: string) => string;
@@ -53,7 +53,7 @@ type OfCall = { Params: { request_id: string; index: string } };
  * GET /tool-calls/{request_id}: the results of a batch that had an Idempotency-Key or preferred an asynchronous answer, as they
  * are now; waits for those that are pending. DELETE there, and at …/calls/{index}, ends pending calls.
  */
-export const addKeptResultsRoutes = (app: FastifyInstance, options: KeptResultsOptions): void => {
+export const addStoredResultsRoutes = (app: FastifyInstance, options: StoredResultsOptions): void => {
   const find = (request: FastifyRequest, requestId: string) => findAnswered(request, requestId, options);
   /** The results as they are now with the messages that tell a conversation of late ones, or these alone. */
   const writeConversation = (requestId: string, now: ResultsNow, terms: LateTerms, raw: 'true' | 'false'): string => {
@@ -72,7 +72,7 @@ export const addKeptResultsRoutes = (app: FastifyInstance, options: KeptResultsO
     // Where there is no place to wait, the caller learns at once how its calls stand: it loses nothing.
     const reading = waitMs > 0 ? options.readings.open(reply) : null;
     reading?.shows(found.results.map(readToolName));
-    if (reading !== null) holdLittle(reply);
+    if (reading !== null) leaseLittle(reply);
     const now = await read(request, found, reading === null ? null : { waitMs, until, over: reading.over });
     reading?.requireRight();
     if (now.status === 'pending') void reply.code(202).header('retry-after', RETRY_AFTER_SECONDS);
@@ -93,7 +93,7 @@ export const addKeptResultsRoutes = (app: FastifyInstance, options: KeptResultsO
     // The session's id is kept nowhere, and so cannot be given back.
     const stream = createBatchStream(reply, { ...options, requestId, sessionId: null, format, tenant, reading });
     stream.openSnapshot(writeBody(requestId, now), now.results);
-    holdLittle(reply);
+    leaseLittle(reply);
     await stream.finish({ ...now, origin: 'run', toTail: () => '', isPending: now.status === 'pending' });
     return reply;
   });
@@ -101,7 +101,7 @@ export const addKeptResultsRoutes = (app: FastifyInstance, options: KeptResultsO
     const how = readQuery(Query, request.query).force === 'true' ? 'forced' : 'asked';
     const found = await find(request, requestId);
     const chosen = only === null ? found.results : found.results.slice(only, only + 1);
-    if (only !== null && chosen.length === 0) throw createNotKeptProblem();
+    if (only !== null && chosen.length === 0) throw createNotStoredProblem();
     await askStore(options.cancelAnswered(callerOf(request).tenant, chosen, how));
     const now = await read(request, found, null);
     if (now.status === 'pending') void reply.code(202);
@@ -123,14 +123,14 @@ export const addKeptResultsRoutes = (app: FastifyInstance, options: KeptResultsO
 const findAnswered = async (
   request: FastifyRequest,
   requestId: string,
-  { findResults, toRequestKey }: KeptResultsOptions,
+  { findResults, toRequestKey }: StoredResultsOptions,
 ): Promise<AnsweredBatch> => {
-  if (!REQUEST_ID.test(requestId)) throw createNotKeptProblem();
+  if (!REQUEST_ID.test(requestId)) throw createNotStoredProblem();
   const { tenant, tools, mayUse } = callerOf(request);
   const found = await findResults(tenant, toRequestKey(tenant, requestId));
   if (found === 'unavailable') throw createStoreProblem();
   if (found === null || !(tools === 'all' || found.results.every((result) => maySee(result, mayUse))))
-    throw createNotKeptProblem();
+    throw createNotStoredProblem();
   return found;
 };
 

@@ -12,7 +12,7 @@ import {
 import { createFastLook, type SharedObject, toSnapshot, WideLook } from './snapshots.ts';
 
 /** What code has changed that every call of this process shares; null where nothing. */
-type TaintCheck = {
+type MutationCheck = {
   /** Looks at what is changed most: the global object, the language, environment, working directory. After each call. */
   readonly find: () => string | null;
   /** Looks at all else, for another file is to run here. */
@@ -53,7 +53,7 @@ const { getOwnPropertyNames, getOwnPropertyDescriptor, getOwnPropertySymbols } =
  * Remembers the objects and settings that all code shares as they are now, from the global object and Node's modules to what
  * these lead to. A seat belt against tools that patch the world they run in, and no proof that nothing has changed.
  */
-export const createTaintCheck = (): TaintCheck => {
+export const createMutationCheck = (): MutationCheck => {
   const known = new Set<object>();
   const findCore = createFastLook([toGlobalSnapshot(), ...CORE.map((shared) => toSnapshot(shared))]);
   const changes = [watchListeners(), watchSettings('globalThis'), watchSettings('process')];

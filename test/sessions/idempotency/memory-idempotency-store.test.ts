@@ -7,10 +7,10 @@ import {
   replay,
   runWhole,
   toFinal,
-} from '@recourse/test-support/keyed-stores-under-test.ts';
+} from '@recourse/test-support/idempotency-stores-under-test.ts';
 import { createManualClock } from '@recourse/test-support/session-stores-under-test.ts';
 import { expect, test } from 'vitest';
-import type { KeyedBatch } from '#src/executor/keyed-store.ts';
+import type { KeyedBatch } from '#src/executor/idempotency-store.ts';
 import { createStoreMemory } from '#src/memory/store-memory.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,5 +1,5 @@
 /** What was kept of a stream, as text. */
-export type KeptText = {
+export type BufferedText = {
   readonly text: string;
   /** Bytes that were cut out of the middle. */
   readonly cutBytes: number;
@@ -7,10 +7,10 @@ export type KeptText = {
 };
 
 /** The beginning and the end of a stream of any length, in memory that does not grow with it. */
-export type KeptOutput = {
+export type BufferedOutput = {
   readonly add: (chunk: Buffer) => void;
   readonly totalBytes: () => number;
-  readonly toKept: () => KeptText;
+  readonly toKept: () => BufferedText;
 };
 
 const NEWLINE = 0x0a;
@@ -22,7 +22,7 @@ const REPLACEMENT = '\ufffd';
 const MOST_FURTHER_BYTES = 3;
 
 /** Keeps `limitBytes`: half of it from the beginning, the rest from the end. */
-export const createKeptOutput = (limitBytes: number): KeptOutput => {
+export const createBufferedOutput = (limitBytes: number): BufferedOutput => {
   const head = Buffer.alloc(Math.floor(limitBytes / 2));
   const tail = Buffer.alloc(limitBytes - head.length);
   let total = 0;

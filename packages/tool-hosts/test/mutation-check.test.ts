@@ -1,7 +1,7 @@
 import https from 'node:https';
 import zlib from 'node:zlib';
 import { expect, test } from 'vitest';
-import { createTaintCheck } from '#src/inside/taint-check.ts';
+import { createMutationCheck } from '#src/inside/mutation-check.ts';
 
 /** Defines a member for as long as `look` takes, and gives what it found. */
 const withMember = (
@@ -32,7 +32,7 @@ test.each<[what: string, target: object, key: PropertyKey, descriptor: PropertyD
   ['a new global that nothing enumerates', globalThis, 'sham', { value: 1, enumerable: false }, 'globalThis'],
   ['a new member under a symbol', Object.prototype, Symbol('sham'), { value: 1 }, 'Object.prototype'],
 ])('%s is found, and nothing once it is as before', (_what, target, key, descriptor, found) => {
-  const { find: findTaint } = createTaintCheck();
+  const { find: findTaint } = createMutationCheck();
   expect(findTaint()).toBeNull();
   expect(withMember(target, key, descriptor, findTaint)).toBe(found);
   expect(findTaint()).toBeNull();
@@ -78,7 +78,7 @@ test.each<[what: string, target: object, key: PropertyKey, descriptor: PropertyD
 ])(
   '%s is found before another file runs, and nothing once it is as before',
   (_what, target, key, descriptor, found) => {
-    const check = createTaintCheck();
+    const check = createMutationCheck();
     for (const url of ['node:zlib', 'node:https']) check.watch(url);
     // Told at the end: what expects keeps its state under symbols of globalThis.
     const told = [check.findRest(), withMember(target, key, descriptor, check.findRest), check.findRest()];
@@ -87,7 +87,7 @@ test.each<[what: string, target: object, key: PropertyKey, descriptor: PropertyD
 );
 
 test('a getter that throws is found', () => {
-  const { find: findTaint } = createTaintCheck();
+  const { find: findTaint } = createMutationCheck();
   const thrower = (): never => {
     throw new Error('sham');
   };
@@ -97,6 +97,6 @@ test('a getter that throws is found', () => {
 
 test('a member that was NaN and a name with a quote are no change by themselves', () => {
   const look = (): string | null =>
-    withMember(Math, 'it\'s "quoted"\\\n', { value: Number.NaN }, () => createTaintCheck().find());
+    withMember(Math, 'it\'s "quoted"\\\n', { value: Number.NaN }, () => createMutationCheck().find());
   expect(look()).toBeNull();
 });

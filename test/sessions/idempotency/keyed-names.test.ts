@@ -5,12 +5,12 @@ import {
   replay,
   runWhole,
   toResult,
-} from '@recourse/test-support/keyed-stores-under-test.ts';
+} from '@recourse/test-support/idempotency-stores-under-test.ts';
 import { openRedisRecords } from '@recourse/test-support/record-stores-under-test.ts';
 import { createSealing, ROTATION } from '@recourse/test-support/sealing.ts';
 import { useRedis } from '@recourse/test-support/session-stores-under-test.ts';
 import { expect, test } from 'vitest';
-import type { IdempotencyStore, KeyedBatch } from '#src/executor/keyed-store.ts';
+import type { IdempotencyStore, KeyedBatch } from '#src/executor/idempotency-store.ts';
 import { createIdempotencyStore } from '#src/sessions/idempotency/idempotency-store.ts';
 import { NO_SEALING, type Sealing } from '#src/store/seals.ts';
 

@@ -26,7 +26,7 @@ export type ResultToKeep = {
 };
 
 /** The record while this batch holds it: a lease of 5 s under a fencing number. Everything rejects when the store fails. */
-export type HeldRecord = {
+export type LeasedRecord = {
   /** Results and marks of earlier tries, by index; empty on the first. */
   readonly earlier: ReadonlyMap<number, EarlierCall>;
   /** An earlier try was promised: it may have accepted its calls as pending ones, or does so yet if it was frozen. */
@@ -67,7 +67,7 @@ export const toWhole = ({ results }: FoundAnswer): readonly string[] | null => {
 };
 
 export type Opening =
-  | { readonly kind: 'held'; readonly record: HeldRecord }
+  | { readonly kind: 'held'; readonly record: LeasedRecord }
   /** Every call is committed. `isFound`: and `find` knows of it by this request, too. */
   | { readonly kind: 'complete'; readonly results: readonly string[]; readonly isFound: boolean }
   | { readonly kind: 'in_flight'; readonly retryAfterMs: number }

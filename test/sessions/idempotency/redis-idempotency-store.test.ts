@@ -10,14 +10,14 @@ import {
   toKeyedKey,
   toRepeatable,
   toResult,
-} from '@recourse/test-support/keyed-stores-under-test.ts';
+} from '@recourse/test-support/idempotency-stores-under-test.ts';
 import { type RedisServer, startRedisServer } from '@recourse/test-support/redis-server.ts';
 import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import { connectToRedis, createManualClock, toRedisClient } from '@recourse/test-support/session-stores-under-test.ts';
 import { createPlainSpace } from '@recourse/test-support/space-lab.ts';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { KeyedBatch } from '#src/executor/keyed-store.ts';
+import type { KeyedBatch } from '#src/executor/idempotency-store.ts';
 import { createIdempotencyStore } from '#src/sessions/idempotency/idempotency-store.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 

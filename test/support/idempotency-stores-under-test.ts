@@ -3,7 +3,7 @@ import { createRedisRecordStore } from '@recourse/store-redis/redis-record-store
 import type { SwapClient } from '@recourse/store-redis/swap-sender';
 import { createSqliteRecordStore } from '@recourse/store-sqlite/sqlite-record-store';
 import { expect } from 'vitest';
-import { type HeldRecord, type IdempotencyStore, type KeyedBatch, toWhole } from '#src/executor/keyed-store.ts';
+import { type IdempotencyStore, type KeyedBatch, type LeasedRecord, toWhole } from '#src/executor/idempotency-store.ts';
 import type { StoreMemory } from '#src/memory/store-memory.ts';
 import { createIdempotencyStore } from '#src/sessions/idempotency/idempotency-store.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
@@ -98,7 +98,7 @@ export const repeat = (batch: KeyedBatch): KeyedBatch =>
   createKeyedBatch({ recordKey: batch.recordKey, body: batch.body, calls: batch.calls });
 
 /** Opens a batch that is expected to hold its record. */
-export const hold = async (store: IdempotencyStore, batch: KeyedBatch): Promise<HeldRecord> => {
+export const hold = async (store: IdempotencyStore, batch: KeyedBatch): Promise<LeasedRecord> => {
   const opening = await store.open(batch);
   if (opening.kind !== 'held') throw new Error(`The record is not held: ${opening.kind}`);
   return opening.record;
@@ -135,7 +135,7 @@ export const toRepeatable = (index: number) =>
   ({ index, result: toResult(index, null, { outcome: 'refused', executed: 'no' }), kind: 'repeatable' }) as const;
 
 /** Runs a batch of two calls to its end. */
-export const runWhole = async (store: IdempotencyStore, batch: KeyedBatch): Promise<HeldRecord> => {
+export const runWhole = async (store: IdempotencyStore, batch: KeyedBatch): Promise<LeasedRecord> => {
   const record = await hold(store, batch);
   expect(await record.commit([toFinal(0), toFinal(1)])).toBe('held');
   return record;

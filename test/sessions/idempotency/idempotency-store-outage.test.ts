@@ -9,13 +9,13 @@ import {
   runWhole,
   toFinal,
   toResult,
-} from '@recourse/test-support/keyed-stores-under-test.ts';
+} from '@recourse/test-support/idempotency-stores-under-test.ts';
 import { type RedisServer, startRedisServer } from '@recourse/test-support/redis-server.ts';
 import { connectToRedis, createGuarded, createManualClock } from '@recourse/test-support/session-stores-under-test.ts';
 import { startTcpProxy, type TcpProxy } from '@recourse/test-support/tcp-proxy.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { HeldRecord } from '#src/executor/keyed-store.ts';
+import type { LeasedRecord } from '#src/executor/idempotency-store.ts';
 import { createIdempotencyStore } from '#src/sessions/idempotency/idempotency-store.ts';
 
 // Ten times the service's own: a machine that is busy for 50 ms is not what these tests are about.
@@ -69,7 +69,7 @@ const createSubject = () => {
   return { store, availability, log, clock, becomeReady, asked: () => asked };
 };
 
-const stepsOf = (record: HeldRecord): readonly (() => Promise<unknown>)[] => [
+const stepsOf = (record: LeasedRecord): readonly (() => Promise<unknown>)[] => [
   () => record.start(0),
   record.renew,
   () => record.commit([toFinal(0), toFinal(1)]),

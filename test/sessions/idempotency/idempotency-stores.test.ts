@@ -2,9 +2,9 @@ import {
   createMemoryKeyedUnderTest,
   createRedisKeyedUnderTest,
   createSqliteKeyedUnderTest,
-} from '@recourse/test-support/keyed-stores-under-test.ts';
+} from '@recourse/test-support/idempotency-stores-under-test.ts';
 import { createGuarded, toRedisClient, useRedis } from '@recourse/test-support/session-stores-under-test.ts';
-import { describeKeyedStore } from '#test/sessions/promises/describe-keyed-store.ts';
+import { describeKeyedStore } from '#test/sessions/promises/describe-idempotency-store.ts';
 
 const redis = useRedis();
 

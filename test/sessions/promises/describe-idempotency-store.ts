@@ -1,4 +1,4 @@
-import type { CreateKeyedStoreUnderTest } from '@recourse/test-support/keyed-stores-under-test.ts';
+import type { CreateKeyedStoreUnderTest } from '@recourse/test-support/idempotency-stores-under-test.ts';
 import { describe } from 'vitest';
 import { describeKeyedAnswers } from './keyed-answers.ts';
 import { describeKeyedLeases } from './keyed-leases.ts';

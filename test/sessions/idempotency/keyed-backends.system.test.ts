@@ -8,11 +8,11 @@ import {
   toFinal,
   toRepeatable,
   toResult,
-} from '@recourse/test-support/keyed-stores-under-test.ts';
+} from '@recourse/test-support/idempotency-stores-under-test.ts';
 import { createManualClock, toRedisClient, useRedis } from '@recourse/test-support/session-stores-under-test.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { HeldRecord, KeyedBatch, Opening } from '#src/executor/keyed-store.ts';
+import type { KeyedBatch, LeasedRecord, Opening } from '#src/executor/idempotency-store.ts';
 
 const redis = useRedis();
 
@@ -59,7 +59,7 @@ const describeOpening = (opening: Opening): unknown => {
 type World = {
   readonly replicas: readonly [KeyedStoreUnderTest, KeyedStoreUnderTest];
   readonly batch: KeyedBatch;
-  readonly tries: HeldRecord[];
+  readonly tries: LeasedRecord[];
   readonly forget: () => Promise<void>;
 };
 

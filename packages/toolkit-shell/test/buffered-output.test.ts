@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createKeptOutput } from '#src/kept-output.ts';
+import { createBufferedOutput } from '#src/buffered-output.ts';
 
 test('what fits is kept whole, in whatever chunks it comes; of more, both ends and the number of bytes between', () => {
   const chunks = fc.array(fc.stringMatching(/^[a-z\n]{0,20}$/), { maxLength: 30 });
   fc.assert(
     fc.property(chunks, fc.integer({ min: 2, max: 40 }), (texts, limit) => {
-      const kept = createKeptOutput(limit);
+      const kept = createBufferedOutput(limit);
       for (const text of texts) kept.add(Buffer.from(text));
       const all = texts.join('');
       const { text, cutBytes, lines } = kept.toKept();
@@ -23,7 +23,7 @@ test('what fits is kept whole, in whatever chunks it comes; of more, both ends a
 });
 
 test('a cut does not leave halves of characters', () => {
-  const kept = createKeptOutput(10);
+  const kept = createBufferedOutput(10);
   kept.add(Buffer.from('ääääääääää€€€😀'));
   expect(kept.toKept()).toEqual({ text: 'ää\n[… 23 bytes cut …]\n😀', cutBytes: 23, lines: 1 });
 });
