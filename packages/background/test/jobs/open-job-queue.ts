@@ -8,18 +8,15 @@ import { SOON } from './job-recorder.ts';
 export const openUntilReady = async (
   options: Pick<BullmqJobQueueOptions, 'url' | 'onError'> & Partial<BullmqJobQueueOptions>,
 ): Promise<JobQueue> => {
-  const queue = createBullmqJobQueue({
-    lanes: [
-      { lane: 'default', shards: 1 },
-      { lane: 'gpu', shards: 1 },
-    ],
-    keyPrefix: `recourse:${randomUUID()}`,
-    ...options,
-  });
+  const lanes = options.lanes ?? [
+    { lane: 'default', shards: 1 },
+    { lane: 'gpu', shards: 1 },
+  ];
+  const queue = createBullmqJobQueue({ keyPrefix: `recourse:${randomUUID()}`, ...options, lanes });
   await vi.waitFor(async () => {
     await queue.lanes();
     // Reaches each shard by both connections, and leaves nothing behind.
-    for (const lane of ['default', 'gpu'])
+    for (const { lane } of lanes)
       for (let count = 0; count < 8; count += 1) {
         const probe = { call: `c_probe_${count}`, tenant: 'a', lane };
         await queue.offer(probe);
