@@ -21,7 +21,7 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/testing': 540,
   'packages/tool-hosts': 6540,
   'packages/toolkit-files': 450,
-  'packages/toolkit-google': 2590,
+  'packages/toolkit-google': 2610,
   'packages/toolkit-kit': 3120,
   'packages/toolkit-notes': 1710,
   'packages/toolkit-shell': 2000,
@@ -42,7 +42,7 @@ const MOST_FLOORS = 10;
 const MOST_DOORS = 123;
 const MOST_TYPES_PER_1000_LINES = 21;
 /** Of all functions, those whose names begin with `to`, in percent. */
-const MOST_CONVERSIONS_PERCENT = 19;
+const MOST_CONVERSIONS_PERCENT = 16;
 
 const FILES = readSourceFiles();
 const TOTAL = FILES.reduce((sum, { lines }) => sum + lines, 0);

@@ -17,7 +17,7 @@ export type AddressWords = {
 };
 
 /** The service that the options name, else RECOURSE_URL and RECOURSE_API_KEY, of which an empty one is as good as none. */
-export const toServiceAddress = (words: AddressWords, loaded: LoadedEnvironment): ServiceAddress => {
+export const findServiceAddress = (words: AddressWords, loaded: LoadedEnvironment): ServiceAddress => {
   const { variables } = loaded;
   const url = toBase(words.url ?? (variables['RECOURSE_URL'] || DEFAULT_URL));
   const key = words.key ?? (variables['RECOURSE_API_KEY'] || null);
@@ -66,15 +66,15 @@ export const askService = async <Body>(
   const { status, text } = await send(address, question);
   const parsed = parseJson(text);
   const raw = parsed.ok ? parsed.value : null;
-  if (status !== 200) throw new CommandFailed(toRefusal(status, raw, address), status);
+  if (status !== 200) throw new CommandFailed(explainRefusal(status, raw, address), status);
   const body = question.read(raw);
-  if (body === null) throw new CommandFailed(toStranger(address.url));
+  if (body === null) throw new CommandFailed(explainStranger(address.url));
   return { body, raw };
 };
 
 const send = async <Body>({ url, key }: ServiceAddress, { path, body, timeLimitMs }: Question<Body>) => {
   try {
-    const answer = await fetch(toTarget(url, path), {
+    const answer = await fetch(describeTarget(url, path), {
       method: body === undefined ? 'GET' : 'POST',
       headers: {
         ...(key === null ? {} : { authorization: `Bearer ${key}` }),
@@ -86,11 +86,11 @@ const send = async <Body>({ url, key }: ServiceAddress, { path, body, timeLimitM
     });
     return { status: answer.status, text: await answer.text() };
   } catch (error) {
-    throw new CommandFailed(toUnreachable(error, url, timeLimitMs));
+    throw new CommandFailed(explainUnreachable(error, url, timeLimitMs));
   }
 };
 
-const toTarget = (url: URL, path: string): URL => {
+const describeTarget = (url: URL, path: string): URL => {
   const target = new URL(url);
   target.pathname = `${url.pathname.replace(/\/$/, '')}${path}`;
   target.search = '';
@@ -98,19 +98,19 @@ const toTarget = (url: URL, path: string): URL => {
   return target;
 };
 
-const toRefusal = (status: number, body: unknown, { url, key }: ServiceAddress): string => {
+const explainRefusal = (status: number, body: unknown, { url, key }: ServiceAddress): string => {
   if (status === 401)
     return key === null
       ? 'The service requires an API key: set RECOURSE_API_KEY, or pass --key.'
       : 'The service rejected this API key: check RECOURSE_API_KEY, or --key.';
   const problem = Problem.safeParse(body);
-  return problem.success ? `HTTP ${status}: ${toPlainText(problem.data.detail)}` : toStranger(url);
+  return problem.success ? `HTTP ${status}: ${toPlainText(problem.data.detail)}` : explainStranger(url);
 };
 
-const toStranger = ({ origin }: URL): string =>
+const explainStranger = ({ origin }: URL): string =>
   `The answer of ${origin} is not one of Recourse. Check --url (or RECOURSE_URL), and the version of the service.`;
 
-const toUnreachable = (error: unknown, { origin }: URL, timeLimitMs: number): string => {
+const explainUnreachable = (error: unknown, { origin }: URL, timeLimitMs: number): string => {
   if (error instanceof Error && error.name === 'TimeoutError')
     return `The service at ${origin} did not answer within ${timeLimitMs / 1000} s.`;
   const cause = error instanceof Error ? (error.cause ?? error) : error;

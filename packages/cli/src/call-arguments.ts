@@ -15,7 +15,7 @@ export const readPairs = (pairs: readonly string[], schema: JsonSchema | null): 
   });
   const texts = Map.groupBy(named, ({ name }) => name);
   const values = [...texts].map(([name, given]) => {
-    const value = toValue(
+    const value = parseValue(
       given.map(({ text }) => text),
       schema,
       name,
@@ -48,19 +48,19 @@ export const readObject = (json: string): Arguments => {
  * allows that, else the text. Several texts are a list; undefined where the schema wants none. What fits nothing stays
  * text: the service says what is wrong with it.
  */
-const toValue = (texts: readonly string[], root: JsonSchema | null, name: string): unknown => {
+const parseValue = (texts: readonly string[], root: JsonSchema | null, name: string): unknown => {
   const schema = memberOf(root?.['properties'], name);
   const kinds = kindsOf(schema, root);
   const [text = ''] = texts;
-  const single = toSingle(text, kinds);
+  const single = parseSingle(text, kinds);
   const isList = kinds.has('array');
   if (texts.length === 1 && (!isList || Array.isArray(single) || kinds.has('string'))) return single;
   if (!isList) return undefined;
   const items = kindsOf(itemsOf(schema, root), root);
-  return texts.map((item) => toSingle(item, items));
+  return texts.map((item) => parseSingle(item, items));
 };
 
-const toSingle = (text: string, kinds: ReadonlySet<string>): unknown => {
+const parseSingle = (text: string, kinds: ReadonlySet<string>): unknown => {
   // As a number it would be another one. Imports and MCP servers take the text for the number.
   if (isWideInteger(text)) return text;
   const parsed = parseJson(text);
@@ -90,15 +90,15 @@ const kindsOf = (schema: unknown, root: JsonSchema | null, level = 0): ReadonlyS
   if (typeof schema !== 'object' || schema === null || level > MAX_LEVELS) return new Set();
   const only = memberOf(schema, 'const');
   const named = [memberOf(schema, 'type')].flat().filter((kind) => typeof kind === 'string');
-  const values = [...toList(memberOf(schema, 'enum')), ...(only === undefined ? [] : [only])];
-  const parts = ['anyOf', 'oneOf', 'allOf'].flatMap((word) => toList(memberOf(schema, word)));
+  const values = [...parseList(memberOf(schema, 'enum')), ...(only === undefined ? [] : [only])];
+  const parts = ['anyOf', 'oneOf', 'allOf'].flatMap((word) => parseList(memberOf(schema, word)));
   const inner = [...parts, targetOf(schema, root)].flatMap((part) => [...kindsOf(part, root, level + 1)]);
   return new Set([...named, ...values.map(kindOf), ...inner]);
 };
 
 /** The schema of a list's items: its own, else that of the alternative or the reference that is a list. */
 const itemsOf = (schema: unknown, root: JsonSchema | null): unknown => {
-  const alternatives = ['anyOf', 'oneOf'].flatMap((word) => toList(memberOf(schema, word)));
+  const alternatives = ['anyOf', 'oneOf'].flatMap((word) => parseList(memberOf(schema, word)));
   const list = alternatives.find((part) => kindsOf(part, root).has('array')) ?? targetOf(schema, root);
   return memberOf(schema, 'items') ?? memberOf(list, 'items');
 };
@@ -114,7 +114,7 @@ const targetOf = (schema: unknown, root: JsonSchema | null): unknown => {
   );
 };
 
-const toList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+const parseList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 const memberOf = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined;

@@ -1,7 +1,7 @@
 import { type CliContext, type ExitCode, toPlainLines, toPlainText } from 'recourse-server/cli/terminal';
 import { ToolDescription } from 'recourse-server/contract/tool-description';
 import { ToolCallsResponse, type ToolResult } from 'recourse-server/contract/tool-result';
-import { type AddressWords, askService, type ServiceAddress, toServiceAddress } from './ask-service.ts';
+import { type AddressWords, askService, findServiceAddress, type ServiceAddress } from './ask-service.ts';
 import { readObject, readPairs } from './call-arguments.ts';
 import { CommandFailed, createPaint, escapeForTerminal, type Paint, WrongUse } from './command-output.ts';
 
@@ -24,7 +24,7 @@ export const runCall = async (words: CallWords, context: CliContext): Promise<Ex
     throw new WrongUse('--tools starts a temporary service for this call: it cannot be combined with --url or --key.');
   const loaded = context.loadEnvironment(envFile);
   if (loaded.mistake !== null) throw new WrongUse(loaded.mistake);
-  if (tools === undefined) return callTool(words, toServiceAddress(words, loaded), context);
+  if (tools === undefined) return callTool(words, findServiceAddress(words, loaded), context);
   // Only here: a service that runs already is asked without loading one.
   const { startOwnService } = await import('./own-service.ts');
   const service = await startOwnService(tools, loaded.variables);
@@ -81,19 +81,19 @@ const showResult = (tool: string, result: ToolResult, paint: Paint): string => {
     ? paint('green', empty === true ? 'success, nothing found' : 'success')
     : paint('red', `${outcome}, ${error?.code ?? ''}`);
   const rows = [
-    ...(message === '' ? [] : [toRow('message', toPlainLines(message), paint)]),
-    ...(result.value === null && !success ? [] : [toRow('value', toValueText(result.value), paint)]),
-    ...(result.warnings ?? []).map((warning) => toRow('warning', toPlainText(warning.message), paint)),
-    toRow('executed', executed, paint),
-    ...(result.retry === null ? [] : [toRow('retry', toRetryText(result.retry), paint)]),
-    toRow('duration', durationMs < 10 ? `${durationMs.toFixed(1)} ms` : `${Math.round(durationMs)} ms`, paint),
+    ...(message === '' ? [] : [formatRow('message', toPlainLines(message), paint)]),
+    ...(result.value === null && !success ? [] : [formatRow('value', formatValue(result.value), paint)]),
+    ...(result.warnings ?? []).map((warning) => formatRow('warning', toPlainText(warning.message), paint)),
+    formatRow('executed', executed, paint),
+    ...(result.retry === null ? [] : [formatRow('retry', describeRetry(result.retry), paint)]),
+    formatRow('duration', durationMs < 10 ? `${durationMs.toFixed(1)} ms` : `${Math.round(durationMs)} ms`, paint),
   ];
-  return [`${paint('bold', toPlainText(tool))}: ${ended}${toSuffix(result)}`, ...rows].join('\n');
+  return [`${paint('bold', toPlainText(tool))}: ${ended}${formatSuffix(result)}`, ...rows].join('\n');
 };
 
 const WIDTH = 10;
 
-const toRow = (name: string, text: string, paint: Paint): string => {
+const formatRow = (name: string, text: string, paint: Paint): string => {
   const [first = '', ...more] = text.split('\n');
   const indent = ' '.repeat(WIDTH + 2);
   return [`  ${paint('dim', name.padEnd(WIDTH))}${first}`, ...more.map((line) => `${indent}${line}`)].join('\n');
@@ -102,14 +102,14 @@ const toRow = (name: string, text: string, paint: Paint): string => {
 // What fits into a line beside its name stands in one.
 const SHORT = 80;
 
-const toValueText = (value: unknown): string => {
+const formatValue = (value: unknown): string => {
   if (typeof value === 'string') return toPlainLines(value);
   const line = JSON.stringify(value) ?? 'null';
   return escapeForTerminal(line.length <= SHORT ? line : JSON.stringify(value, null, 2));
 };
 
-const toRetryText = ({ allowed, remaining, limit, scope }: NonNullable<ToolResult['retry']>): string =>
+const describeRetry = ({ allowed, remaining, limit, scope }: NonNullable<ToolResult['retry']>): string =>
   `${allowed ? 'allowed' : 'not allowed'}, ${remaining} of ${limit} left in this ${scope}`;
 
-const toSuffix = ({ replayed, truncated }: ToolResult): string =>
+const formatSuffix = ({ replayed, truncated }: ToolResult): string =>
   [...(replayed === true ? [' (replayed)'] : []), ...(truncated === true ? [' (value truncated)'] : [])].join('');

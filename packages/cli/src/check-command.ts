@@ -5,7 +5,7 @@ import { type CliContext, type ExitCode, toPlainLines, toPlainText } from 'recou
 import { readExtensions } from 'recourse-server/config/read-configuration';
 import { loadConfig } from 'recourse-server/config/settings/config';
 import { checkTools } from 'recourse-server/wiring/wire-tools';
-import { createPaint, escapeForTerminal, type Paint, toCount, toMessage, WrongUse } from './command-output.ts';
+import { createPaint, escapeForTerminal, formatCount, type Paint, readMessage, WrongUse } from './command-output.ts';
 
 /** Each as it was written on the command line. */
 export type CheckWords = { readonly directory: string; readonly json?: boolean; readonly envFile?: string };
@@ -22,7 +22,7 @@ export const runCheck = async (words: CheckWords, { terminal, loadEnvironment }:
   if (mistakes.length > 0) throw new WrongUse(mistakes.join('\n'));
   const { tools, problems, processes } = await checkTools(directory, loaded.config, variables).catch(
     (error: unknown) => {
-      throw new WrongUse(toMessage(error).replace(/^TOOLS_DIR /, ''));
+      throw new WrongUse(readMessage(error).replace(/^TOOLS_DIR /, ''));
     },
   );
   const ok = problems.every(({ level }) => level === 'warning');
@@ -31,42 +31,42 @@ export const runCheck = async (words: CheckWords, { terminal, loadEnvironment }:
     words.json === true
       ? [escapeForTerminal(JSON.stringify({ ok, tools, problems, processes }, null, 2))]
       : [
-          ...problems.map((problem) => toLines(problem, directory, paint)),
-          ...processes.flatMap(toShared),
-          toSummary(tools, problems, paint),
+          ...problems.map((problem) => formatLines(problem, directory, paint)),
+          ...processes.flatMap(findShared),
+          formatSummary(tools, problems, paint),
         ];
   for (const line of lines) terminal.write(`${line}\n`);
   return ok ? 0 : 1;
 };
 
-const toLines = (problem: LoadProblem, directory: string, paint: Paint): string => {
+const formatLines = (problem: LoadProblem, directory: string, paint: Paint): string => {
   const { file, line, column, level, message, excerpt } = problem;
-  const place = [toPlainText(toShownPath(directory, file)), line, column].filter((part) => part !== null).join(':');
+  const place = [toPlainText(formatPath(directory, file)), line, column].filter((part) => part !== null).join(':');
   const mark = level === 'error' ? '' : paint('yellow', 'warning: ');
   const shown = excerpt === null ? '' : `\n${toPlainLines(excerpt).replace(/^/gm, '  ')}\n`;
   return `${paint('bold', place)}: ${mark}${toPlainLines(message)}${shown}`;
 };
 
 /** Which files share processes. */
-const toShared = ({ files, variables }: FileGroup): readonly string[] => {
+const findShared = ({ files, variables }: FileGroup): readonly string[] => {
   if (files.length === 1) return [];
   const shared = variables.length === 0 ? '' : `; variables that they share: ${variables.join(', ')}`;
   return [toPlainText(`${files.length} files share processes: ${files.join(', ')}${shared}`)];
 };
 
-const toSummary = (tools: readonly string[], problems: readonly LoadProblem[], paint: Paint): string => {
+const formatSummary = (tools: readonly string[], problems: readonly LoadProblem[], paint: Paint): string => {
   const errors = problems.filter(({ level }) => level === 'error').length;
   const warnings = problems.length - errors;
   const counts = [
-    tools.length === 0 ? 'no tool loads' : `${toCount(tools.length, 'tool')}: ${toPlainText(tools.join(', '))}`,
-    errors === 0 ? 'no problems' : toCount(errors, 'problem'),
-    ...(warnings > 0 ? [toCount(warnings, 'warning')] : []),
+    tools.length === 0 ? 'no tool loads' : `${formatCount(tools.length, 'tool')}: ${toPlainText(tools.join(', '))}`,
+    errors === 0 ? 'no problems' : formatCount(errors, 'problem'),
+    ...(warnings > 0 ? [formatCount(warnings, 'warning')] : []),
   ].join('; ');
   return paint(errors === 0 ? 'green' : 'red', counts);
 };
 
 /** A file of a directory as people open it: relative to the working directory where it lies below that. */
-const toShownPath = (directory: string, file: string): string => {
+const formatPath = (directory: string, file: string): string => {
   const path = relative(process.cwd(), join(resolve(directory), file));
   return path.startsWith('..') || isAbsolute(path) ? join(directory, file) : path;
 };

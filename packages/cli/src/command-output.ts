@@ -21,10 +21,10 @@ export const createPaint = (colors: 'on' | 'off'): Paint =>
   colors === 'on' ? (style, text) => styleText(style, text, { validateStream: false }) : (_style, text) => text;
 
 /** `1 tool`, `2 tools`. */
-export const toCount = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
+export const formatCount = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
 /** The message of whatever was thrown. */
-export const toMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+export const readMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
  * JSON as it is, but for characters in its texts that a terminal may take for commands, or that turn the writing around:

@@ -3,14 +3,14 @@ import { createRequire } from 'node:module';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { type ExitCode, type Terminal, toPlainLines, toPlainText } from 'recourse-server/cli/terminal';
 import { PACKAGE_ROOT } from 'recourse-server/files/own-package';
-import { CommandFailed, toMessage, WrongUse } from './command-output.ts';
+import { CommandFailed, readMessage, WrongUse } from './command-output.ts';
 
 /** Makes a tools directory that loads, whose test passes and whose types check. Overwrites nothing. */
 export const runInit = (directory: string, terminal: Terminal): ExitCode => {
   if (directory === '') throw new WrongUse('The directory needs a name.');
   const root = resolve(directory);
   const recourse = findPackage(root);
-  const files = toTemplateFiles({ name: toPackageName(root), recourse });
+  const files = writeTemplateFiles({ name: findPackageName(root), recourse });
   const there = [...files.keys()].filter((path) => existsSync(join(root, path)));
   const shownDirectory = toPlainText(directory);
   if (there.length > 0)
@@ -20,17 +20,17 @@ export const runInit = (directory: string, terminal: Terminal): ExitCode => {
   try {
     writeFiles(root, files, recourse);
   } catch (error) {
-    throw new CommandFailed(`recourse: ${shownDirectory} could not be written: ${toPlainText(toMessage(error))}.`);
+    throw new CommandFailed(`recourse: ${shownDirectory} could not be written: ${toPlainText(readMessage(error))}.`);
   }
   const shown = relative(process.cwd(), root) || '.';
-  const commands = toCommands(shown, recourse);
+  const commands = writeCommands(shown, recourse);
   const width = Math.max(...commands.map(([command]) => command.length));
   const lines = commands.map(([command, what]) => `  ${command.padEnd(width)}   ${what}\n`);
   terminal.write(toPlainLines(`Made ${shown}: ${[...files.keys()].join(', ')}.\n\nNext:\n\n${lines.join('')}`));
   return 0;
 };
 
-const toCommands = (directory: string, { kind, command }: FoundPackage) => [
+const writeCommands = (directory: string, { kind, command }: FoundPackage) => [
   ...(kind === 'missing'
     ? [[`npm install --prefix ${quote(directory)}`, 'installs recourse-server there'] as const]
     : []),
@@ -53,7 +53,7 @@ const writeFiles = (root: string, files: ReadonlyMap<string, string>, recourse: 
 };
 
 /** What npm takes for the name of a package. */
-const toPackageName = (root: string): string =>
+const findPackageName = (root: string): string =>
   basename(root)
     .toLowerCase()
     .replace(/[^a-z0-9._-]+/g, '-')
@@ -85,25 +85,25 @@ const findPackage = (directory: string): FoundPackage => {
     kind: isFound ? 'installed' : notFound,
     root,
     fromTools: relative(directory, root),
-    command: isCheckout ? toCheckoutCommand(root) : 'npx recourse-server',
+    command: isCheckout ? writeCheckoutCommand(root) : 'npx recourse-server',
   };
 };
 
 // npm starts the Node that comes with a checkout; elsewhere than in the checkout it would look for files there.
-const toCheckoutCommand = (root: string): string =>
+const writeCheckoutCommand = (root: string): string =>
   process.cwd() === root ? 'npm start --' : `${NODE} ${relative(process.cwd(), join(root, 'src/main.ts'))}`;
 
 /** What the files are made for: `name` is that of the package that the directory becomes. */
 type Template = { readonly name: string; readonly recourse: FoundPackage };
 
 /** The files of a new tools directory: path → text. */
-const toTemplateFiles = (options: Template): ReadonlyMap<string, string> =>
+const writeTemplateFiles = (options: Template): ReadonlyMap<string, string> =>
   new Map([
     ['roll-dice.ts', TOOL],
     ['roll-dice.test.ts', TEST],
-    ['package.json', toManifest(options)],
-    ['tsconfig.json', toTypeScriptSettings(options)],
-    ['README.md', toReadme(options)],
+    ['package.json', writeManifest(options)],
+    ['tsconfig.json', writeTypeScriptSettings(options)],
+    ['README.md', writeReadme(options)],
     ['.gitignore', 'node_modules/\n.env\n'],
   ]);
 
@@ -154,9 +154,9 @@ const TEST = withoutIndent(`
 const CONDITION = '@recourse/source';
 const NODE = `node -C ${CONDITION}`;
 
-const toManifest = ({ name, recourse }: Template): string => {
+const writeManifest = ({ name, recourse }: Template): string => {
   const start = { name, private: true, type: 'module' };
-  if (recourse.kind === 'checkout') return toJson({ ...start, scripts: toCheckoutScripts(recourse.fromTools) });
+  if (recourse.kind === 'checkout') return toJson({ ...start, scripts: writeCheckoutScripts(recourse.fromTools) });
   return toJson({
     ...start,
     scripts: { test: 'node --test', check: 'recourse-server check .', types: 'tsc' },
@@ -166,13 +166,13 @@ const toManifest = ({ name, recourse }: Template): string => {
 };
 
 // With the checkout's own packages: npm would take away the link to the checkout when it installs others here.
-const toCheckoutScripts = (checkout: string) => ({
+const writeCheckoutScripts = (checkout: string) => ({
   test: `${NODE} --test`,
   check: `${NODE} ${checkout}/src/main.ts check .`,
   types: `node ${checkout}/node_modules/typescript/bin/tsc`,
 });
 
-const toTypeScriptSettings = ({ recourse }: Template): string =>
+const writeTypeScriptSettings = ({ recourse }: Template): string =>
   toJson({
     compilerOptions: {
       target: 'es2024',
@@ -194,7 +194,7 @@ const toTypeScriptSettings = ({ recourse }: Template): string =>
 
 const toJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
-const toReadme = ({ recourse }: Template): string => {
+const writeReadme = ({ recourse }: Template): string => {
   const here = recourse.kind === 'checkout' ? `${NODE} ${recourse.fromTools}/src/main.ts` : 'npx recourse-server';
   const types = (recourse.kind === 'checkout' ? 'npm run types' : 'npm install && npm run types').padEnd(33);
   return `# Tools

@@ -3,7 +3,7 @@ import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { parseApiKey } from 'recourse-server/auth/api-keys';
 import { isTenant } from 'recourse-server/auth/callers';
 import { type ExitCode, type Terminal, toPlainText } from 'recourse-server/cli/terminal';
-import { CommandFailed, toMessage, WrongUse } from './command-output.ts';
+import { CommandFailed, readMessage, WrongUse } from './command-output.ts';
 
 /** Each as it was written on the command line. */
 export type KeyWords = {
@@ -37,7 +37,7 @@ export const runKey = (words: KeyWords, { write, writeError }: Pick<Terminal, 'w
     throw new WrongUse('--tenant must be 1 to 64 letters, digits, _ . and -, and not `anonymous`, which is reserved.');
   if (file === '') throw new WrongUse('--file must name a file.');
   const key = `rcs_${randomBytes(32).toString('base64url')}`;
-  const line = [`${tenant}=${hash('sha256', key)}`, ...toAttributes(words)].join(' ');
+  const line = [`${tenant}=${hash('sha256', key)}`, ...readAttributes(words)].join(' ');
   const parsed = parseApiKey(line);
   if (!parsed.ok) throw new WrongUse(`The key ${parsed.mistake}.`);
   // On stdout only what a script has no other place to take from.
@@ -67,7 +67,7 @@ const runStoreKey = (
 };
 
 /** Words of the entry after the hash, such as `may=call`. */
-const toAttributes = (words: KeyWords): readonly string[] =>
+const readAttributes = (words: KeyWords): readonly string[] =>
   ATTRIBUTES.flatMap((name) => {
     const { [name]: value } = words;
     if (value === undefined) return [];
@@ -83,7 +83,7 @@ const addLine = (file: string, line: string): void => {
     appendFileSync(file, `${gap}${line}\n`, { mode: 0o600 });
   } catch (error) {
     throw new CommandFailed(
-      `No key was created: ${file} could not be written (${toMessage(error)}). Name a file in a directory you can write to.`,
+      `No key was created: ${file} could not be written (${readMessage(error)}). Name a file in a directory you can write to.`,
     );
   }
 };

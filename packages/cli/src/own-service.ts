@@ -4,7 +4,7 @@ import { readExtensions } from 'recourse-server/config/read-configuration';
 import { loadConfig } from 'recourse-server/config/settings/config';
 import { wire } from 'recourse-server/wiring/wire';
 import type { ServiceAddress } from './ask-service.ts';
-import { CommandFailed, toMessage, WrongUse } from './command-output.ts';
+import { CommandFailed, readMessage, WrongUse } from './command-output.ts';
 
 export type OwnService = {
   readonly address: ServiceAddress;
@@ -29,7 +29,7 @@ export const startOwnService = async (directory: string, variables: Variables): 
   const all = [...mistakes, ...('mistakes' in loaded ? loaded.mistakes : [])];
   if (all.length > 0) throw new WrongUse(all.join('\n'));
   const problems: string[] = [];
-  const log = pino({ level: 'warn' }, { write: (line) => void problems.push(...toProblems(line)) });
+  const log = pino({ level: 'warn' }, { write: (line) => void problems.push(...readProblems(line)) });
   const { app, killHosts, close } = await wire(loaded.config, log, { environment, configFile: null }).catch(refuse);
   process.on('exit', killHosts);
   const address = await app.listen({ host: '127.0.0.1', port: 0 });
@@ -44,7 +44,7 @@ export const startOwnService = async (directory: string, variables: Variables): 
 };
 
 const refuse = (error: unknown): never => {
-  const problem = toMessage(error);
+  const problem = readMessage(error);
   if (problem.startsWith('TOOLS_DIR ')) throw new WrongUse(problem.replace('TOOLS_DIR ', ''));
   throw new CommandFailed(`recourse: ${problem}`);
 };
@@ -52,7 +52,7 @@ const refuse = (error: unknown): never => {
 // A tool whose name is taken is a problem, too: else the call would go to the one that has the name, and nobody would know.
 const TROUBLES: readonly unknown[] = ['tool file cannot be loaded', 'tool is unavailable'];
 
-const toProblems = (line: string): readonly string[] => {
+const readProblems = (line: string): readonly string[] => {
   const { msg, file = '', reason }: Readonly<Record<string, unknown>> = JSON.parse(line);
   if (!TROUBLES.includes(msg)) return [];
   return [String(reason).startsWith(String(file)) ? String(reason) : `${file}: ${reason}`];

@@ -13,7 +13,7 @@ export const runProgram = async (words: readonly string[], context: CliContext):
   const outcome: Outcome = { end: 0 };
   const program = createProgram(context, outcome);
   try {
-    await program.parseAsync(toCommandWords(words), { from: 'user' });
+    await program.parseAsync(readCommandArgs(words), { from: 'user' });
     return outcome.end;
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
@@ -24,7 +24,7 @@ export const runProgram = async (words: readonly string[], context: CliContext):
 const OF_PROGRAM = ['--help', '-h', '--version', '-V'];
 
 // `recourse --port 9000` serves.
-const toCommandWords = (words: readonly string[]): string[] => {
+const readCommandArgs = (words: readonly string[]): string[] => {
   const [first = ''] = words;
   return first.startsWith('-') && !OF_PROGRAM.includes(first) ? ['serve', ...words] : [...words];
 };
@@ -53,8 +53,8 @@ const createProgram = (context: CliContext, outcome: Outcome): Command => {
     .configureOutput({
       writeOut: context.terminal.write,
       writeErr: context.terminal.writeError,
-      getOutHelpWidth: () => toWidth(context.terminal.columns),
-      getErrHelpWidth: () => toWidth(context.terminal.columns),
+      getOutHelpWidth: () => findWidth(context.terminal.columns),
+      getErrHelpWidth: () => findWidth(context.terminal.columns),
       outputError: (message, write) => write(message.replace(/^error: /, 'recourse: ')),
     })
     .showHelpAfterError('Run recourse --help for the list of commands and options.');
@@ -80,7 +80,7 @@ type AddCommand = (name: string, act: Act) => Command;
 
 // Help is written for a terminal of at most this width, and for this where there is none.
 const MAX_WIDTH = 100;
-const toWidth = (columns: number): number => Math.min(columns, MAX_WIDTH);
+const findWidth = (columns: number): number => Math.min(columns, MAX_WIDTH);
 
 const ENV_FILE = 'file of variables, one NAME=value per line; default: .env of the working directory, if it exists';
 

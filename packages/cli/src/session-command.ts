@@ -2,8 +2,8 @@ import Table from 'cli-table3';
 import { type ExitCode, type Terminal, toPlainText } from 'recourse-server/cli/terminal';
 import type { LoadedEnvironment } from 'recourse-server/config/read-configuration';
 import { type JournalEntry, type LateResult, type SessionTool, SessionView } from 'recourse-server/contract/session';
-import { askService, type ServiceAddress, toServiceAddress } from './ask-service.ts';
-import { cutToColumns, escapeForTerminal, toCount, WrongUse } from './command-output.ts';
+import { askService, findServiceAddress, type ServiceAddress } from './ask-service.ts';
+import { cutToColumns, escapeForTerminal, formatCount, WrongUse } from './command-output.ts';
 
 /** Each as it was written on the command line. */
 export type SessionWords = {
@@ -24,24 +24,24 @@ export const runSession = async (
   loaded: LoadedEnvironment,
   { write, columns }: Terminal,
 ): Promise<ExitCode> => {
-  const { id, address } = toSessionRequest(words, loaded);
+  const { id, address } = createSessionRequest(words, loaded);
   const { body: view, raw } = await askService(address, {
     path: `/sessions/${encodeURIComponent(id)}`,
     read: (answer) => SessionView.safeParse(answer).data ?? null,
     timeLimitMs: TIME_LIMIT_MS,
   });
   if (words.json === true) write(`${escapeForTerminal(JSON.stringify(raw, null, 2))}\n`);
-  else write(`${toOverview(id, view, columns)}\n\n${toStory(view, columns)}\n`);
+  else write(`${formatOverview(id, view, columns)}\n\n${formatHistory(view, columns)}\n`);
   return 0;
 };
 
-const toStory = (view: SessionView, columns: number): string => {
-  if (!isUnseen(view)) return toTimeline(view, columns);
+const formatHistory = (view: SessionView, columns: number): string => {
+  if (!isUnseen(view)) return formatTimeline(view, columns);
   return view.session.mode === 'local' ? UNSEEN_HERE : UNSEEN;
 };
 
 /** Which session of which service the words ask for. */
-export const toSessionRequest = (
+export const createSessionRequest = (
   words: SessionWords,
   loaded: LoadedEnvironment,
 ): { readonly id: string; readonly address: ServiceAddress } => {
@@ -50,7 +50,7 @@ export const toSessionRequest = (
   if (more.length > 0) throw new WrongUse('Name one session; quote an id that contains spaces.');
   // Every client takes these for steps in the path, escaped or not.
   if (id === '.' || id === '..') throw new WrongUse(`The session id '${id}' cannot be written into a URL.`);
-  return { id, address: toServiceAddress(words, loaded) };
+  return { id, address: findServiceAddress(words, loaded) };
 };
 
 const MODES = {
@@ -63,11 +63,11 @@ const MODES = {
 const MAX_ID = 64;
 
 /** What a session has used of its limits, its tools, and which reducers failed. */
-export const toOverview = (id: string, view: SessionView, width: number): string => {
+export const formatOverview = (id: string, view: SessionView, width: number): string => {
   const { session, tools, slice_errors: sliceErrors = {} } = view;
   const totals = [
-    toUsed(session.rounds, session.max_rounds, 'round'),
-    toUsed(session.calls, session.max_calls, 'call'),
+    formatUsed(session.rounds, session.max_rounds, 'round'),
+    formatUsed(session.calls, session.max_calls, 'call'),
     `${session.retries_used} of ${session.retries_limit} retries used`,
   ];
   const problems = Object.entries(sliceErrors).map(
@@ -80,7 +80,7 @@ export const toOverview = (id: string, view: SessionView, width: number): string
       ? ['Calls are missing: their journal lines were evicted to free memory in Redis.']
       : []),
     ...problems.map((problem) => cutToColumns(problem, width)),
-    ...(tools.length === 0 ? [] : ['', toTable(TOOLS, tools.map(toToolRow), width)]),
+    ...(tools.length === 0 ? [] : ['', formatTable(TOOLS, tools.map(formatToolRow), width)]),
   ].join('\n');
 };
 
@@ -88,8 +88,8 @@ export const toOverview = (id: string, view: SessionView, width: number): string
 const isUnseen = ({ session, tools, calls }: SessionView): boolean =>
   session.rounds === 0 && tools.length === 0 && calls.length === 0;
 
-const toUsed = (count: number, limit: number | null, noun: string): string =>
-  limit === null ? toCount(count, noun) : `${count} of ${limit} ${noun}s`;
+const formatUsed = (count: number, limit: number | null, noun: string): string =>
+  limit === null ? formatCount(count, noun) : `${count} of ${limit} ${noun}s`;
 
 const TOOLS: readonly Column[] = [
   ['tool', 'left'],
@@ -101,23 +101,23 @@ const TOOLS: readonly Column[] = [
   ['last error', 'left'],
 ];
 
-const toToolRow = (tool: SessionTool): readonly string[] => [
-  toName(tool.name),
-  toState(tool),
+const formatToolRow = (tool: SessionTool): readonly string[] => [
+  formatName(tool.name),
+  describeState(tool),
   `${tool.failures}x`,
   `${tool.used} of ${tool.limit}`,
-  toRepeats(tool.streak),
+  formatRepeats(tool.streak),
   tool.max_calls === null ? '' : `${tool.calls ?? 0} of ${tool.max_calls}`,
   toPlainText(tool.last_error),
 ];
 
-const toState = ({ exhausted, running, failing }: SessionTool): string => {
+const describeState = ({ exhausted, running, failing }: SessionTool): string => {
   if (exhausted) return 'blocked';
   if (running > 0) return `${running} running`;
   return failing ? 'failing' : 'fine';
 };
 
-const toRepeats = ({ failed, same_answer: same }: SessionTool['streak']): string => {
+const formatRepeats = ({ failed, same_answer: same }: SessionTool['streak']): string => {
   if (failed > 1) return `failed ${failed}x`;
   return same > 1 ? `same ${same}x` : '';
 };
@@ -135,43 +135,44 @@ const TIMELINE: readonly Column[] = [
 const MAX_NAME = 32;
 
 /** The calls of a session as a table, oldest first; what came late stands below its call. `width` in columns of text. */
-export const toTimeline = ({ calls }: Pick<SessionView, 'calls'>, width: number): string => {
+export const formatTimeline = ({ calls }: Pick<SessionView, 'calls'>, width: number): string => {
   const [first] = calls;
   if (first === undefined) return 'The journal is empty.';
-  const table = toTable(
+  const table = formatTable(
     TIMELINE,
     calls.flatMap((call) =>
-      call.late === undefined ? [toCallRow(call)] : [toCallRow(call), toLateRow(call, call.late)],
+      call.late === undefined ? [formatCallRow(call)] : [formatCallRow(call), formatLateRow(call, call.late)],
     ),
     width,
   );
   return first.step > 1 ? `(earlier calls are no longer in the journal)\n${table}` : table;
 };
 
-const toCallRow = (call: JournalEntry): readonly string[] => [
+const formatCallRow = (call: JournalEntry): readonly string[] => [
   String(call.step),
-  toName(call.tool),
+  formatName(call.tool),
   call.outcome,
   call.code ?? '',
   call.retries_left === null ? '' : String(call.retries_left),
-  toDuration(call.duration_ms),
+  formatDuration(call.duration_ms),
   `${call.replayed === true ? '(replayed) ' : ''}${call.repeats === undefined ? '' : `(${call.repeats} times) `}${toPlainText(call.message)}`,
 ];
 
-const toLateRow = (call: JournalEntry, late: LateResult): readonly string[] => [
+const formatLateRow = (call: JournalEntry, late: LateResult): readonly string[] => [
   '',
   '└ late',
   late.outcome,
   late.code ?? '',
   '',
-  `+${toDuration(Math.max(0, Date.parse(late.time) - Date.parse(call.time)))}`,
+  `+${formatDuration(Math.max(0, Date.parse(late.time) - Date.parse(call.time)))}`,
   toPlainText(late.message),
 ];
 
 /** A tool's name for a cell of a table. */
-const toName = (tool: string | null): string => (tool === null ? '(none)' : cutToColumns(toPlainText(tool), MAX_NAME));
+const formatName = (tool: string | null): string =>
+  tool === null ? '(none)' : cutToColumns(toPlainText(tool), MAX_NAME);
 
-const toDuration = (ms: number): string => {
+const formatDuration = (ms: number): string => {
   if (ms < 10) return `${ms.toFixed(1)} ms`;
   return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
 };
@@ -198,7 +199,7 @@ const OPEN = {
 };
 
 /** A table for a terminal of this many columns. The last column gets what the others leave, and is cut to it. */
-const toTable = (columns: readonly Column[], rows: readonly (readonly string[])[], width: number): string => {
+const formatTable = (columns: readonly Column[], rows: readonly (readonly string[])[], width: number): string => {
   const table = new Table({
     head: columns.map(([title]) => title),
     colAligns: columns.map(([, align]) => align),

@@ -4,7 +4,7 @@ import { withoutSqliteWarning } from '@recourse/store-sqlite/sqlite-warning';
 import { type ExitCode, type Terminal, toPlainText } from 'recourse-server/cli/terminal';
 import type { LoadedEnvironment } from 'recourse-server/config/read-configuration';
 import { parseStore } from 'recourse-server/config/settings/store-choice';
-import { CommandFailed, toMessage, WrongUse } from './command-output.ts';
+import { CommandFailed, readMessage, WrongUse } from './command-output.ts';
 
 /** Copies the file of SQLite that STORE names: by the service that uses it, or here where none does. */
 export const runStore = async (
@@ -33,6 +33,6 @@ const copyHere = async (
     copySqlite(choice, to);
     return 'done';
   } catch (error) {
-    return toMessage(error);
+    return readMessage(error);
   }
 };

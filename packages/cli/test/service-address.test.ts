@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toServiceAddress } from '#src/ask-service.ts';
+import { findServiceAddress } from '#src/ask-service.ts';
 import { WrongUse } from '#src/command-output.ts';
 
 const FILE = '/srv/found/.env';
@@ -21,6 +21,6 @@ test.for([
   ['a URL of the environment counts', {}, { ...KEY, ...ELSEWHERE }, { RECOURSE_URL: 'https://third.example' }, ASKED],
 ] as const)('of a .env that names a service: %s', ([, words, before, ofFile, expected]) => {
   const loaded = { variables: { ...ofFile, ...before }, before, file: FILE, mistake: null };
-  if (expected === null) expect(() => toServiceAddress(words, loaded)).toThrow(REFUSAL);
-  else expect(toServiceAddress(words, loaded)).toEqual(expected);
+  if (expected === null) expect(() => findServiceAddress(words, loaded)).toThrow(REFUSAL);
+  else expect(findServiceAddress(words, loaded)).toEqual(expected);
 });

@@ -1,6 +1,6 @@
 import { runInProcess } from '@recourse/test-support/run-in-process.ts';
 import { expect, test } from 'vitest';
-import { toSessionRequest } from '#src/session-command.ts';
+import { createSessionRequest } from '#src/session-command.ts';
 
 const DEFAULTS = { id: 'agent_7', url: new URL('http://127.0.0.1:8080'), key: null };
 
@@ -22,7 +22,7 @@ test.for([
   ['an id with blanks and slashes', { ids: ['team a/7'] }, {}, { id: 'team a/7' }],
 ] as const)('%s', ([, words, environment, expected]) => {
   const loaded = { variables: environment, before: environment, file: null, mistake: null };
-  const { id, address } = toSessionRequest(words, loaded);
+  const { id, address } = createSessionRequest(words, loaded);
   expect({ id, ...address }).toEqual({ ...DEFAULTS, ...expected });
 });
 

@@ -3,7 +3,7 @@ import { toPlainText } from 'recourse-server/internal/cli/terminal.ts';
 import type { SessionView } from 'recourse-server/internal/contract/session.ts';
 import { expect, test } from 'vitest';
 import { cutToColumns } from '#src/command-output.ts';
-import { toOverview, toTimeline } from '#src/session-command.ts';
+import { formatOverview, formatTimeline } from '#src/session-command.ts';
 
 const CALLS: SessionView['calls'] = [
   toFailedEntry({
@@ -33,7 +33,7 @@ const CALLS: SessionView['calls'] = [
 ];
 
 test('a timeline shows every call, oldest first, and what came late below its call', () => {
-  expect(toTimeline({ calls: CALLS }, Number.POSITIVE_INFINITY)).toBe(
+  expect(formatTimeline({ calls: CALLS }, Number.POSITIVE_INFINITY)).toBe(
     [
       'step  tool        outcome  code            left     time  message',
       '────────────────────────────────────────────────────────────────────────────────────────────────────────',
@@ -48,11 +48,11 @@ test('a timeline shows every call, oldest first, and what came late below its ca
 });
 
 test('messages are cut to the width of the terminal, and no line is wider', () => {
-  const lines = toTimeline({ calls: CALLS }, 80).split('\n');
+  const lines = formatTimeline({ calls: CALLS }, 80).split('\n');
   expect(lines[2]).toBe('   1  read_file   retry    tool_exception     3   1.5 ms  FileNotFoundError: th…');
   expect(lines.map((line) => line.length).filter((length) => length > 80)).toEqual([]);
   // A message may be as short as this, and then the lines are longer than the terminal is wide.
-  expect(toTimeline({ calls: CALLS }, 20).split('\n')[2]).toMatch(/ms {2}FileNotFoun…$/);
+  expect(formatTimeline({ calls: CALLS }, 20).split('\n')[2]).toMatch(/ms {2}FileNotFoun…$/);
 });
 
 const WIDE = [
@@ -70,8 +70,8 @@ const terminalWidth = (line: string): number =>
   }, 0);
 
 test.for(WIDE)('%s do not break the table, nor are they cut in two', ([, message]) => {
-  const lines = toTimeline({ calls: [toFailedEntry({ message }), ...CALLS] }, 100).split('\n');
-  const plain = toTimeline({ calls: [toFailedEntry({ message: 'x' }), ...CALLS] }, 100).split('\n');
+  const lines = formatTimeline({ calls: [toFailedEntry({ message }), ...CALLS] }, 100).split('\n');
+  const plain = formatTimeline({ calls: [toFailedEntry({ message: 'x' }), ...CALLS] }, 100).split('\n');
   expect(lines.map((line) => line.slice(0, 56))).toEqual(plain.map((line) => line.slice(0, 56)));
   expect(Math.max(...lines.map(terminalWidth))).toBeLessThanOrEqual(100);
   expect(lines[2]).toMatch(/…$/);
@@ -113,7 +113,7 @@ test('no name, message or error of a tool brings a control character to the term
     slice_errors: { [evil]: evil },
   };
   for (const width of [80, Number.POSITIVE_INFINITY]) {
-    const shown = `${toOverview(evil, view, width)}\n${toTimeline(view, width)}`;
+    const shown = `${formatOverview(evil, view, width)}\n${formatTimeline(view, width)}`;
     expect(shown.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
     expect(shown.split('\n')).toHaveLength(11);
   }
@@ -169,7 +169,7 @@ test('the overview says what the session has used, and the state of each tool', 
     { ...TOOL, name: 'search', used: 3, exhausted: true, streak: { failed: 2, same_answer: 0 } },
     { ...TOOL, name: 'status', running: 1, streak: { failed: 0, same_answer: 4 } },
   ];
-  expect(toOverview('agent_7', { ...VIEW, tools }, 100)).toBe(
+  expect(formatOverview('agent_7', { ...VIEW, tools }, 100)).toBe(
     [
       'Session agent_7, stored in Redis',
       '1 round, 12 of 100 calls, 5 of 20 retries used',
@@ -186,7 +186,7 @@ test('the overview says what the session has used, and the state of each tool', 
 
 test('the overview says where the numbers are not what all replicas see, and which reducer failed', () => {
   const session = { ...VIEW.session, mode: 'local', max_rounds: 25 } as const;
-  expect(toOverview('agent 7', { ...VIEW, session, slice_errors: { mood: 'Error: no' } }, 100)).toBe(
+  expect(formatOverview('agent 7', { ...VIEW, session, slice_errors: { mood: 'Error: no' } }, 100)).toBe(
     [
       'Session agent 7, stored in this replica only: Redis is unavailable',
       '1 of 25 rounds, 12 of 100 calls, 5 of 20 retries used',
@@ -196,8 +196,8 @@ test('the overview says where the numbers are not what all replicas see, and whi
 });
 
 test('a journal without calls, and one that has lost its beginning, say so', () => {
-  expect(toTimeline({ calls: [] }, 80)).toBe('The journal is empty.');
-  expect(toTimeline({ calls: CALLS.slice(1) }, 80)).toMatch(
+  expect(formatTimeline({ calls: [] }, 80)).toBe('The journal is empty.');
+  expect(formatTimeline({ calls: CALLS.slice(1) }, 80)).toMatch(
     /^\(earlier calls are no longer in the journal\)\nstep {2}/,
   );
 });

@@ -7,8 +7,8 @@ import type { RouteHost } from 'recourse-server/extension';
 import { toCallKeyOf } from 'recourse-server/routes/idempotency';
 import { requireRoomForReplay } from 'recourse-server/routes/request-memory';
 import * as z from 'zod';
+import type { CallAbout } from './call-result.ts';
 import { type Exchange, type RpcError, SERVER_ERROR } from './rpc-exchange.ts';
-import type { CallAbout } from './to-call-result.ts';
 
 const { session_id, round_id } = ToolCallsRequest.shape;
 
@@ -54,7 +54,7 @@ export const createRunningCalls = () => {
   return {
     /** Takes a call in; gives the way to take it out again. */
     add: (name: CallName, end: () => void): (() => void) => {
-      const key = toKey(name);
+      const key = readKey(name);
       // Ids are unique in a session; where a client does not keep to that, it can cancel the last one.
       running.set(key, end);
       return () => {
@@ -62,13 +62,13 @@ export const createRunningCalls = () => {
       };
     },
     /** Ends the call of that name; nothing where none runs here. */
-    cancel: (name: CallName): void => running.get(toKey(name))?.(),
+    cancel: (name: CallName): void => running.get(readKey(name))?.(),
     size: (): number => running.size,
   };
 };
 
 // JSON tells the text "1" from the number 1.
-const toKey = ({ sessionKey, requestId }: CallName): string => JSON.stringify([sessionKey, requestId]);
+const readKey = ({ sessionKey, requestId }: CallName): string => JSON.stringify([sessionKey, requestId]);
 
 export type CallOptions = Pick<
   RouteHost,
@@ -89,14 +89,14 @@ type SentCall = {
 };
 
 /** One `tools/call` as a batch of one call. */
-export const toCallBatch = (
+export const createCallBatch = (
   { params, args, client, onProgress }: SentCall,
   exchange: Exchange,
   options: CallOptions,
 ): BatchRequest => {
   const { requestId, tenant, key, keyHash, caller, callerId, mayUse, body, memory } = exchange;
   const { name, _meta: meta } = params;
-  const sessionId = meta?.['recourse/session_id'] ?? exchange.sessionId ?? toDefaultSession(key, options);
+  const sessionId = meta?.['recourse/session_id'] ?? exchange.sessionId ?? decideDefaultSession(key, options);
   const callId = meta?.['recourse/call_id'] ?? null;
   const sessionKey = sessionId === null ? null : options.toSessionKey(tenant, sessionId);
   const { trace, traceId } = exchange.toTrace(sessionKey);
@@ -122,7 +122,7 @@ export const toCallBatch = (
     order: 'parallel',
     onError: 'continue',
     deadlineMs: options.maxDeadlineMs,
-    idempotency: toIdempotency(meta?.['recourse/idempotency_key'] ?? null, exchange, options),
+    idempotency: readIdempotency(meta?.['recourse/idempotency_key'] ?? null, exchange, options),
     callKeyOf: callId === null ? null : toCallKeyOf(tenant, sessionId, options.toRecordKey),
     client,
     listener: onProgress === null ? null : { progress: onProgress },
@@ -132,12 +132,12 @@ export const toCallBatch = (
 };
 
 // As docs/mcp-server.md names it, for GET /sessions/{id}.
-const toDefaultSession = (key: string | null, { defaultSession }: CallOptions): string | null => {
+const decideDefaultSession = (key: string | null, { defaultSession }: CallOptions): string | null => {
   if (defaultSession === 'none') return null;
   return key === null ? 'mcp' : `mcp:${key}`;
 };
 
-const toIdempotency = (
+const readIdempotency = (
   key: string | null,
   { tenant, requestId }: Exchange,
   { toRecordKey, toRequestKey }: CallOptions,
@@ -155,7 +155,7 @@ export const nameCall = (
   idSession === null ? () => undefined : running.add({ sessionKey: toSessionKey(tenant, idSession), requestId }, end);
 
 /** What has to be known of a call beside its result. Clients hold its answer against the output schema of its tool. */
-export const toCallAbout = (
+export const describeCall = (
   { name, _meta: meta }: CallParams,
   { requestId, links }: Exchange,
   { findTool }: CallOptions,
@@ -172,7 +172,7 @@ type CallAnswer =
   | { readonly kind: 'error'; readonly error: RpcError };
 
 /** As POST /tool-calls answers 422 and 409: about the key, and not what came of a call. */
-export const toCallAnswer = (answer: BatchAnswer, { hold }: Exchange): CallAnswer => {
+export const readCallAnswer = (answer: BatchAnswer, { hold }: Exchange): CallAnswer => {
   if (answer.kind === 'results') {
     const { results, origin } = answer;
     if (origin === 'replayed') requireRoomForReplay({ hold }, results, 'messages');

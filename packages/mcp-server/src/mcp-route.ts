@@ -86,7 +86,7 @@ const requireSession = (body: JsonBody, hasEnded: boolean): JsonBody => {
   throw new ProblemError(404, 'session_not_found', 'This session has ended. Start a new one with initialize.');
 };
 
-const toParamHeaders = remembering((schema) => readParamHeaders(schema).headers);
+const findParamHeaders = remembering((schema) => readParamHeaders(schema).headers);
 
 /** Throws where a call's `Mcp-Param-*` headers, by which proxies may have let it pass, do not say what its arguments say. */
 const checkParamHeaders = (
@@ -99,7 +99,7 @@ const checkParamHeaders = (
   const name = memberOf(params, 'name');
   // Of a tool that the key may not use nothing is told.
   const tool = typeof name === 'string' && mayUse(name) ? findTool(name) : undefined;
-  const declared = tool === undefined ? [] : toParamHeaders(tool.inputSchema);
+  const declared = tool === undefined ? [] : findParamHeaders(tool.inputSchema);
   if (declared.length === 0) return;
   const mismatch = findParamMismatch(declared, argumentsOf(params), (header) => headerOf(request, header));
   if (mismatch === null) return;

@@ -24,7 +24,7 @@ type Node = { readonly schema: JsonSchema; readonly path: readonly string[]; rea
  * at an argument of a primitive type that is reached by `properties` alone, and its name is a token that no other has.
  */
 export const readParamHeaders = (root: JsonSchema): ParamHeaders => {
-  const declared = nodesIn(root).flatMap((node) => (KEYWORD in node.schema ? [toHeader(node)] : []));
+  const declared = nodesIn(root).flatMap((node) => (KEYWORD in node.schema ? [findHeader(node)] : []));
   const headers = new Map<string, ParamHeader>();
   const faults: string[] = [];
   for (const header of declared) {
@@ -46,7 +46,7 @@ const nodesIn = (schema: JsonSchema): readonly Node[] => {
   return nodes;
 };
 
-const toHeader = ({ schema, path, isReachable }: Node): ParamHeader | string => {
+const findHeader = ({ schema, path, isReachable }: Node): ParamHeader | string => {
   const { [KEYWORD]: name, type } = schema;
   if (!isReachable || path.length === 0) return 'it is on a schema that is not a single argument';
   const where = `at '${path.join('.').slice(0, MOST_SHOWN)}'`;
@@ -81,13 +81,13 @@ export const findParamMismatch = (
   headerOf: (name: string) => string | undefined,
 ): string | null => {
   for (const header of headers) {
-    const mismatch = toMismatch(header, valueAt(args, header.path), headerOf);
+    const mismatch = findMismatch(header, valueAt(args, header.path), headerOf);
     if (mismatch !== null) return mismatch;
   }
   return null;
 };
 
-const toMismatch = (
+const findMismatch = (
   { name, path, isNumber }: ParamHeader,
   value: unknown,
   headerOf: (name: string) => string | undefined,

@@ -7,10 +7,10 @@ import { toOneLineJson } from 'recourse-server/json/json-text';
 import { leaseUntil, toPayload } from 'recourse-server/routes/request-memory';
 import { sendAnswer } from 'recourse-server/routes/send-answer';
 import { ReplyClient } from 'recourse-server/routes/tool-calls';
-import { type CallOptions, CallParams, nameCall, toCallAbout, toCallAnswer, toCallBatch } from './call-batch.ts';
-import { CURRENT_REVISION, type Exchange, toErrorMessage, toRpcFailure } from './rpc-exchange.ts';
+import { type CallOptions, CallParams, createCallBatch, describeCall, nameCall, readCallAnswer } from './call-batch.ts';
+import { toCallResultJson } from './call-result.ts';
+import { CURRENT_REVISION, type Exchange, explainRpcFailure, writeErrorMessage } from './rpc-exchange.ts';
 import { declaresTasks } from './tasks.ts';
-import { toCallResultJson } from './to-call-result.ts';
 
 /** A `tools/call` that asks for its result and for nothing else of the protocol. */
 export type PlainCall = {
@@ -232,12 +232,12 @@ export const createAnswerPlainCall = (options: PlainCallOptions) => {
   return (call: PlainCall, exchange: Exchange, reply: FastifyReply): undefined | Promise<void> => {
     const { id, params, revision } = call;
     const client = new PlainCallReply(reply);
-    const batch = toCallBatch({ params, args: params.arguments, client, onProgress: null }, exchange, options);
-    const about = toCallAbout(params, exchange, options);
+    const batch = createCallBatch({ params, args: params.arguments, client, onProgress: null }, exchange, options);
+    const about = describeCall(params, exchange, options);
     const send = (batchAnswer: BatchAnswer): void => {
-      const answer = toCallAnswer(batchAnswer, exchange);
+      const answer = readCallAnswer(batchAnswer, exchange);
       if (answer.kind === 'error') {
-        client.send(toErrorMessage(id, answer.error), 'run');
+        client.send(writeErrorMessage(id, answer.error), 'run');
         return;
       }
       const result = toCallResultJson(answer.result, about, revision === 'current' ? serverInfo : null);
@@ -264,8 +264,8 @@ const answerLater = async (
   } catch (error) {
     if (client.abandon()) throw error;
     // The head of a stream was sent: there is no status any more.
-    const failure = toRpcFailure(error, exchange.requestId);
-    client.send(toErrorMessage(call.id, failure.error), 'run');
+    const failure = explainRpcFailure(error, exchange.requestId);
+    client.send(writeErrorMessage(call.id, failure.error), 'run');
     if (failure.isBug) options.onBug(error, exchange.requestId);
   } finally {
     forget();

@@ -102,7 +102,7 @@ const CODES: ReadonlyMap<string, number> = new Map([
  * An error response, under the id of its request; without an id where that is null. JSON-RPC 2.0 asks for `"id": null` there, but
  * the schemas of MCP 2025-11-25 and 2026-07-28 allow a text or an integer only, and their transports say "has no id".
  */
-export const toErrorMessage = (id: string | number | null, error: RpcError): string =>
+export const writeErrorMessage = (id: string | number | null, error: RpcError): string =>
   JSON.stringify({ jsonrpc: '2.0', ...toIdMember(id), error });
 
 /** The member `id` of an error response. */
@@ -121,7 +121,7 @@ export const requestIdOf = (body: unknown): string | number | null => {
 const isSafeInteger = (id: unknown): id is number => Number.isSafeInteger(id);
 
 /** What an error of the HTTP layer is in JSON-RPC. The problem that other routes answer is in `data`. */
-export const toRpcFailure = (error: unknown, requestId: string) => {
+export const explainRpcFailure = (error: unknown, requestId: string) => {
   const { problem, headers, isBug } = toHttpFailure(error, requestId);
   const { type: _type, title: _title, status, detail, ...rest } = problem;
   const data = problem.code === 'missing_capability' ? { ...rest, requiredCapabilities: TASKS_CAPABILITY } : rest;
@@ -135,9 +135,9 @@ const TASKS_CAPABILITY = { extensions: { [TASKS]: {} } } as const;
 export const createRpcErrorHandler =
   (onBug: (error: unknown, requestId: string) => void) =>
   (thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
-    const { status, headers, isBug, error } = toRpcFailure(thrown, request.id);
+    const { status, headers, isBug, error } = explainRpcFailure(thrown, request.id);
     const id = isJsonBody(request.body) ? requestIdOf(request.body.value) : null;
-    const sent = reply.code(status).headers(headers).type('application/json').send(toErrorMessage(id, error));
+    const sent = reply.code(status).headers(headers).type('application/json').send(writeErrorMessage(id, error));
     // After the answer: what fails while a bug is told of must not take its place.
     if (isBug) onBug(thrown, request.id);
     return sent;

@@ -18,20 +18,20 @@ import type { RouteHost } from 'recourse-server/extension';
 import { draining, ProblemError } from 'recourse-server/routes/problems';
 import { leaseUntil, requireRoom, toPayload } from 'recourse-server/routes/request-memory';
 import { type CatalogueTexts, createCatalogueTexts } from 'recourse-server/routes/tools';
-import { type CallOptions, CallParams, nameCall, toCallAbout, toCallAnswer, toCallBatch } from './call-batch.ts';
-import { type Exchange, requestIdOf, TASKS, toDataCode, toIdMember, toRpcFailure } from './rpc-exchange.ts';
+import { type CallOptions, CallParams, createCallBatch, describeCall, nameCall, readCallAnswer } from './call-batch.ts';
+import { type CallResult, toCallResult } from './call-result.ts';
+import { type Exchange, explainRpcFailure, requestIdOf, TASKS, toDataCode, toIdMember } from './rpc-exchange.ts';
 import {
   type CreatedTask,
   createMissingTasksProblem,
+  createTaskBatch,
   createTaskMethods,
   declaresTasks,
   isTaskCall,
+  readCreatedTask,
   type TaskOptions,
   TaskParams,
-  toCreatedTask,
-  toTaskBatch,
 } from './tasks.ts';
-import { type CallResult, toCallResult } from './to-call-result.ts';
 import { createToolChanges } from './tool-changes.ts';
 
 /** An exchange that the SDK answers. */
@@ -118,21 +118,21 @@ const callTool = async (
   const forget = nameCall(id, exchange, () => ending.abort(), options);
   try {
     const args = params.arguments ?? exchange.argumentsAside;
-    const client = toClient(AbortSignal.any([ending.signal, signal]));
-    const call = toCallBatch({ params, args, client, onProgress: progress.onProgress }, exchange, options);
-    const batch = isTask ? toTaskBatch(call, exchange, options.toRequestKey) : call;
-    const answer = toCallAnswer(await leaseUntil(batch, options.executeBatch(batch)), exchange);
+    const client = createClient(AbortSignal.any([ending.signal, signal]));
+    const call = createCallBatch({ params, args, client, onProgress: progress.onProgress }, exchange, options);
+    const batch = isTask ? createTaskBatch(call, exchange, options.toRequestKey) : call;
+    const answer = readCallAnswer(await leaseUntil(batch, options.executeBatch(batch)), exchange);
     if (answer.kind === 'error') throw new ProtocolError(answer.error.code, answer.error.message, answer.error.data);
-    const task = isTask ? toCreatedTask(answer.result) : null;
+    const task = isTask ? readCreatedTask(answer.result) : null;
     exchange.hasTask = task !== null;
-    return task ?? toCallResult(JSON.parse(answer.result.json), toCallAbout(params, exchange, options));
+    return task ?? toCallResult(JSON.parse(answer.result.json), describeCall(params, exchange, options));
   } finally {
     progress.end();
     forget();
   }
 };
 
-const toClient = (signal: AbortSignal): Client => ({
+const createClient = (signal: AbortSignal): Client => ({
   isGone: () => signal.aborted,
   whenGone: (listener) => {
     if (signal.aborted) listener();
@@ -214,7 +214,7 @@ const answerMethod = async (
     return { ...(await answering) };
   } catch (error) {
     if (error instanceof ProtocolError) throw error;
-    const failure = toRpcFailure(error, exchange.requestId);
+    const failure = explainRpcFailure(error, exchange.requestId);
     if (failure.isBug) options.onBug(error, exchange.requestId);
     const { code, message, data } = failure.error;
     throw new ProtocolError(code, message, data);
@@ -305,7 +305,7 @@ export const createAnswerMcp = (options: AnswerMcpOptions): AnswerMcp => {
       argumentsAside,
       catalogue: null,
       hasTask: false,
-      ending: toEnding(reply),
+      ending: createEnding(reply),
       whenOver: () => options.readings.watch(reply).over,
     };
     const webRequest = toWebRequest(reply.request, exchange.ending.signal);
@@ -317,7 +317,7 @@ export const createAnswerMcp = (options: AnswerMcpOptions): AnswerMcp => {
   };
 };
 
-const toEnding = ({ raw }: FastifyReply): AbortController => {
+const createEnding = ({ raw }: FastifyReply): AbortController => {
   const ending = new AbortController();
   raw.once('close', () => {
     if (!raw.writableFinished) ending.abort();

@@ -7,8 +7,8 @@ import { ProblemError } from 'recourse-server/routes/problems';
 import type { Background } from 'recourse-server/routes/route-host';
 import { askStore } from 'recourse-server/routes/sessions';
 import * as z from 'zod';
+import { toCallResult } from './call-result.ts';
 import { type Exchange, TASKS } from './rpc-exchange.ts';
-import { toCallResult } from './to-call-result.ts';
 
 // The Tasks extension of revision 2026-07-28 (SEP-2663): a call of a background tool is a task, whose id is the handle of the
 // pending call. Earlier revisions have other tasks, which are not offered.
@@ -49,7 +49,7 @@ const NEVER_GONE: Client = { isGone: () => false, whenGone: () => () => undefine
  * A call of a background tool as a batch that is answered by its handle at once. It goes on without its client; its request id
  * stands for the key that its caller has not chosen.
  */
-export const toTaskBatch = (
+export const createTaskBatch = (
   batch: BatchRequest,
   { tenant, requestId }: Pick<Exchange, 'tenant' | 'requestId'>,
   toRequestKey: (tenant: string, requestId: string) => string,
@@ -79,7 +79,7 @@ const Pending = z.object({
 export type CreatedTask = { readonly resultType: 'task' } & ReturnType<typeof toTask>;
 
 /** The result of a call that has not ended, as the handle of a task; null for any other result. */
-export const toCreatedTask = ({ json, handle }: RenderedResult): CreatedTask | null => {
+export const readCreatedTask = ({ json, handle }: RenderedResult): CreatedTask | null => {
   if (handle === null) return null;
   const { message, pending, duration_ms: elapsedMs } = Pending.parse(JSON.parse(json));
   const { since, expires_at: expiresAt, poll_after_ms: pollAfterMs } = pending;
@@ -116,7 +116,7 @@ type Terms = {
  * A task as `tasks/get` tells it. One that has ended is `completed` with its result, also where that is an error, for the model is
  * to read it; one that was cancelled is `cancelled`. `failed` is none: that is for calls that have no result.
  */
-const toDetailedTask = (taskId: string, task: PendingTask, { exchange, options }: Terms) => {
+const describeTask = (taskId: string, task: PendingTask, { exchange, options }: Terms) => {
   const told = toTask(taskId, task);
   if (task.state !== 'ended' || task.result === null) return told;
   const result = JSON.parse(task.result);
@@ -158,7 +158,7 @@ export const createTaskMethods = (options: TaskOptions) => {
     return task;
   };
   const get: AnswerTask = async (exchange, taskId) =>
-    toDetailedTask(taskId, await find(exchange, taskId), { exchange, options });
+    describeTask(taskId, await find(exchange, taskId), { exchange, options });
   // Nothing ever waits for input, so that there is no answer to take.
   const update: AnswerTask = async (exchange, taskId) => {
     await find(exchange, taskId);

@@ -1,7 +1,7 @@
 import { showText } from '@recourse/toolkit-kit/http';
 import * as z from 'zod';
 import { addDays, toTimeZone } from './calendar-days.ts';
-import { toLine, toLink, toTextLine } from './email-text.ts';
+import { joinLine, readTextLine, writeLink } from './email-text.ts';
 import { CALENDAR, type GoogleAccess, type GoogleCall, type GoogleMeaning } from './google-access.ts';
 import type { HideSecrets } from './hide-secrets.ts';
 
@@ -54,24 +54,24 @@ export const isToTakePlace = ({ status }: CalendarEvent): boolean => status !== 
 
 /** An event of Google's, its texts without these secrets, and cut. */
 export const toEvent = (event: CalendarEvent, hide: HideSecrets): Event => {
-  const toShown = (text: string | null | undefined): string | null => {
-    const line = toLine(text ?? '', { most: MOST_SHOWN, hide });
+  const describeShown = (text: string | null | undefined): string | null => {
+    const line = joinLine(text ?? '', { most: MOST_SHOWN, hide });
     return line === '' ? null : line;
   };
   const start = toMoment(event.start);
   return {
     id: hide(event.id),
-    summary: toShown(event.summary) ?? '(no title)',
+    summary: describeShown(event.summary) ?? '(no title)',
     start: start?.text ?? null,
     end: toEnd(event, start),
     all_day: start?.isDay ?? false,
-    location: toShown(event.location),
-    organizer: toShown(event.organizer?.displayName) ?? toShown(event.organizer?.email),
-    status: toShown(event.status) ?? 'confirmed',
+    location: describeShown(event.location),
+    organizer: describeShown(event.organizer?.displayName) ?? describeShown(event.organizer?.email),
+    status: describeShown(event.status) ?? 'confirmed',
     ...(event.attendeesOmitted === true ? {} : { attendees: event.attendees?.length ?? 0 }),
-    description: event.description ? toTextLine(event.description, { most: MOST_DESCRIBED, hide }) : null,
-    link: toLink(event.htmlLink, hide),
-    meeting_link: toLink(event.hangoutLink, hide),
+    description: event.description ? readTextLine(event.description, { most: MOST_DESCRIBED, hide }) : null,
+    link: writeLink(event.htmlLink, hide),
+    meeting_link: writeLink(event.hangoutLink, hide),
   };
 };
 
@@ -127,7 +127,7 @@ export const listEvents = (google: GoogleAccess, query: EventQuery, call: Google
       ),
     EventList,
     call,
-    toMeaning(query.calendarId),
+    explainMeaning(query.calendarId),
   );
 
 const Calendar = z.object({ timeZone: z.string().max(64).nullish() });
@@ -140,12 +140,12 @@ export const readTimeZone = async (google: GoogleAccess, calendarId: string, cal
       (await openCalendar()).calendars.get({ auth, calendarId, fields: 'timeZone' }, { ...options }),
     Calendar,
     call,
-    toMeaning(calendarId),
+    explainMeaning(calendarId),
   );
   return toTimeZone(timeZone ?? 'UTC') ?? 'UTC';
 };
 
-const toMeaning = (calendarId: string): GoogleMeaning => ({
+const explainMeaning = (calendarId: string): GoogleMeaning => ({
   missing: (account) =>
     `There is no calendar '${showText(calendarId, 100)}', or it is not shared with ${account ?? 'the user who signed in'}. Use primary, or the id of a calendar, usually the email address of its owner.`,
 });

@@ -6,7 +6,7 @@ import * as z from 'zod';
 import { addDays, Day, dayAt, startOfDay, TimeZone } from './calendar-days.ts';
 import { Event, isToTakePlace, listEvents, MOST_ON_PAGE, readTimeZone, toEvent } from './calendar-requests.ts';
 import { mapInSteps, WellFormedText } from './email-text.ts';
-import { beginGoogleCall, type GoogleAccess, type GoogleCall, toTokenHider } from './google-access.ts';
+import { beginGoogleCall, createTokenHider, type GoogleAccess, type GoogleCall } from './google-access.ts';
 
 type CalendarToolOptions = {
   readonly google: GoogleAccess;
@@ -51,16 +51,17 @@ const answerEvents = async (
   context: Pick<ToolContext, 'session' | 'signal' | 'timeoutMs'>,
 ) => {
   const call = beginGoogleCall(context);
-  const chain = openPageChain({ tokens: toReadable(options.pageTokens), tool, verb, query, context });
+  const chain = openPageChain({ tokens: describeDays(options.pageTokens), tool, verb, query, context });
   const kept = await chain.tokenOf(page);
-  const { pageToken, ...range } = kept === undefined ? await toRange(options, query, toDays, call) : toKept(kept);
+  const { pageToken, ...range } =
+    kept === undefined ? await decideRange(options, query, toDays, call) : pickShown(kept);
   const { calendar_id: calendarId, time_zone: timeZone, page_size: maxResults } = query;
   const given = Object.entries({ q, timeZone, pageToken }).filter(([, value]) => value !== undefined);
   const wanted = { calendarId, maxResults, ...range, ...Object.fromEntries(given) };
   const { items, nextPageToken } = await listEvents(options.google, wanted, call);
   const next = nextPageToken ? `${range.timeMin} ${range.timeMax} ${nextPageToken}` : null;
   const hasMore = await chain.keepNext(page, next);
-  const hide = toTokenHider(call);
+  const hide = createTokenHider(call);
   return answerPage({
     words: { one: 'event', many: 'events' },
     key: 'events',
@@ -74,7 +75,7 @@ const answerEvents = async (
 type Range = { readonly timeMin: string; readonly timeMax: string; readonly pageToken?: string | undefined };
 
 /** The range goes with the token: Google wants the very same on every page, and a page may be asked for on another day. */
-const toKept = (kept: string): Range & { readonly pageToken: string } => {
+const pickShown = (kept: string): Range & { readonly pageToken: string } => {
   const [timeMin = '', timeMax = '', ...pageToken] = kept.split(' ');
   return { timeMin, timeMax, pageToken: pageToken.join(' ') };
 };
@@ -82,18 +83,18 @@ const toKept = (kept: string): Range & { readonly pageToken: string } => {
 const RangeTime = z.iso.datetime();
 
 /** What a store gives that is none of what is kept here counts as not kept. */
-const toReadable = (tokens: PageTokens): PageTokens => ({
+const describeDays = (tokens: PageTokens): PageTokens => ({
   ...tokens,
   find: async (list, page) => {
     const kept = await tokens.find(list, page);
     if (kept === null) return null;
-    const { timeMin, timeMax, pageToken } = toKept(kept);
+    const { timeMin, timeMax, pageToken } = pickShown(kept);
     const isReadable = [timeMin, timeMax].every((time) => RangeTime.safeParse(time).success) && isPageToken(pageToken);
     return isReadable ? kept : null;
   },
 });
 
-const toRange = async (
+const decideRange = async (
   { google, now = Date.now }: CalendarToolOptions,
   { calendar_id: calendarId, time_zone }: { readonly calendar_id: string; readonly time_zone?: string | undefined },
   toDays: EventPageRequest['toDays'],
@@ -155,7 +156,7 @@ const createSearchCalendarEvents = (options: CalendarToolOptions): InlineTool =>
     input: SearchCalendarEventsInput,
     output: EventPage,
     run: (input, context) => {
-      const toDays = (today: string) => toSearchedDays(input, today);
+      const toDays = (today: string) => decideSearchedDays(input, today);
       const { query: q } = input;
       return answerEvents(options, { tool: 'search_calendar_events', verb: 'Search', input, q, toDays }, context);
     },
@@ -163,7 +164,10 @@ const createSearchCalendarEvents = (options: CalendarToolOptions): InlineTool =>
 
 const YEAR = 365;
 
-const toSearchedDays = ({ from, to }: { from?: string | undefined; to?: string | undefined }, today: string): Days => {
+const decideSearchedDays = (
+  { from, to }: { from?: string | undefined; to?: string | undefined },
+  today: string,
+): Days => {
   if (from !== undefined) return { from, to: to ?? addDays(from, YEAR) };
   return to === undefined ? { from: addDays(today, -30), to: addDays(today, YEAR) } : { from: addDays(to, -YEAR), to };
 };

@@ -9,6 +9,7 @@ import {
   withTimeLimit,
 } from '@recourse/toolkit-kit/vendor-client';
 import {
+  findRemainingMs,
   type GoogleAccess,
   type GoogleApi,
   type GoogleCall,
@@ -16,10 +17,9 @@ import {
   type GoogleMeaning,
   type GoogleRequest,
   type GoogleRequestOptions,
-  toRemainingMs,
 } from './google-access.ts';
 import { createCredentialsFile, type GoogleCredentials } from './google-credentials.ts';
-import { toGoogleFailure, toUnreadableFailure } from './google-failure.ts';
+import { explainGoogleFailure, explainUnreadable } from './google-failure.ts';
 import { createGoogleSignIn, type GoogleSignIn, type SignedIn } from './google-sign-in.ts';
 
 type OnSend = (authorization: string | undefined) => void;
@@ -63,7 +63,7 @@ const BEARER = /^Bearer (\S+)$/;
 
 type Attempted =
   | { readonly kind: 'answer'; readonly answer: GoogleAnswer }
-  | ({ readonly kind: 'failure' } & ReturnType<typeof toGoogleFailure>);
+  | ({ readonly kind: 'failure' } & ReturnType<typeof explainGoogleFailure>);
 
 const attempt = async (
   means: GoogleParts,
@@ -95,10 +95,19 @@ const attempt = async (
       responseType: wanted.responseType,
       fetchImplementation: means.openFetch(wanted.maxBytes, call, onSend),
     });
-    return { kind: 'answer', answer: { data, cut: toCut(headers) } };
+    return { kind: 'answer', answer: { data, cut: decideCut(headers) } };
   } catch (thrown) {
     signal.throwIfAborted();
-    const failure = toGoogleFailure(thrown, { api, meaning, credentials, subject, apiUrl, accessTokens, isSent, now });
+    const failure = explainGoogleFailure(thrown, {
+      api,
+      meaning,
+      credentials,
+      subject,
+      apiUrl,
+      accessTokens,
+      isSent,
+      now,
+    });
     if (failure.token !== 'fine') signIn.forget(api, accessToken);
     return { kind: 'failure', ...failure };
   }
@@ -106,7 +115,7 @@ const attempt = async (
 
 /** The sign-in itself goes on for the other calls that wait for it. */
 const withinCall = (call: GoogleCall, signingIn: Promise<SignedIn>): Promise<SignedIn> =>
-  withTimeLimit(call.signal, toRemainingMs(call), (limit) =>
+  withTimeLimit(call.signal, findRemainingMs(call), (limit) =>
     untilAborted(signingIn, limit).catch((thrown: unknown) => {
       if (!limit.aborted || thrown !== limit.reason) throw thrown;
       const code = 'TimeoutError';
@@ -115,7 +124,7 @@ const withinCall = (call: GoogleCall, signingIn: Promise<SignedIn>): Promise<Sig
   );
 
 // googleapis-common 8 makes a plain object of them.
-const toCut = (headers: unknown): GoogleAnswer['cut'] => {
+const decideCut = (headers: unknown): GoogleAnswer['cut'] => {
   const cut: unknown =
     typeof headers === 'object' && headers !== null && CUT_HEADER in headers ? headers[CUT_HEADER] : null;
   return cut === 'size' || cut === 'time' ? cut : null;
@@ -160,7 +169,7 @@ export const createGoogleAccess = (options: GoogleAccessOptions): GoogleAccess =
         return opened.send(request);
       };
       const { maxBytes, signal, longestWaitMs } = fetched;
-      const limitMs = fetched.toLimitMs();
+      const limitMs = fetched.decideLimitMs();
       const options = { client: { send }, maxBytes, limitMs, longestWaitMs, baseUrl, signal };
       return createClientFetch({ ...options, repeats: 'transport' })(url, init);
     };
@@ -170,13 +179,13 @@ export const createGoogleAccess = (options: GoogleAccessOptions): GoogleAccess =
       subject: options.subject,
       fetchToken: openFetch({
         maxBytes: MOST_TOKEN_BYTES,
-        toLimitMs: () => limits.signInMs,
+        decideLimitMs: () => limits.signInMs,
         longestWaitMs: LONGEST_SIGN_IN_WAIT_MS,
       }),
     }),
     openFetch: (maxBytes, call, onSend) => {
-      const toLimitMs = () => Math.min(limits.readMs, toTimeToSend(call));
-      return openFetch({ maxBytes, toLimitMs, signal: call.signal, onSend });
+      const toLimitMs = () => Math.min(limits.readMs, decideTimeToSend(call));
+      return openFetch({ maxBytes, decideLimitMs: toLimitMs, signal: call.signal, onSend });
     },
     subject: options.subject,
     apiUrl,
@@ -188,18 +197,18 @@ export const createGoogleAccess = (options: GoogleAccessOptions): GoogleAccess =
       const { data, cut } = await askGoogle(means, asked);
       const checked = schema.safeParse(data);
       if (checked.success) return checked.data;
-      throw toUnreadableFailure(api, cut);
+      throw explainUnreadable(api, cut);
     },
     download: async (api, request, call, { maxBytes, ...meaning }) => {
       const asked = { api, request, meaning, call, responseType: 'arraybuffer', maxBytes } as const;
-      return toDownload(api, await askGoogle(means, asked));
+      return readDownload(api, await askGoogle(means, asked));
     },
     close: client.close,
   };
 };
 
 /** Milliseconds that a request of a call may take. Throws where none are left: nothing is sent then. */
-const toTimeToSend = ({ endsAtMs }: GoogleCall): number => {
+const decideTimeToSend = ({ endsAtMs }: GoogleCall): number => {
   const leftMs = endsAtMs - performance.now();
   if (leftMs > 0) return leftMs;
   const code = 'no time left';
@@ -209,17 +218,17 @@ const toTimeToSend = ({ endsAtMs }: GoogleCall): number => {
 type FetchOptions = {
   readonly maxBytes: number;
   /** Milliseconds for one request, asked when it begins. */
-  readonly toLimitMs: () => number;
+  readonly decideLimitMs: () => number;
   readonly longestWaitMs?: number;
   readonly signal?: AbortSignal;
   readonly onSend?: OnSend;
 };
 
-const toDownload = (api: GoogleApi, { data, cut }: GoogleAnswer): GoogleDownload => {
-  if (cut === 'time') throw toUnreadableFailure(api, cut);
+const readDownload = (api: GoogleApi, { data, cut }: GoogleAnswer): GoogleDownload => {
+  if (cut === 'time') throw explainUnreadable(api, cut);
   const rest = cut === null ? 'complete' : 'cut';
   // The library gives '' for 204, whatever was asked for.
   if (data === '') return { bytes: new Uint8Array(0), rest };
   if (data instanceof ArrayBuffer) return { bytes: new Uint8Array(data), rest };
-  throw toUnreadableFailure(api, cut);
+  throw explainUnreadable(api, cut);
 };

@@ -3,7 +3,7 @@ import { showText } from '@recourse/toolkit-kit/http';
 import type { OAuth2Client } from 'google-auth-library';
 import { RetryableToolError } from 'recourse-server';
 import * as z from 'zod';
-import { toLine, toLink } from './email-text.ts';
+import { joinLine, writeLink } from './email-text.ts';
 import type { HideSecrets } from './hide-secrets.ts';
 
 const ID = /^[\w-]{1,200}$/;
@@ -19,7 +19,7 @@ const HOSTS: ReadonlySet<string> = new Set([
 ]);
 
 /** The id of a file, from an id or from an address of Drive or its editors. Throws a RetryableToolError where there is none. */
-export const toDriveFileId = (written: string): string => {
+export const findDriveFileId = (written: string): string => {
   const text = written.trim();
   if (ID.test(text)) return text;
   const id = findId(text);
@@ -69,7 +69,7 @@ const EXPORTS: ReadonlyMap<string, DriveExport> = new Map([
 ]);
 
 /** How a file of this type is exported; undefined where it is no Google file, or has no text. */
-export const toDriveExport = (mimeType: string): DriveExport | undefined => EXPORTS.get(mimeType);
+export const findDriveExport = (mimeType: string): DriveExport | undefined => EXPORTS.get(mimeType);
 
 /** Whether it lives in an editor of Google's, so that there are no bytes to download. */
 export const isGoogleFile = (mimeType: string): boolean => mimeType.startsWith(GOOGLE);
@@ -100,12 +100,12 @@ export type DriveFile = {
 };
 
 /** Such a file of what Drive says, its texts without these secrets, and cut. */
-export const toDriveFile = (found: z.output<typeof FoundDriveFile>, hide: HideSecrets): DriveFile => ({
+export const parseDriveFile = (found: z.output<typeof FoundDriveFile>, hide: HideSecrets): DriveFile => ({
   id: hide(found.id),
-  name: toLine(found.name, { most: MOST_NAME_CHARACTERS, hide }),
-  mimeType: toLine(found.mimeType, { most: MOST_TYPE_CHARACTERS, hide }),
+  name: joinLine(found.name, { most: MOST_NAME_CHARACTERS, hide }),
+  mimeType: joinLine(found.mimeType, { most: MOST_TYPE_CHARACTERS, hide }),
   modifiedTime: found.modifiedTime,
-  webViewLink: toLink(found.webViewLink, hide),
+  webViewLink: writeLink(found.webViewLink, hide),
 });
 
 // With the first call: the library is some megabytes that a service which never asks Drive need not pay.

@@ -35,7 +35,7 @@ const MOST_SECRET = 8192;
 type Showing = { readonly most: number; readonly hide: HideSecrets };
 
 /** Text from outside, decoded, as one line of printable characters. Secrets go first: a part of one would not be known. */
-export const toLine = (text: string, { most, hide }: Showing): string =>
+export const joinLine = (text: string, { most, hide }: Showing): string =>
   cutText(
     hide(text, { from: 0, to: READ_PER_SHOWN * most })
       .toWellFormed()
@@ -46,17 +46,17 @@ export const toLine = (text: string, { most, hide }: Showing): string =>
   );
 
 /** The same of a text with HTML's entities, such as Gmail's snippets: `Tom &amp; Eve&#39;s`. */
-export const toEntityLine = (text: string, showing: Showing): string =>
-  toLine(decodeEntities(text.slice(0, toReadLength(showing))), showing);
+export const readEntityLine = (text: string, showing: Showing): string =>
+  joinLine(decodeEntities(text.slice(0, decideReadLength(showing))), showing);
 
-const toReadLength = ({ most }: Showing): number => READ_PER_SHOWN * most + MOST_SECRET;
+const decideReadLength = ({ most }: Showing): number => READ_PER_SHOWN * most + MOST_SECRET;
 
 // A tag begins with a letter: `3 < 4` is none.
 const TAG = /<\/?[a-z][^<>]*>/gi;
 
 /** The same of a text that may be HTML, such as an event's description: without its tags. */
-export const toTextLine = (html: string, showing: Showing): string =>
-  toEntityLine(html.slice(0, toReadLength(showing)).replace(TAG, ' '), showing);
+export const readTextLine = (html: string, showing: Showing): string =>
+  readEntityLine(html.slice(0, decideReadLength(showing)).replace(TAG, ' '), showing);
 
 const NAMED = new Map([
   ['amp', '&'],
@@ -79,7 +79,7 @@ const decodeEntities = (text: string): string =>
 const MOST_LINK = 2000;
 
 /** A link to be shown; null where it is none that leads anywhere: one that is cut does not. */
-export const toLink = (link: string | null | undefined, hide: HideSecrets): string | null =>
+export const writeLink = (link: string | null | undefined, hide: HideSecrets): string | null =>
   typeof link === 'string' && link.length <= MOST_LINK && /^https:\/\/[\x21-\x7e]+$/.test(link) ? hide(link) : null;
 
 // RFC 2047: =?charset?B?base64?= and =?charset?Q?quoted?=, the charset with a language behind a star (RFC 2231).
@@ -92,8 +92,8 @@ const MOST_READ = 8192;
  * The value of a header as people read it. Gmail decodes what is well formed; words that it leaves as they came
  * (RFC 2047) are decoded here, and what cannot be decoded stays as it is.
  */
-export const toHeaderLine = (value: string, showing: Showing): string =>
-  toLine(value.slice(0, MOST_READ).replace(WORDS, decodeWords), showing);
+export const readHeaderLine = (value: string, showing: Showing): string =>
+  joinLine(value.slice(0, MOST_READ).replace(WORDS, decodeWords), showing);
 
 /** Words in a row: blanks between them do not count, and a character may be split between two of one charset. */
 const decodeWords = (words: string): string => {

@@ -1,6 +1,6 @@
 import { RetryableToolError } from 'recourse-server';
 import * as z from 'zod';
-import { toEntityLine, toHeaderLine } from './email-text.ts';
+import { readEntityLine, readHeaderLine } from './email-text.ts';
 import { GMAIL, type GoogleAccess, type GoogleCall } from './google-access.ts';
 import { type GoogleErrorAnswer, readErrorAnswer } from './google-failure.ts';
 import type { HideSecrets } from './hide-secrets.ts';
@@ -42,8 +42,8 @@ const MOST_SHOWN = 300;
 const MOST_HEADERS = 1000;
 
 /** An email of a message of Gmail, its texts decoded, without these secrets, and cut. */
-export const toEmail = (message: z.output<typeof GmailMessage>, hide: HideSecrets): Email => {
-  const header = toHeaderReader(message.payload?.headers ?? [], hide);
+export const readEmail = (message: z.output<typeof GmailMessage>, hide: HideSecrets): Email => {
+  const header = createHeaderReader(message.payload?.headers ?? [], hide);
   const threadId = GmailId.safeParse(message.threadId).data;
   return {
     id: hide(message.id),
@@ -52,18 +52,18 @@ export const toEmail = (message: z.output<typeof GmailMessage>, hide: HideSecret
     to: header('to') ?? '',
     subject: header('subject') ?? '(no subject)',
     date: toTime(Number(message.internalDate ?? Number.NaN)) ?? toTime(Date.parse(header('date') ?? '')),
-    snippet: toEntityLine(message.snippet ?? '', { most: MOST_SHOWN, hide }),
+    snippet: readEntityLine(message.snippet ?? '', { most: MOST_SHOWN, hide }),
     unread: message.labelIds?.includes('UNREAD') ?? false,
   };
 };
 
 const Header = z.object({ name: z.string(), value: z.string() });
 
-const toHeaderReader = (given: readonly unknown[], hide: HideSecrets) => {
+const createHeaderReader = (given: readonly unknown[], hide: HideSecrets) => {
   const headers = given.slice(0, MOST_HEADERS).flatMap((header) => Header.safeParse(header).data ?? []);
   return (name: string): string | undefined => {
     const header = headers.find((one) => one.name.toLowerCase() === name);
-    const line = toHeaderLine(header?.value ?? '', { most: MOST_SHOWN, hide });
+    const line = readHeaderLine(header?.value ?? '', { most: MOST_SHOWN, hide });
     return line === '' ? undefined : line;
   };
 };

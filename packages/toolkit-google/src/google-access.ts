@@ -101,10 +101,10 @@ export const beginGoogleCall = ({ signal, timeoutMs }: Pick<ToolContext, 'signal
 });
 
 /** Milliseconds that a call has left, at least 1. */
-export const toRemainingMs = ({ endsAtMs }: GoogleCall): number => Math.max(1, endsAtMs - performance.now());
+export const findRemainingMs = ({ endsAtMs }: GoogleCall): number => Math.max(1, endsAtMs - performance.now());
 
 /**
  * What takes the access tokens of a call out of texts that are told, to be used once they are decoded and before they are
  * cut: a part of a token, or one in another form, is not known for one.
  */
-export const toTokenHider = ({ accessTokens }: GoogleCall): HideSecrets => createSecretHider([...accessTokens]);
+export const createTokenHider = ({ accessTokens }: GoogleCall): HideSecrets => createSecretHider([...accessTokens]);

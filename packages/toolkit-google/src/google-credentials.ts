@@ -34,7 +34,7 @@ export const createCredentialsFile = ({ path, registerSecrets }: CredentialsFile
   let known: GoogleCredentials | undefined;
   const registered = new Set<string>();
   const register = (credentials: GoogleCredentials): void => {
-    const fresh = toSecrets(credentials).filter((secret) => !registered.has(secret));
+    const fresh = findSecrets(credentials).filter((secret) => !registered.has(secret));
     for (const secret of fresh) registered.add(secret);
     if (fresh.length > 0) registerSecrets(fresh);
   };
@@ -44,7 +44,7 @@ export const createCredentialsFile = ({ path, registerSecrets }: CredentialsFile
         executed: 'no',
       });
     try {
-      const version = await toVersion(path);
+      const version = await readVersion(path);
       if (known?.version === version) return known;
       const credentials = parseCredentials(await readText(path), version);
       register(credentials);
@@ -52,7 +52,7 @@ export const createCredentialsFile = ({ path, registerSecrets }: CredentialsFile
       return credentials;
     } catch (thrown) {
       throw new RetryableToolError(
-        `${api.name} not configured: the file in GOOGLE_CREDENTIALS_PATH ${toMistake(thrown)}. A human must set it to ${WHAT}.`,
+        `${api.name} not configured: the file in GOOGLE_CREDENTIALS_PATH ${explainMistake(thrown)}. A human must set it to ${WHAT}.`,
         { executed: 'no' },
       );
     }
@@ -68,7 +68,7 @@ export const findCredentialsMistake = async (path: string): Promise<string | nul
     parseCredentials(await readText(path), '');
     return null;
   } catch (thrown) {
-    const mistake = toMistake(thrown);
+    const mistake = explainMistake(thrown);
     return mistake === MISSING ? null : mistake;
   }
 };
@@ -78,7 +78,7 @@ class CredentialsMistake extends Error {
   override readonly name: string = 'CredentialsMistake';
 }
 
-const toVersion = async (path: string): Promise<string> => {
+const readVersion = async (path: string): Promise<string> => {
   const { ino, size, mtimeNs } = await stat(path, { bigint: true });
   return `${ino} ${size} ${mtimeNs}`;
 };
@@ -129,9 +129,9 @@ const parseCredentials = (json: string, version: string): GoogleCredentials => {
   const shape = isRecord(value) ? value : {};
   const type = OtherType.safeParse(value).data?.type;
   if (type === 'service_account' || (type === undefined && 'private_key' in shape))
-    return toServiceAccount(check(ServiceAccount, value), version);
+    return readServiceAccount(check(ServiceAccount, value), version);
   if (type === 'authorized_user' || (type === undefined && 'refresh_token' in shape))
-    return toAuthorizedUser(check(AuthorizedUser, value), version);
+    return readAuthorizedUser(check(AuthorizedUser, value), version);
   throw new CredentialsMistake('is neither of type service_account nor of type authorized_user');
 };
 
@@ -153,14 +153,14 @@ const check = <Schema extends z.ZodType>(schema: Schema, value: unknown): z.outp
   throw new CredentialsMistake(checked.error.issues[0]?.message ?? 'is incomplete');
 };
 
-const toServiceAccount = (file: z.output<typeof ServiceAccount>, version: string): GoogleCredentials => ({
+const readServiceAccount = (file: z.output<typeof ServiceAccount>, version: string): GoogleCredentials => ({
   version,
   type: 'service_account',
   clientEmail: file.client_email,
   privateKey: file.private_key,
 });
 
-const toAuthorizedUser = (file: z.output<typeof AuthorizedUser>, version: string): GoogleCredentials => ({
+const readAuthorizedUser = (file: z.output<typeof AuthorizedUser>, version: string): GoogleCredentials => ({
   version,
   type: 'authorized_user',
   clientId: file.client_id,
@@ -169,7 +169,7 @@ const toAuthorizedUser = (file: z.output<typeof AuthorizedUser>, version: string
 });
 
 /** What nobody may see of credentials. */
-export const toSecrets = (credentials: GoogleCredentials): readonly string[] =>
+export const findSecrets = (credentials: GoogleCredentials): readonly string[] =>
   credentials.type === 'service_account'
     ? [credentials.privateKey]
     : [credentials.clientSecret, credentials.refreshToken];
@@ -182,7 +182,7 @@ const FILE_MISTAKES: ReadonlyMap<string, string> = new Map([
   ['EPERM', 'is not readable by this service'],
 ]);
 
-const toMistake = (thrown: unknown): string => {
+const explainMistake = (thrown: unknown): string => {
   if (thrown instanceof CredentialsMistake) return thrown.message;
   const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'unknown error';
   return FILE_MISTAKES.get(code) ?? `cannot be read (${code})`;

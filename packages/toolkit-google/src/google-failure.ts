@@ -9,7 +9,7 @@ import {
 import { RetryableToolError, TerminalToolError, UpstreamToolError } from 'recourse-server';
 import * as z from 'zod';
 import type { GoogleApi, GoogleMeaning } from './google-access.ts';
-import { type GoogleCredentials, toSecrets } from './google-credentials.ts';
+import { findSecrets, type GoogleCredentials } from './google-credentials.ts';
 import { TooLongTokenError, UnreadableTokenError } from './google-sign-in.ts';
 import { redactGoogleText } from './hide-secrets.ts';
 
@@ -59,11 +59,11 @@ export const readErrorAnswer = (thrown: unknown, nowMs: number): GoogleErrorAnsw
   const known = Thrown.safeParse(thrown);
   if (!known.success) return null;
   const { status, data, headers } = known.data.response;
-  const retryAfterMs = parseRetryAfter(toRetryAfter(headers), nowMs);
-  return { status, ...toWords(toJson(data)), retryAfterMs };
+  const retryAfterMs = parseRetryAfter(readRetryAfter(headers), nowMs);
+  return { status, ...readReasons(toJson(data)), retryAfterMs };
 };
 
-const toWords = (value: unknown): Omit<GoogleErrorAnswer, 'status' | 'retryAfterMs'> => {
+const readReasons = (value: unknown): Omit<GoogleErrorAnswer, 'status' | 'retryAfterMs'> => {
   const ofApi = ApiError.safeParse(value).data?.error;
   if (ofApi !== undefined)
     return {
@@ -83,7 +83,7 @@ const toWords = (value: unknown): Omit<GoogleErrorAnswer, 'status' | 'retryAfter
   return { isGoogles, reasons, message: ofSignIn?.error_description ?? '', locations: [], consumer: null };
 };
 
-const toRetryAfter = (headers: unknown): string | undefined =>
+const readRetryAfter = (headers: unknown): string | undefined =>
   headers instanceof Headers ? (headers.get('retry-after') ?? undefined) : undefined;
 
 /** Of a download the library gives bytes, of anything that is no JSON the text. */
@@ -117,25 +117,25 @@ type GoogleFailure = {
 };
 
 /** The error that tells what Google's library threw. What Google says is shown, without any secret of the attempt. */
-export const toGoogleFailure = (thrown: unknown, attempt: GoogleAttempt): GoogleFailure => {
+export const explainGoogleFailure = (thrown: unknown, attempt: GoogleAttempt): GoogleFailure => {
   const { api, accessTokens } = attempt;
   const noAnswer = findNoAnswer(thrown);
   if (noAnswer !== undefined) return keepingToken(toNoAnswerFailure(noAnswer, api.name));
-  if (thrown instanceof UnreadableTokenError) return keepingToken(toUnreadableFailure(api, null));
-  if (thrown instanceof TooLongTokenError) return keepingToken(toTooLongTokenFailure(attempt));
+  if (thrown instanceof UnreadableTokenError) return keepingToken(explainUnreadable(api, null));
+  if (thrown instanceof TooLongTokenError) return keepingToken(explainTooLongToken(attempt));
   const answer = readErrorAnswer(thrown, attempt.now());
-  if (answer === null) return keepingToken(toOwnFailure(thrown, attempt));
-  const said: Said = { ...answer, words: toShown(answer.message, attempt) };
-  if (isBusy(said)) return keepingToken(toBusyFailure(said, api));
-  if (!said.isGoogles && !TOO_LARGE.has(said.status)) return keepingToken(toStrangerFailure(said, attempt));
-  if (accessTokens.length === 0) return keepingToken(toSignInFailure(said, attempt));
-  const error = toStatusFailure(said, attempt);
+  if (answer === null) return keepingToken(explainOwnFailure(thrown, attempt));
+  const said: Said = { ...answer, words: describeShown(answer.message, attempt) };
+  if (isBusy(said)) return keepingToken(explainBusy(said, api));
+  if (!said.isGoogles && !TOO_LARGE.has(said.status)) return keepingToken(explainStranger(said, attempt));
+  if (accessTokens.length === 0) return keepingToken(explainSignIn(said, attempt));
+  const error = explainStatus(said, attempt);
   if (said.status === 401) return { error, token: 'refused' };
   return { error, token: isScopeMissing(said) ? 'narrow' : 'fine' };
 };
 
 /** The failure for an answer that is not what Google documents. `cut` says what is missing of it. */
-export const toUnreadableFailure = ({ name }: GoogleApi, cut: 'size' | 'time' | null): UpstreamToolError => {
+export const explainUnreadable = ({ name }: GoogleApi, cut: 'size' | 'time' | null): UpstreamToolError => {
   const text = {
     size: `${name} sent an answer that is too large to be read. Ask for less.`,
     time: `${name} did not answer in time. Try again later.`,
@@ -145,7 +145,7 @@ export const toUnreadableFailure = ({ name }: GoogleApi, cut: 'size' | 'time' | 
 };
 
 /** Whom Google sees: the address to share things with; null where the file names no one. */
-const toAccount = (credentials: GoogleCredentials, subject: string | undefined): string | null => {
+const describeAccount = (credentials: GoogleCredentials, subject: string | undefined): string | null => {
   if (credentials.type === 'authorized_user') return null;
   return showText(subject === undefined || subject === '' ? credentials.clientEmail : subject);
 };
@@ -154,12 +154,12 @@ type Said = GoogleErrorAnswer & { readonly words: string };
 
 const keepingToken = (error: Error): GoogleFailure => ({ error, token: 'fine' });
 
-const toShown = (text: string, { accessTokens, credentials }: GoogleAttempt): string =>
-  redactGoogleText(text, [...accessTokens, ...toSecrets(credentials)]);
+const describeShown = (text: string, { accessTokens, credentials }: GoogleAttempt): string =>
+  redactGoogleText(text, [...accessTokens, ...findSecrets(credentials)]);
 
 /** For what Google's library threw of itself. Not that error: it carries the whole request. */
-const toOwnFailure = (thrown: unknown, attempt: GoogleAttempt): Error => {
-  const text = `The request to ${attempt.api.name} failed: ${toShown(String(thrown), attempt)}`;
+const explainOwnFailure = (thrown: unknown, attempt: GoogleAttempt): Error => {
+  const text = `The request to ${attempt.api.name} failed: ${describeShown(String(thrown), attempt)}`;
   if (attempt.isSent || attempt.accessTokens.length === 0) return new Error(text);
   // Nobody has been asked, so it is no word on Google: what could not be written are the arguments.
   return new RetryableToolError(`${text}. Correct the parameters.`, { executed: 'no' });
@@ -169,17 +169,19 @@ const toOwnFailure = (thrown: unknown, attempt: GoogleAttempt): Error => {
 const TOO_LARGE: ReadonlySet<number> = new Set([413, 414, 431]);
 
 /** For an answer without the error that Google's have: it is not Google that was asked. */
-const toStrangerFailure = ({ status }: Said, { api, apiUrl }: GoogleAttempt): TerminalToolError => {
-  return new TerminalToolError(`The answer for ${api.name} did not come from Google (${status}). ${toRemedy(apiUrl)}`);
+const explainStranger = ({ status }: Said, { api, apiUrl }: GoogleAttempt): TerminalToolError => {
+  return new TerminalToolError(
+    `The answer for ${api.name} did not come from Google (${status}). ${findRemedy(apiUrl)}`,
+  );
 };
 
-const toTooLongTokenFailure = ({ api, apiUrl }: GoogleAttempt): TerminalToolError =>
+const explainTooLongToken = ({ api, apiUrl }: GoogleAttempt): TerminalToolError =>
   new TerminalToolError(
-    `The sign-in for ${api.name} returned an access token of more than 2048 characters, longer than any of Google. ${toRemedy(apiUrl)}`,
+    `The sign-in for ${api.name} returned an access token of more than 2048 characters, longer than any of Google. ${findRemedy(apiUrl)}`,
     { executed: 'no' },
   );
 
-const toRemedy = (apiUrl: string | undefined): string =>
+const findRemedy = (apiUrl: string | undefined): string =>
   apiUrl === undefined
     ? 'A human must check the proxies between this service and Google.'
     : `A human must check GOOGLE_API_URL: it is set to '${showUrl(apiUrl)}'.`;
@@ -204,7 +206,7 @@ const isBusy = (said: Said): boolean => isQuota(said) || said.status >= 500 || s
 const isScopeMissing = (said: Said): boolean =>
   said.status === 403 && has(said, 'insufficientPermissions', 'ACCESS_TOKEN_SCOPE_INSUFFICIENT');
 
-const toBusyFailure = (said: Said, { name }: GoogleApi): UpstreamToolError => {
+const explainBusy = (said: Said, { name }: GoogleApi): UpstreamToolError => {
   const { status, retryAfterMs } = said;
   const when = retryAfterMs === undefined ? 'later' : `in ${toSeconds(retryAfterMs)}`;
   const wait = retryAfterMs === undefined ? {} : { retryAfterMs };
@@ -221,10 +223,10 @@ const toBusyFailure = (said: Said, { name }: GoogleApi): UpstreamToolError => {
 };
 
 const EXPIRED = 'The Google credentials have expired or were revoked.';
-const toQuote = (words: string): string => (words === '' ? '' : ` Google says: '${words}'.`);
+const quoteText = (words: string): string => (words === '' ? '' : ` Google says: '${words}'.`);
 
-const toSignInFailure = (said: Said, { api, credentials, subject }: GoogleAttempt): Error => {
-  const quote = toQuote(said.words);
+const explainSignIn = (said: Said, { api, credentials, subject }: GoogleAttempt): Error => {
+  const quote = quoteText(said.words);
   if (has(said, 'invalid_grant')) {
     const remedy =
       credentials.type === 'authorized_user'
@@ -250,39 +252,39 @@ const toSignInFailure = (said: Said, { api, credentials, subject }: GoogleAttemp
   );
 };
 
-const toStatusFailure = (said: Said, attempt: GoogleAttempt): Error => {
+const explainStatus = (said: Said, attempt: GoogleAttempt): Error => {
   const { api, meaning, credentials, subject } = attempt;
-  const account = toAccount(credentials, subject);
+  const account = describeAccount(credentials, subject);
   switch (said.status) {
     case 400:
-      return toBadRequestFailure(said, api);
+      return explainBadRequest(said, api);
     case 401:
       return new TerminalToolError(
         `${EXPIRED} If this persists, a human must renew them in the file in GOOGLE_CREDENTIALS_PATH.`,
       );
     case 403:
-      return toForbiddenFailure(said, attempt);
+      return explainForbidden(said, attempt);
     case 404:
       return new RetryableToolError(
-        meaning.missing?.(account) ?? `Not found in ${api.name} (404).${toQuote(said.words)} Check the id.`,
+        meaning.missing?.(account) ?? `Not found in ${api.name} (404).${quoteText(said.words)} Check the id.`,
       );
     case 410:
-      return new RetryableToolError(`No longer in ${api.name} (410).${toQuote(said.words)} Use another one.`);
+      return new RetryableToolError(`No longer in ${api.name} (410).${quoteText(said.words)} Use another one.`);
     default:
       return new RetryableToolError(
-        `${api.name} rejects this call (${said.status}).${toQuote(said.words)} Correct the parameters.`,
+        `${api.name} rejects this call (${said.status}).${quoteText(said.words)} Correct the parameters.`,
       );
   }
 };
 
-const toBadRequestFailure = ({ words, locations }: Said, { name }: GoogleApi): Error =>
+const explainBadRequest = ({ words, locations }: Said, { name }: GoogleApi): Error =>
   locations.includes('pageToken')
     ? new RetryableToolError('This page is no longer available. Start from page 1 again.')
-    : new RetryableToolError(`${name} rejects this call (400).${toQuote(words)} Correct the parameters.`);
+    : new RetryableToolError(`${name} rejects this call (400).${quoteText(words)} Correct the parameters.`);
 
 const PROJECT = /^projects\/([a-z0-9:.-]{1,64})$/;
 
-const toForbiddenFailure = (said: Said, attempt: GoogleAttempt): Error => {
+const explainForbidden = (said: Said, attempt: GoogleAttempt): Error => {
   const { api } = attempt;
   if (has(said, 'accessNotConfigured', 'SERVICE_DISABLED')) {
     const [, project] = PROJECT.exec(said.consumer ?? '') ?? [];
@@ -303,7 +305,7 @@ const toForbiddenFailure = (said: Said, attempt: GoogleAttempt): Error => {
     return new TerminalToolError(
       'The owner of the file has disabled downloads. A human must allow them in the sharing settings of the file.',
     );
-  return toRefusedFailure(said, attempt);
+  return explainRefused(said, attempt);
 };
 
 // What a 403 says where access was not given, or where it names no reason. With any other, giving access mends nothing.
@@ -312,16 +314,16 @@ const NO_ACCESS: ReadonlySet<string> = new Set([
   ...['PERMISSION_DENIED', 'UNKNOWN', ''],
 ]);
 
-const toRefusedFailure = (said: Said, attempt: GoogleAttempt): TerminalToolError => {
+const explainRefused = (said: Said, attempt: GoogleAttempt): TerminalToolError => {
   const { api, meaning, credentials, subject } = attempt;
-  const account = toAccount(credentials, subject);
+  const account = describeAccount(credentials, subject);
   const [ownReason] = [...said.reasons].filter((reason) => !NO_ACCESS.has(reason));
   if (ownReason !== undefined) {
-    const words = said.words === '' ? toShown(ownReason, attempt) : said.words;
-    return new TerminalToolError(`${api.name} refuses this (403).${toQuote(words)} A human must resolve this.`);
+    const words = said.words === '' ? describeShown(ownReason, attempt) : said.words;
+    return new TerminalToolError(`${api.name} refuses this (403).${quoteText(words)} A human must resolve this.`);
   }
   return new TerminalToolError(
     meaning.forbidden?.(account) ??
-      `${api.name} refuses access (403).${toQuote(said.words)} A human must grant it to ${account ?? 'the user who signed in'}.`,
+      `${api.name} refuses access (403).${quoteText(said.words)} A human must grant it to ${account ?? 'the user who signed in'}.`,
   );
 };

@@ -38,7 +38,7 @@ type Kept = {
 /** Signs in with the least an API needs: one client and one token for each. */
 export const createGoogleSignIn = (options: SignInOptions): GoogleSignIn => {
   const clients = new Map<string, Kept>();
-  const toKept = async (credentials: GoogleCredentials, api: GoogleApi): Promise<Kept> => {
+  const storeToken = async (credentials: GoogleCredentials, api: GoogleApi): Promise<Kept> => {
     const auth = await createAuth(credentials, api, options);
     const known = clients.get(api.scope);
     // Another call may have made one while the library was loaded.
@@ -47,7 +47,7 @@ export const createGoogleSignIn = (options: SignInOptions): GoogleSignIn => {
     clients.set(api.scope, kept);
     return kept;
   };
-  const toSignedIn = async (kept: Kept, api: GoogleApi): Promise<SignedIn> => {
+  const signIn = async (kept: Kept, api: GoogleApi): Promise<SignedIn> => {
     try {
       const accessToken = await readToken(kept.auth);
       kept.accessToken = accessToken;
@@ -60,8 +60,8 @@ export const createGoogleSignIn = (options: SignInOptions): GoogleSignIn => {
   return {
     open: async (credentials, api) => {
       const known = clients.get(api.scope);
-      const kept = known?.version === credentials.version ? known : await toKept(credentials, api);
-      return toSignedIn(kept, api);
+      const kept = known?.version === credentials.version ? known : await storeToken(credentials, api);
+      return signIn(kept, api);
     },
     forget: (api, accessToken) => {
       // Not one that another call has had a new token for.

@@ -12,10 +12,10 @@ import {
   listMessages,
   type MessageQuery,
   MOST_ON_PAGE,
+  readEmail,
   readMessage,
-  toEmail,
 } from './gmail-requests.ts';
-import { beginGoogleCall, type GoogleAccess, type GoogleCall, toTokenHider } from './google-access.ts';
+import { beginGoogleCall, createTokenHider, type GoogleAccess, type GoogleCall } from './google-access.ts';
 
 // Every mailbox has them, and their ids are their names.
 const SYSTEM_LABELS: ReadonlySet<string> = new Set([
@@ -31,13 +31,13 @@ const SYSTEM_LABELS: ReadonlySet<string> = new Set([
 const MOST_NAMED = 50;
 
 /** The id of a label by its id or name, in any case. Rejects with a RetryableToolError that names those there are. */
-const toLabelId = async (google: GoogleAccess, label: string, call: GoogleCall): Promise<string> => {
+const findLabelId = async (google: GoogleAccess, label: string, call: GoogleCall): Promise<string> => {
   const wanted = label.trim().toUpperCase();
   if (SYSTEM_LABELS.has(wanted)) return wanted;
   const labels = await listLabels(google, call);
   const found = labels.find(({ id, name }) => id.toUpperCase() === wanted || name.toUpperCase() === wanted);
   if (found !== undefined) return found.id;
-  const hide = toTokenHider(call);
+  const hide = createTokenHider(call);
   const names = labels.slice(0, MOST_NAMED).map(({ name }) => showText(hide(name), 50));
   const further = labels.length > MOST_NAMED ? ` and ${labels.length - MOST_NAMED} more` : '';
   throw new RetryableToolError(
@@ -60,13 +60,13 @@ type EmailPageRequest = {
   /** The arguments of the call. */
   readonly input: { readonly page: number; readonly page_size: number } & Readonly<Record<string, unknown>>;
   /** What these arguments are for Gmail. Asked once the page is known to be there. */
-  readonly toQuery: (call: GoogleCall) => Promise<Omit<MessageQuery, 'maxResults' | 'pageToken'>>;
+  readonly buildQuery: (call: GoogleCall) => Promise<Omit<MessageQuery, 'maxResults' | 'pageToken'>>;
 };
 
 /** One page of emails. A message that goes between the list and its own request is left out. */
 const answerEmails = async (
   { google, pageTokens }: MailToolOptions,
-  { tool, verb, input: { page, ...query }, toQuery }: EmailPageRequest,
+  { tool, verb, input: { page, ...query }, buildQuery: toQuery }: EmailPageRequest,
   context: Pick<ToolContext, 'session' | 'signal' | 'timeoutMs'>,
 ) => {
   const call = beginGoogleCall(context);
@@ -81,9 +81,9 @@ const answerEmails = async (
   const ids = (messages ?? []).map(({ id }) => id);
   const found = await readAll(ids, (id, signal) => readMessage(google, id, { ...call, signal }), call.signal);
   const hasMore = await chain.keepNext(page, nextPageToken);
-  const hide = toTokenHider(call);
+  const hide = createTokenHider(call);
   const messagesFound = found.filter((message) => message !== undefined);
-  const items = await mapInSteps(messagesFound, (message) => toEmail(message, hide));
+  const items = await mapInSteps(messagesFound, (message) => readEmail(message, hide));
   return answerPage({
     words: { one: 'email', many: 'emails' },
     key: 'emails',
@@ -141,12 +141,12 @@ const createListEmails = (options: MailToolOptions): InlineTool =>
     output: EmailPage,
     run: (input, context) => {
       const toQuery = async (call: GoogleCall) => {
-        const labelId = await toLabelId(options.google, input.label, call);
+        const labelId = await findLabelId(options.google, input.label, call);
         const labelIds = [...new Set([labelId, ...(input.unread_only ? ['UNREAD'] : [])])];
         // Gmail leaves these two out of every list that does not ask for them.
         return labelId === 'SPAM' || labelId === 'TRASH' ? { labelIds, includeSpamTrash: true } : { labelIds };
       };
-      return answerEmails(options, { tool: 'list_emails', verb: 'List', input, toQuery }, context);
+      return answerEmails(options, { tool: 'list_emails', verb: 'List', input, buildQuery: toQuery }, context);
     },
   });
 
@@ -174,17 +174,17 @@ const createSearchEmails = (options: MailToolOptions): InlineTool =>
     input: SearchEmailsInput,
     output: EmailPage,
     run: (input, context) => {
-      const q = toSearch(input);
+      const q = buildSearch(input);
       return answerEmails(
         options,
-        { tool: 'search_emails', verb: 'Search', input, toQuery: async () => ({ q }) },
+        { tool: 'search_emails', verb: 'Search', input, buildQuery: async () => ({ q }) },
         context,
       );
     },
   });
 
 /** Seconds and not days: Gmail's API takes a day for one of California, whoever asks. */
-const toSearch = ({ query, after, before, time_zone: zone }: z.output<typeof SearchEmailsInput>): string => {
+const buildSearch = ({ query, after, before, time_zone: zone }: z.output<typeof SearchEmailsInput>): string => {
   if (after !== undefined && before !== undefined && after >= before)
     throw new RetryableToolError(
       `No email can be both after ${after} and before ${before}. Send an 'after' that is earlier than 'before'.`,

@@ -7,21 +7,21 @@ import {
   type DriveFile,
   FOLDER,
   FoundDriveFile,
+  findDriveExport,
+  findDriveFileId,
   isGoogleFile,
   openDrive,
+  parseDriveFile,
   SHORTCUT,
-  toDriveExport,
-  toDriveFile,
-  toDriveFileId,
 } from './drive-file.ts';
 import {
   beginGoogleCall,
+  createTokenHider,
   DRIVE,
   type GoogleAccess,
   type GoogleCall,
   type GoogleDownload,
   type GoogleMeaning,
-  toTokenHider,
 } from './google-access.ts';
 
 const FIELDS = 'id,name,mimeType,modifiedTime,webViewLink,shortcutDetails(targetId)';
@@ -31,12 +31,12 @@ const readDriveFile = async (google: GoogleAccess, id: string, call: GoogleCall)
   const found = await readMetadata(google, id, call);
   const target = found.mimeType === SHORTCUT ? found.shortcutDetails?.targetId : undefined;
   const last = target === undefined ? found : await readMetadata(google, target, call);
-  const file = toDriveFile(last, toTokenHider(call));
+  const file = parseDriveFile(last, createTokenHider(call));
   if (file.mimeType === FOLDER)
     throw new RetryableToolError(
       `'${showText(file.name)}' is a folder. Call search_drive to find the files you want, and read one of them.`,
     );
-  if (isGoogleFile(file.mimeType) && toDriveExport(file.mimeType) === undefined)
+  if (isGoogleFile(file.mimeType) && findDriveExport(file.mimeType) === undefined)
     throw new RetryableToolError(
       `'${showText(file.name)}' is ${showText(file.mimeType)}, which has no text. Choose a Google Doc, Sheet or Slides, or a text file.`,
     );
@@ -50,7 +50,7 @@ const downloadDriveFile = (
   maxBytes: number,
   call: GoogleCall,
 ): Promise<GoogleDownload> => {
-  const format = toDriveExport(mimeType)?.mimeType;
+  const format = findDriveExport(mimeType)?.mimeType;
   return google.download(
     DRIVE,
     async (auth, send) => {
@@ -59,7 +59,7 @@ const downloadDriveFile = (
       return files.get({ fileId: id, alt: 'media', supportsAllDrives: true }, send);
     },
     call,
-    { ...toMeaning(id), maxBytes },
+    { ...explainMeaning(id), maxBytes },
   );
 };
 
@@ -70,10 +70,10 @@ const readMetadata = (google: GoogleAccess, id: string, call: GoogleCall) =>
       (await openDrive(auth)).files.get({ fileId: id, fields: FIELDS, supportsAllDrives: true }, send),
     FoundDriveFile,
     call,
-    toMeaning(id),
+    explainMeaning(id),
   );
 
-const toMeaning = (id: string): GoogleMeaning => ({
+const explainMeaning = (id: string): GoogleMeaning => ({
   missing: (account) =>
     `There is no file '${showText(id)}', or it is not shared with ${account ?? SIGNED_IN}. Call search_drive to find it.`,
   forbidden: (account) =>
@@ -129,7 +129,7 @@ export const createReadDriveFile = ({ google }: { readonly google: GoogleAccess 
     output,
     run: async ({ file_id: written, ...part }, context) => {
       const call = beginGoogleCall(context);
-      const file = await readDriveFile(google, toDriveFileId(written), call);
+      const file = await readDriveFile(google, findDriveFileId(written), call);
       return readPart(google, file, part, call);
     },
   });
@@ -144,16 +144,16 @@ const readPart = async (
 ) => {
   const wantedBytes = Math.min((offset + limit + 1) * BYTES_PER_CHARACTER, MOST_BYTES);
   const { bytes, rest } = await downloadDriveFile(google, file, wantedBytes, call);
-  const text = toText(bytes, toDriveExport(file.mimeType)?.mimeType ?? file.mimeType, rest);
-  if (text === null) throw toBinary(file);
+  const text = toText(bytes, findDriveExport(file.mimeType)?.mimeType ?? file.mimeType, rest);
+  if (text === null) throw describeBinary(file);
   if (offset > text.length)
     throw new RetryableToolError(
       `offset ${offset} is past the readable end of '${showText(file.name)}', at ${text.length} characters. Send a smaller offset.`,
     );
   const next = offset + cutBetweenCharacters(text.slice(offset, offset + limit + 1), limit).length;
   // Once it is decoded, and of this part alone: it costs three hundredths of a second at most.
-  const content = toTokenHider(call)(text, { from: offset, to: next });
-  return toAnswer(file, { content, offset, next, isMore: next < text.length, isOutOfReach: rest === 'cut' });
+  const content = createTokenHider(call)(text, { from: offset, to: next });
+  return createAnswer(file, { content, offset, next, isMore: next < text.length, isOutOfReach: rest === 'cut' });
 };
 
 type Content = {
@@ -164,9 +164,9 @@ type Content = {
   readonly isOutOfReach: boolean;
 };
 
-const toAnswer = (file: DriveFile, { content, offset, next, isMore, isOutOfReach }: Content) => {
+const createAnswer = (file: DriveFile, { content, offset, next, isMore, isOutOfReach }: Content) => {
   const { id, mimeType, modifiedTime, webViewLink } = file;
-  const kind = toDriveExport(mimeType);
+  const kind = findDriveExport(mimeType);
   const title = `'${showText(file.name)}' (${kind?.name ?? showText(mimeType)})`;
   const value = {
     id,
@@ -183,10 +183,10 @@ const toAnswer = (file: DriveFile, { content, offset, next, isMore, isOutOfReach
     return empty(display, { display, count: 0, ...value });
   }
   const note = kind?.note ?? '';
-  return { display: `${title}, ${content.length} characters.${note}${toAdvice(value)}`, count: 1, ...value };
+  return { display: `${title}, ${content.length} characters.${note}${adviseOn(value)}`, count: 1, ...value };
 };
 
-const toAdvice = ({ truncated, next_offset: next }: { readonly truncated: boolean; readonly next_offset?: number }) => {
+const adviseOn = ({ truncated, next_offset: next }: { readonly truncated: boolean; readonly next_offset?: number }) => {
   if (next !== undefined) return ` There is more: call again with offset ${next}.`;
   return truncated ? ` The rest cannot be read: only the first ${MOST_BYTES} bytes of a file are readable.` : '';
 };
@@ -198,7 +198,7 @@ const cutBetweenCharacters = (text: string, limit: number): string => {
   return text.slice(0, splitsPair ? limit - 1 : limit);
 };
 
-const toBinary = ({ name, mimeType }: DriveFile): RetryableToolError =>
+const describeBinary = ({ name, mimeType }: DriveFile): RetryableToolError =>
   new RetryableToolError(
     `'${showText(name)}' is ${showText(mimeType)}, not text. Choose a text file, a Google Doc, Sheet or Slides, or ask a human to convert it.`,
   );

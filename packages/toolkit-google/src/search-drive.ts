@@ -3,9 +3,9 @@ import { openPageChain } from '@recourse/toolkit-kit/paging/page-chain';
 import { defineTool } from 'recourse-server';
 import type { InlineTool, PageTokens, ToolContext } from 'recourse-server/extension';
 import * as z from 'zod';
-import { DRIVE_KINDS, type DriveFile, FoundDriveFile, openDrive, toDriveFile } from './drive-file.ts';
+import { DRIVE_KINDS, type DriveFile, FoundDriveFile, openDrive, parseDriveFile } from './drive-file.ts';
 import { mapInSteps, WellFormedText } from './email-text.ts';
-import { beginGoogleCall, DRIVE, type GoogleAccess, toTokenHider } from './google-access.ts';
+import { beginGoogleCall, createTokenHider, DRIVE, type GoogleAccess } from './google-access.ts';
 
 type DriveSearch = {
   readonly words: string;
@@ -18,11 +18,11 @@ type DriveSearch = {
  * A search for words in the names and texts of files, folders included, without what is in the trash, in Drive's query
  * language (https://developers.google.com/workspace/drive/api/guides/ref-search-terms). No text breaks out of its quotes.
  */
-const toDriveQuery = ({ words, mimeTypes, modifiedAfter }: DriveSearch): string => {
+const buildDriveQuery = ({ words, mimeTypes, modifiedAfter }: DriveSearch): string => {
   const plain = words.replace(/[\s\p{Cc}]+/gu, ' ').trim();
   const kinds = mimeTypes.map((type) => `mimeType = ${quote(type)}`).join(' or ');
   return [
-    `(name contains ${quote(plain.replaceAll('"', ''))} or fullText contains ${quote(toPhrases(plain))})`,
+    `(name contains ${quote(plain.replaceAll('"', ''))} or fullText contains ${quote(findPhrases(plain))})`,
     'trashed = false',
     ...(kinds === '' ? [] : [`(${kinds})`]),
     ...(modifiedAfter === undefined ? [] : [`modifiedTime >= ${quote(`${modifiedAfter}T00:00:00`)}`]),
@@ -33,7 +33,8 @@ const toDriveQuery = ({ words, mimeTypes, modifiedAfter }: DriveSearch): string 
 const quote = (text: string): string => `'${text.replace(/[\\']/g, '\\$&')}'`;
 
 // Double quotes make a phrase of words; one that has no partner is a mistake for Drive.
-const toPhrases = (text: string): string => ((text.split('"').length - 1) % 2 === 0 ? text : text.replaceAll('"', ''));
+const findPhrases = (text: string): string =>
+  (text.split('"').length - 1) % 2 === 0 ? text : text.replaceAll('"', '');
 
 type DriveToolOptions = { readonly google: GoogleAccess; readonly pageTokens: PageTokens };
 
@@ -104,7 +105,7 @@ const search = async (
   const chain = openPageChain({ tokens: pageTokens, tool: 'search_drive', verb: 'Search', query, context });
   const pageToken = await chain.tokenOf(page);
   const wanted = {
-    q: toDriveQuery({
+    q: buildDriveQuery({
       words: query.query,
       mimeTypes: query.kind === undefined ? [] : DRIVE_KINDS[query.kind],
       modifiedAfter: query.modified_after,
@@ -123,19 +124,19 @@ const search = async (
     FileList,
     call,
   );
-  const hide = toTokenHider(call);
+  const hide = createTokenHider(call);
   const answer = answerPage({
     words: { one: 'file', many: 'files' },
     key: 'files',
-    items: await mapInSteps(found.files.slice(0, query.page_size), (file) => toItem(toDriveFile(file, hide))),
+    items: await mapInSteps(found.files.slice(0, query.page_size), (file) => readItem(parseDriveFile(file, hide))),
     page,
     hasMore: await chain.keepNext(page, found.nextPageToken),
     keepsPages: chain.keepsPages,
   });
-  return found.incompleteSearch === true ? toIncomplete(answer) : answer;
+  return found.incompleteSearch === true ? explainIncomplete(answer) : answer;
 };
 
-const toItem = ({ id, name, mimeType, modifiedTime, webViewLink }: DriveFile) => ({
+const readItem = ({ id, name, mimeType, modifiedTime, webViewLink }: DriveFile) => ({
   id,
   name,
   mime_type: mimeType,
@@ -144,7 +145,7 @@ const toItem = ({ id, name, mimeType, modifiedTime, webViewLink }: DriveFile) =>
 });
 
 /** Never told as empty: what was not found may stand where Drive did not look. */
-const toIncomplete = (answer: object): z.output<typeof output> => {
+const explainIncomplete = (answer: object): z.output<typeof output> => {
   const value = output.parse(isToldValue(answer) ? answer.value : answer);
   return { ...value, display: `${value.display} Drive could not search everywhere: some files may be missing.` };
 };

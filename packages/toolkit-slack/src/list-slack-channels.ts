@@ -6,7 +6,7 @@ import type { InlineTool, PageTokens, ToolContext } from 'recourse-server/extens
 import * as z from 'zod';
 import type { SlackAccess } from './slack-access.ts';
 import type { RefusalTexts } from './slack-failure.ts';
-import { toUnreadable } from './slack-failure.ts';
+import { explainUnreadable } from './slack-failure.ts';
 
 // As many as Slack recommends to ask for at once.
 const PAGE_SIZE = 200;
@@ -53,7 +53,7 @@ const Listed = z.object({
   response_metadata: z.object({ next_cursor: z.string().nullish() }).nullish(),
 });
 
-const toRefusals = (page: number): RefusalTexts =>
+const explainRefusals = (page: number): RefusalTexts =>
   new Map([
     ['invalid_cursor', { kind: 'retry', text: `Page ${page} is no longer available. List from page 1 first.` }],
   ]);
@@ -82,13 +82,13 @@ const listChannels = async (
     method: 'conversations.list',
     arguments: { exclude_archived: true, types: 'public_channel', limit: PAGE_SIZE, cursor },
     repeats: 'transport',
-    refusals: toRefusals(page),
+    refusals: explainRefusals(page),
   } as const;
   const listed = Listed.safeParse(await slack.ask(request, context));
-  if (!listed.success) throw toUnreadable(listed.error);
+  if (!listed.success) throw explainUnreadable(listed.error);
   const { channels, response_metadata: metadata } = listed.data;
   const hasMore = await chain.keepNext(page, metadata?.next_cursor);
-  const items = channels.filter((channel) => isNamed(channel.name, name)).map(toItem);
+  const items = channels.filter((channel) => isNamed(channel.name, name)).map(readItem);
   const { keepsPages } = chain;
   return answerPage({ words: { one: 'channel', many: 'channels' }, key: 'channels', items, page, hasMore, keepsPages });
 };
@@ -96,7 +96,7 @@ const listChannels = async (
 const isNamed = (name: string, wanted = ''): boolean =>
   name.toLowerCase().includes(wanted.trim().replace(/^#/, '').toLowerCase());
 
-const toItem = ({ id, name, topic, num_members: members, is_member, is_private }: z.output<typeof Channel>) => ({
+const readItem = ({ id, name, topic, num_members: members, is_member, is_private }: z.output<typeof Channel>) => ({
   id: showValue(id),
   name: showValue(name),
   topic: showValue((topic?.value ?? '').replace(/\s+/g, ' ').trim(), TOPIC_CHARACTERS),

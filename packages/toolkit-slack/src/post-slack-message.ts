@@ -6,13 +6,13 @@ import type { InlineTool, ToolContext } from 'recourse-server/extension';
 import * as z from 'zod';
 import type { SlackAccess } from './slack-access.ts';
 import type { RefusalText, RefusalTexts } from './slack-failure.ts';
-import { toUnreadable } from './slack-failure.ts';
+import { explainUnreadable } from './slack-failure.ts';
 
 /**
  * The UUID (version 8 of RFC 9562) that a message is sent with as `client_msg_id`: the same for each repeat of one call
  * with one key, another one for any other key, session or text. The session keeps tenants with equal keys apart.
  */
-const toClientMessageId = (parts: {
+const createClientMessageId = (parts: {
   readonly idempotencyKey: string;
   readonly session: string;
   /** All that is posted. */
@@ -43,7 +43,7 @@ const SEEN_BEFORE: RefusalText = {
 };
 
 /** What Slack's refusals of a message mean. Source: docs.slack.dev/reference/methods/chat.postMessage, errors. */
-const toPostRefusals = (message: {
+const explainPostRefusals = (message: {
   readonly channel: string;
   readonly thread_ts?: string | undefined;
 }): RefusalTexts => {
@@ -122,13 +122,13 @@ export const createPostSlackMessage = (slack: SlackAccess): InlineTool =>
     run: async (message, context) => {
       const request = {
         method: 'chat.postMessage',
-        arguments: { ...message, unfurl_links: false, unfurl_media: false, ...toIdentity(message, context) },
+        arguments: { ...message, unfurl_links: false, unfurl_media: false, ...readIdentity(message, context) },
         repeats: 'never',
-        refusals: toPostRefusals(message),
+        refusals: explainPostRefusals(message),
         doubt: IN_DOUBT,
       } as const;
       const posted = Posted.safeParse(await slack.ask(request, context));
-      if (!posted.success) throw toUnreadable(posted.error, IN_DOUBT);
+      if (!posted.success) throw explainUnreadable(posted.error, IN_DOUBT);
       const [channel, ts] = [showText(posted.data.channel), showText(posted.data.ts)];
       const where = message.thread_ts === undefined ? '' : ', in a thread';
       return { display: `Posted to ${message.channel}${where}.`, count: 1, channel, ts };
@@ -136,10 +136,10 @@ export const createPostSlackMessage = (slack: SlackAccess): InlineTool =>
   });
 
 // A key alone is no name: two tenants may have chosen the same one, and only the session keeps them apart.
-const toIdentity = (
+const readIdentity = (
   { channel, text, thread_ts = '' }: z.output<typeof input>,
   { idempotencyKey, session }: Pick<ToolContext, 'idempotencyKey' | 'session'>,
 ) =>
   idempotencyKey === null || session === null
     ? {}
-    : { client_msg_id: toClientMessageId({ idempotencyKey, session, message: { channel, text, thread_ts } }) };
+    : { client_msg_id: createClientMessageId({ idempotencyKey, session, message: { channel, text, thread_ts } }) };

@@ -9,7 +9,7 @@ import {
 import type { LogLevel, WebClientOptions } from '@slack/web-api';
 import { RetryableToolError, TerminalToolError } from 'recourse-server';
 import type { ToolContext } from 'recourse-server/extension';
-import { type RefusalTexts, toSlackFailure, watchFetch } from './slack-failure.ts';
+import { explainSlackFailure, type RefusalTexts, watchFetch } from './slack-failure.ts';
 
 export type SlackOptions = { readonly token: string | undefined; readonly apiUrl: string | undefined };
 
@@ -86,7 +86,7 @@ export const createSlackAccess = (
       // One a call: it knows no other way to be given the signal of one. It costs 0.06 ms.
       const client = new WebClient(token, {
         fetch: watched.fetch,
-        logger: toSlackLogger(log, LogLevel.WARN),
+        logger: createSlackLogger(log, LogLevel.WARN),
         retryConfig: { retries: 0 },
         rejectRateLimitedCalls: true,
         allowAbsoluteUrls: false,
@@ -95,7 +95,7 @@ export const createSlackAccess = (
         return await client.apiCall(method, sent);
       } catch (thrown) {
         signal.throwIfAborted();
-        throw toSlackFailure(thrown, { course: watched.course(), refusals, doubt });
+        throw explainSlackFailure(thrown, { course: watched.course(), refusals, doubt });
       }
     },
     close: http.close,
@@ -103,7 +103,7 @@ export const createSlackAccess = (
 };
 
 /** What Slack's library wants to be told of: warnings go into the call's log, all else nowhere, and nothing to the console. */
-const toSlackLogger = (log: ToolContext['log'], level: LogLevel): NonNullable<WebClientOptions['logger']> => {
+const createSlackLogger = (log: ToolContext['log'], level: LogLevel): NonNullable<WebClientOptions['logger']> => {
   let warnings = 0;
   const tell = (...words: readonly unknown[]): void => {
     warnings += 1;

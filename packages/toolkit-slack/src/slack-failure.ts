@@ -72,7 +72,7 @@ const Refused = z
  * The refusal that the body of an answer is; undefined where it is none. Not what Slack's library makes of it: a body
  * that is no JSON, the word `timeout` of something before Slack for one, is a refusal of that code to it.
  */
-const toSlackRefusal = (body: string): SlackRefusal | undefined => Refused.safeParse(parseJson(body)).data;
+const explainSlackRefusal = (body: string): SlackRefusal | undefined => Refused.safeParse(parseJson(body)).data;
 
 const parseJson = (text: string): unknown => {
   try {
@@ -89,7 +89,7 @@ const CUT_TEXTS: ReadonlyMap<string | null, string> = new Map([
   ['size', 'Slack sent an answer that is too large to be read'],
 ]);
 
-const toUnreadableText = ({ cut }: Pick<SeenAnswer, 'cut'>): string => CUT_TEXTS.get(cut) ?? UNREADABLE;
+const describeUnreadable = ({ cut }: Pick<SeenAnswer, 'cut'>): string => CUT_TEXTS.get(cut) ?? UNREADABLE;
 
 type UnavailableDetails = {
   readonly doubt: string | undefined;
@@ -98,21 +98,21 @@ type UnavailableDetails = {
 };
 
 /** The failure of a request of which nobody knows whether it was done: "try again" is said of harmless ones alone. */
-const toUnavailable = (what: string, { doubt, cause, retryAfterMs }: UnavailableDetails): UpstreamToolError =>
-  new UpstreamToolError('upstream_unavailable', `${what}. ${doubt ?? toLater(retryAfterMs)}`, {
+const explainUnavailable = (what: string, { doubt, cause, retryAfterMs }: UnavailableDetails): UpstreamToolError =>
+  new UpstreamToolError('upstream_unavailable', `${what}. ${doubt ?? explainLater(retryAfterMs)}`, {
     executed: 'maybe',
     cause,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   });
 
 /** The same for an answer that is none. */
-export const toUnreadable = (cause: unknown, doubt?: string): UpstreamToolError =>
-  toUnavailable(UNREADABLE, { doubt, cause });
+export const explainUnreadable = (cause: unknown, doubt?: string): UpstreamToolError =>
+  explainUnavailable(UNREADABLE, { doubt, cause });
 
-const toLater = (retryAfterMs: number | undefined): string =>
+const explainLater = (retryAfterMs: number | undefined): string =>
   `Try again ${retryAfterMs === undefined ? 'later' : `in ${toSeconds(retryAfterMs)}`}.`;
 
-const toRetryAfterMs = ({ retryAfter }: SeenAnswer): number | undefined => parseRetryAfter(retryAfter, Date.now());
+const readRetryAfterMs = ({ retryAfter }: SeenAnswer): number | undefined => parseRetryAfter(retryAfter, Date.now());
 
 const SILENCES: ReadonlyMap<NoAnswer['reason'], string> = new Map([
   ['lost', 'The connection to Slack broke before the answer was complete'],
@@ -120,16 +120,16 @@ const SILENCES: ReadonlyMap<NoAnswer['reason'], string> = new Map([
   ['unreadable', UNREADABLE],
 ]);
 
-const toSilent = (silence: NoAnswer, doubt: string | undefined): UpstreamToolError => {
+const explainSilent = (silence: NoAnswer, doubt: string | undefined): UpstreamToolError => {
   if (doubt === undefined || silence.executed === 'no') return toNoAnswerFailure(silence, 'Slack');
   const what = SILENCES.get(silence.reason) ?? 'Slack did not answer';
-  return toUnavailable(`${what} (${silence.code})`, { doubt, cause: silence.cause });
+  return explainUnavailable(`${what} (${silence.code})`, { doubt, cause: silence.cause });
 };
 
 /** The failure where Slack limits requests: this one was not done. */
-const toRateLimited = (seen: SeenAnswer): UpstreamToolError => {
-  const retryAfterMs = toRetryAfterMs(seen);
-  const text = `Slack rate limit exceeded. ${toLater(retryAfterMs)}`;
+const explainRateLimited = (seen: SeenAnswer): UpstreamToolError => {
+  const retryAfterMs = readRetryAfterMs(seen);
+  const text = `Slack rate limit exceeded. ${explainLater(retryAfterMs)}`;
   return new UpstreamToolError('upstream_rate_limited', text, {
     executed: 'no',
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
@@ -170,63 +170,63 @@ const SEE_OTHER = 303;
  * The failure of a request to Slack, from what its client library threw and what became of it. `executed` is `no` where
  * nothing was sent, or Slack refused; `maybe` where it did not say.
  */
-export const toSlackFailure = (thrown: unknown, terms: FailureContext): SlackFailure => {
+export const explainSlackFailure = (thrown: unknown, terms: FailureContext): SlackFailure => {
   const { course, doubt } = terms;
   const silence = findNoAnswer(thrown);
-  if (silence !== undefined) return toSilent(silence, doubt);
-  if (!course.sent) return toNotSent(thrown);
-  if (course.answer === null) return toUnavailable('The request to Slack failed', { doubt, cause: thrown });
-  return toAnswered(course.answer, thrown, terms);
+  if (silence !== undefined) return explainSilent(silence, doubt);
+  if (!course.sent) return explainNotSent(thrown);
+  if (course.answer === null) return explainUnavailable('The request to Slack failed', { doubt, cause: thrown });
+  return explainAnswered(course.answer, thrown, terms);
 };
 
-const toAnswered = (seen: SeenAnswer, cause: unknown, { refusals, doubt }: FailureContext): SlackFailure => {
+const explainAnswered = (seen: SeenAnswer, cause: unknown, { refusals, doubt }: FailureContext): SlackFailure => {
   const { status } = seen;
-  const refusal = toSlackRefusal(seen.body);
+  const refusal = explainSlackRefusal(seen.body);
   const code = refusal?.code ?? '';
-  if (status === TOO_MANY_REQUESTS || RATE_LIMITED.has(code)) return toRateLimited(seen);
-  const terms = { doubt, cause, retryAfterMs: toRetryAfterMs(seen) };
+  if (status === TOO_MANY_REQUESTS || RATE_LIMITED.has(code)) return explainRateLimited(seen);
+  const terms = { doubt, cause, retryAfterMs: readRetryAfterMs(seen) };
   if (status >= FIRST_SERVER_ERROR || status === REQUEST_TIMEOUT)
-    return toUnavailable(`Slack failed (HTTP ${status})`, terms);
-  if (OUT_OF_ORDER.has(code)) return toUnavailable(`Slack is unavailable (${code})`, terms);
-  if (refusal !== undefined) return toRefused(refusal, refusals);
-  return isSuccess(status) ? toUnavailable(toUnreadableText(seen), terms) : toStranger(status, doubt);
+    return explainUnavailable(`Slack failed (HTTP ${status})`, terms);
+  if (OUT_OF_ORDER.has(code)) return explainUnavailable(`Slack is unavailable (${code})`, terms);
+  if (refusal !== undefined) return explainRefused(refusal, refusals);
+  return isSuccess(status) ? explainUnavailable(describeUnreadable(seen), terms) : explainStranger(status, doubt);
 };
 
 // Slack's library did not get as far as sending: Slack has no part in it, and nobody else's calls need suffer.
-const toNotSent = (cause: unknown): RetryableToolError =>
+const explainNotSent = (cause: unknown): RetryableToolError =>
   new RetryableToolError('These arguments cannot be written into a request to Slack. Change them.', {
     executed: 'no',
     cause,
   });
 
-const toRefused = ({ code, needed }: SlackRefusal, refusals: RefusalTexts): SlackFailure => {
+const explainRefused = ({ code, needed }: SlackRefusal, refusals: RefusalTexts): SlackFailure => {
   const known = refusals.get(code);
-  if (known !== undefined) return toKnown(known);
+  if (known !== undefined) return explainExpected(known);
   if (BAD_CREDENTIALS.has(code))
-    return toTerminal(
+    return explainTerminal(
       `Slack does not accept the token (${code}). A human must set SLACK_BOT_TOKEN to a valid token of a Slack app.`,
     );
   if (code === 'missing_scope')
-    return toTerminal(
+    return explainTerminal(
       `The Slack app lacks the scope ${needed === undefined ? 'for this' : `'${showText(needed, 100)}'`}. A human must add it to the app and install the app again.`,
     );
   if (BAD_ARGUMENTS.has(code))
     return new RetryableToolError(`Slack does not accept these arguments (${code}). Correct them.`, { executed: 'no' });
-  return toTerminal(`Slack refused: '${code}'. A human must find out why: docs.slack.dev/reference/methods.`);
+  return explainTerminal(`Slack refused: '${code}'. A human must find out why: docs.slack.dev/reference/methods.`);
 };
 
-const toKnown = ({ kind, text }: RefusalText): SlackFailure => {
+const explainExpected = ({ kind, text }: RefusalText): SlackFailure => {
   if (kind === 'retry') return new RetryableToolError(text, { executed: 'no' });
-  return kind === 'terminal' ? toTerminal(text) : new TerminalToolError(text, { executed: 'maybe' });
+  return kind === 'terminal' ? explainTerminal(text) : new TerminalToolError(text, { executed: 'maybe' });
 };
 
 // Nothing happened, which is not what is assumed of a tool that gives up.
-const toTerminal = (text: string): TerminalToolError => new TerminalToolError(text, { executed: 'no' });
+const explainTerminal = (text: string): TerminalToolError => new TerminalToolError(text, { executed: 'no' });
 
 // Slack itself answers 200 and 429, and 5xx when it fails: who says 302 or 404 stands before it, and did not pass it on.
 // 303 says where the answer is to what was passed on (RFC 9110, section 15.4.4).
-const toStranger = (status: number, doubt: string | undefined): TerminalToolError => {
+const explainStranger = (status: number, doubt: string | undefined): TerminalToolError => {
   const text = `Received HTTP ${status}, which is not an answer of Slack. A human must check SLACK_API_URL.`;
-  if (doubt === undefined || status !== SEE_OTHER) return toTerminal(text);
+  if (doubt === undefined || status !== SEE_OTHER) return explainTerminal(text);
   return new TerminalToolError(`${text} ${doubt}`, { executed: 'maybe' });
 };

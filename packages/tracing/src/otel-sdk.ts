@@ -34,7 +34,7 @@ export const loadTracer = async ({ url, version, variables, exportFailed }: Trac
   const exporter = telling(new OTLPTraceExporter({ url }), exportFailed);
   const provider = new sdk.TracerProvider({
     resource,
-    sampler: toSampler(sdk, variables.sampling),
+    sampler: createSampler(sdk, variables.sampling),
     spanProcessors: [new sdk.BatchSpanProcessor({ exporter, ...variables.queue })],
   });
   return {
@@ -45,7 +45,7 @@ export const loadTracer = async ({ url, version, variables, exportFailed }: Trac
   };
 };
 
-const toSampler = (sdk: typeof import('@opentelemetry/sdk-trace'), { root, parent, ratio }: Sampling) => {
+const createSampler = (sdk: typeof import('@opentelemetry/sdk-trace'), { root, parent, ratio }: Sampling) => {
   const samplers = {
     always_on: () => new sdk.AlwaysOnSampler(),
     always_off: () => new sdk.AlwaysOffSampler(),
@@ -127,22 +127,22 @@ export const readSdkVariables = (environment: Environment): SdkVariables => {
     return value;
   };
   const sampler = read('OTEL_TRACES_SAMPLER', (text) => SAMPLERS.get(text)) ?? DEFAULT_SAMPLER;
-  const ratio = sampler.root === 'traceidratio' ? (read('OTEL_TRACES_SAMPLER_ARG', toShare) ?? 1) : 1;
+  const ratio = sampler.root === 'traceidratio' ? (read('OTEL_TRACES_SAMPLER_ARG', parseShare) ?? 1) : 1;
   const queue = Object.fromEntries(
     Object.entries(QUEUE).flatMap(([name, option]) => {
-      const value = read(name, toCount);
+      const value = read(name, parseCount);
       return value === undefined ? [] : [[option, value]];
     }),
   );
   return { sampling: { ...sampler, ratio }, queue, ignored };
 };
 
-const toShare = (text: string): number | undefined => {
+const parseShare = (text: string): number | undefined => {
   const share = Number(text);
   return share >= 0 && share <= 1 ? share : undefined;
 };
 
-const toCount = (text: string): number | undefined => {
+const parseCount = (text: string): number | undefined => {
   const count = Number(text);
   return Number.isInteger(count) && count > 0 && count <= MAX_NUMBER ? count : undefined;
 };
@@ -153,13 +153,13 @@ const toCount = (text: string): number | undefined => {
  */
 export const hearSdk = (warn: (message: string) => void): (() => void) => {
   const silent = (): void => undefined;
-  const listener = { error: toFirst(warn), warn: toFirst(warn), info: silent, debug: silent, verbose: silent };
+  const listener = { error: findFirst(warn), warn: findFirst(warn), info: silent, debug: silent, verbose: silent };
   diag.setLogger(listener, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
   return () => diag.disable();
 };
 
 // What comes after the message is for a console: spans, answers of the collector.
-const toFirst =
+const findFirst =
   (warn: (message: string) => void) =>
   (message: string): void =>
     warn(message);

@@ -11,7 +11,7 @@ import {
 } from '@opentelemetry/api';
 import type { BatchTrace, ToolInvoked, TracedAnswer } from 'recourse-server/executor/call-observer';
 import { formatTraceparent, parseTraceparent, toUntracedCalls } from 'recourse-server/routes/traceparent';
-import { ATTRIBUTE, EXECUTE_TOOL, TOOL_TYPE, toCallSpanName, toRequestSpanName } from './span-names.ts';
+import { ATTRIBUTE, EXECUTE_TOOL, nameCallSpan, nameRequestSpan, TOOL_TYPE } from './span-names.ts';
 
 // As many characters as a request id may have.
 const MAX_REQUEST_ID = 64;
@@ -45,8 +45,8 @@ export const createBeginTrace = (tracing: RequestTracing) => {
     // The spans of one trace must not disagree because the wall clock was set meanwhile.
     const offset = time() - now();
     const clock = (): number => offset + now();
-    const parent = toParentContext(request, tracing);
-    const name = toRequestSpanName(request.method, request.route);
+    const parent = createParentContext(request, tracing);
+    const name = nameRequestSpan(request.method, request.route);
     const span = tracer.startSpan(name, { kind: SpanKind.SERVER, startTime: clock() }, parent);
     const { traceId } = span.spanContext();
     if (!span.isRecording()) {
@@ -79,7 +79,7 @@ const guard =
   };
 
 // A tracestate with a secret in it is left out as a whole: what is left of it would be no tracestate.
-const toParentContext = ({ traceparent, tracestate }: RequestHead, { cutText }: RequestTracing): Context => {
+const createParentContext = ({ traceparent, tracestate }: RequestHead, { cutText }: RequestTracing): Context => {
   const parent = parseTraceparent(traceparent);
   if (parent === null) return ROOT_CONTEXT;
   const isClean = tracestate !== undefined && cutText(tracestate, tracestate.length) === tracestate;
@@ -123,7 +123,7 @@ const endRequest = (span: Span, status: number | null): void => {
 const traceCalls = (context: Context, clock: () => number, counts: Counts, tracing: RequestTracing): BatchTrace => {
   const started = new Map<number, { readonly span: Span; readonly startedAt: number; readonly queueMs: number }>();
   const start = (tool: string, startedAt: number): Span =>
-    tracing.tracer.startSpan(toCallSpanName(tool), { startTime: startedAt }, context);
+    tracing.tracer.startSpan(nameCallSpan(tool), { startTime: startedAt }, context);
   return {
     callStarted: guard<Parameters<BatchTrace['callStarted']>, string | null>(tracing, null, (call, queueMs) => {
       const startedAt = clock();
@@ -140,7 +140,7 @@ const traceCalls = (context: Context, clock: () => number, counts: Counts, traci
       const span = begun?.span ?? start(event.tool, startedAt);
       span.setAttributes(toCallAttributes(event, answer, tracing));
       if (begun !== undefined) span.setAttribute(ATTRIBUTE.queueMs, Math.round(begun.queueMs * 100) / 100);
-      if (!event.success) span.setStatus({ code: SpanStatusCode.ERROR, message: toStatusMessage(event, tracing) });
+      if (!event.success) span.setStatus({ code: SpanStatusCode.ERROR, message: findStatusMessage(event, tracing) });
       span.end(begun === undefined ? startedAt : startedAt + event.durationMs);
     }),
   };
@@ -204,5 +204,5 @@ const MAX_CONTENT = 8192;
 const MAX_MESSAGE = 300;
 
 /** What the model read of a failure, as a span's status says it. */
-export const toStatusMessage = ({ message }: ToolInvoked, { cutText }: SpanText): string =>
+export const findStatusMessage = ({ message }: ToolInvoked, { cutText }: SpanText): string =>
   cutText(message, MAX_MESSAGE);

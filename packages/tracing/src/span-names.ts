@@ -33,5 +33,5 @@ export const EXECUTE_TOOL = 'execute_tool';
 /** A tool that the agent's side runs, and not the model's provider. */
 export const TOOL_TYPE = 'extension';
 
-export const toCallSpanName = (tool: string): string => `${EXECUTE_TOOL} ${tool}`;
-export const toRequestSpanName = (method: string, route: string): string => `${method} ${route}`;
+export const nameCallSpan = (tool: string): string => `${EXECUTE_TOOL} ${tool}`;
+export const nameRequestSpan = (method: string, route: string): string => `${method} ${route}`;

@@ -45,7 +45,7 @@ export const openTracing = async (options: TracingOptions): Promise<Tracing> => 
   const variables = readSdkVariables(environment);
   for (const variable of variables.ignored) log.warn({ variable }, 'OpenTelemetry variable ignored');
   const { tracer, flush } = await loadTracer({
-    url: toTracesUrl(endpoint, environment),
+    url: decideTracesUrl(endpoint, environment),
     version,
     variables,
     exportFailed: (error, spans) => noteUnsent(() => ({ causes: describeCauses(error), spans })),
@@ -67,7 +67,10 @@ export const openTracing = async (options: TracingOptions): Promise<Tracing> => 
 };
 
 /** By the OTLP specification: an address of traces alone is used as it is, the base address gets their path. */
-const toTracesUrl = (endpoint: string, { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: own }: TracingOptions['environment']) => {
+const decideTracesUrl = (
+  endpoint: string,
+  { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: own }: TracingOptions['environment'],
+) => {
   if (own !== undefined && URL.canParse(own)) return own;
   const url = new URL(endpoint);
   url.pathname = `${url.pathname.replace(/\/$/, '')}/v1/traces`;

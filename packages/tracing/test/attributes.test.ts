@@ -1,7 +1,7 @@
 import { NO_ARGUMENTS, toEvent } from '@recourse/test-support/traced-calls.ts';
 import { createRedactor } from 'recourse-server/internal/redaction/service-redactor.ts';
 import { expect, test } from 'vitest';
-import { toCallAttributes, toStatusMessage } from '#src/request-trace.ts';
+import { findStatusMessage, toCallAttributes } from '#src/request-trace.ts';
 
 const redactor = createRedactor({ secrets: [] });
 const KEPT = { cutText: (text: string, limit: number) => redactor.cut(text, limit, 'span'), content: 'kept' } as const;
@@ -75,7 +75,7 @@ test('ids are redacted, and left out from 257 characters on', () => {
 
 test('a message is redacted before it is cut at 300 characters', () => {
   const message = `${'x'.repeat(280)} ${SECRET} ${'y'.repeat(100)}`;
-  expect(toStatusMessage(toEvent({ message }), KEPT)).toBe(`${'x'.repeat(280)} [redacted key]…`);
+  expect(findStatusMessage(toEvent({ message }), KEPT)).toBe(`${'x'.repeat(280)} [redacted key]…`);
 });
 
 test('a fatal failure says so', () => {

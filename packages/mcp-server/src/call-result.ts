@@ -83,10 +83,10 @@ export const toCallResult = (result: ToolResult, about: CallAbout): CallResult =
   const isError = !result.success || isBroken;
   const said = parts ?? [toTextPart(explainResult(result))];
   return {
-    content: toContents(isBroken ? [toTextPart(toBrokenText(result.name)), ...said] : said, about),
+    content: writeContents(isBroken ? [toTextPart(explainBroken(result.name)), ...said] : said, about),
     ...(structured === null ? {} : { structuredContent: { ...structured } }),
     isError,
-    ...(isError || hasDetail(result, about) ? { _meta: { [RESULT_KEY]: toDetail(result, about) } } : {}),
+    ...(isError || hasDetail(result, about) ? { _meta: { [RESULT_KEY]: writeDetail(result, about) } } : {}),
   };
 };
 
@@ -98,40 +98,40 @@ const toStructured = (
 const isShownWhole = (parts: readonly Part[] | null, about: CallAbout): boolean =>
   parts !== null && about.promises === 'nothing' && parts.every((part) => isShown(part, about));
 
-const toContents = (parts: readonly Part[], { links }: CallAbout): Content[] => {
-  const link = links === 'shown' ? toLink : undefined;
-  return writeBlocks<Content>(parts, { ...WRITERS, link }) ?? [toText(describeParts(parts))];
+const writeContents = (parts: readonly Part[], { links }: CallAbout): Content[] => {
+  const link = links === 'shown' ? writeLink : undefined;
+  return writeBlocks<Content>(parts, { ...WRITERS, link }) ?? [writeText(describeParts(parts))];
 };
 
-const toText = (text: string): Content => ({ type: 'text', text });
+const writeText = (text: string): Content => ({ type: 'text', text });
 
-const toContent = ({ kind, mimeType, data, uri }: Media): Content | null => {
+const writeContent = ({ kind, mimeType, data, uri }: Media): Content | null => {
   if (data === null) return null;
   if (kind !== 'resource') return { type: kind, mimeType, data };
-  return uri === null ? null : { type: 'resource', resource: { uri, ...toType(mimeType), blob: data } };
+  return uri === null ? null : { type: 'resource', resource: { uri, ...decideType(mimeType), blob: data } };
 };
 
-const toResource = ({ text, mimeType, uri }: TextResource): Content => ({
+const writeResource = ({ text, mimeType, uri }: TextResource): Content => ({
   type: 'resource',
-  resource: { uri, ...toType(mimeType), text },
+  resource: { uri, ...decideType(mimeType), text },
 });
 
-const toLink = (link: Link): Content => ({ type: 'resource_link', ...link });
+const writeLink = (link: Link): Content => ({ type: 'resource_link', ...link });
 
-const toType = (mimeType: string): { readonly mimeType?: string } => (mimeType === '' ? {} : { mimeType });
+const decideType = (mimeType: string): { readonly mimeType?: string } => (mimeType === '' ? {} : { mimeType });
 
-const WRITERS = { text: toText, media: toContent, resource: toResource } as const;
+const WRITERS = { text: writeText, media: writeContent, resource: writeResource } as const;
 
 const isShown = (part: Part, { links }: CallAbout): boolean => {
   if (part.kind === 'link') return links === 'shown';
-  return part.kind !== 'media' || toContent(part.media) !== null;
+  return part.kind !== 'media' || writeContent(part.media) !== null;
 };
 
 /** Whether a success has something to say that its content does not. */
 const hasDetail = ({ empty, replayed, truncated, warnings }: ToolResult, { isKeyed }: CallAbout): boolean =>
   isKeyed || empty === true || replayed === true || truncated === true || warnings !== undefined;
 
-const toDetail = (result: ToolResult, { requestId }: CallAbout): Readonly<Record<string, unknown>> => {
+const writeDetail = (result: ToolResult, { requestId }: CallAbout): Readonly<Record<string, unknown>> => {
   const { index: _index, id: _id, name: _name, success, message: _message, value, ...rest } = result;
   const payload = success ? {} : { value };
   return { request_id: requestId, ...withoutNulls({ ...rest, code: result.error?.code, ...payload }) };
@@ -146,5 +146,5 @@ const withoutNulls = (members: Readonly<Record<string, unknown>>): Readonly<Reco
     }),
   );
 
-const toBrokenText = (name: string | null): string =>
+const explainBroken = (name: string | null): string =>
   `'${name}' ran and took effect, but its result does not fit the output schema and is left out. Do not repeat it for the result.`;
