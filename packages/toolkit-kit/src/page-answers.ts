@@ -7,7 +7,7 @@ export { findNearestNames } from 'recourse-server/contract/nearest-names';
 export { cutText } from 'recourse-server/tools/describe-value';
 export { isPageToken } from 'recourse-server/tools/page-tokens';
 export { toWorkMs } from 'recourse-server/tools/tool';
-export { isToldValue, type ToldValue as ReportedValue } from 'recourse-server/tools/tool-values';
+export { isToldValue, type ToldValue } from 'recourse-server/tools/tool-values';
 
 /** What every answer of these tools begins with (seed 004). */
 export const answerShape = {

@@ -1,5 +1,5 @@
 import { quotePath, tellFileErrors, type Workspace, withPlace } from '@recourse/toolkit-kit/directories';
-import { answerPage, isToldValue, pageShape, type ReportedValue } from '@recourse/toolkit-kit/page-answers';
+import { answerPage, isToldValue, pageShape, type ToldValue } from '@recourse/toolkit-kit/page-answers';
 import { defineTool, empty, RetryableToolError } from 'recourse-server';
 import type { InlineTool } from 'recourse-server/extension';
 import * as z from 'zod';
@@ -75,7 +75,7 @@ const answerNotes = <Item, Further extends object>({
   isComplete,
   first = '',
   further,
-}: NotesPage<Item, Further>): ReportedValue | object => {
+}: NotesPage<Item, Further>): ToldValue | object => {
   const answer = answerPage({ words: NOTE_WORDS, key: 'notes', items, page, hasMore });
   const sentences = [first, isToldValue(answer) ? answer.message : answer.display, isComplete ? '' : INCOMPLETE];
   const display = sentences.filter((sentence) => sentence !== '').join(' ');

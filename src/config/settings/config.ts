@@ -133,6 +133,7 @@ export const loadConfig = (
     ...[...wrong].flatMap(([setting, [issue]]) =>
       issue === undefined ? [] : explainIssue(setting, issue, given, extensions),
     ),
+    ...findFormer(environment),
     ...[...RULES, ...createTildeRules(extensions)]
       .filter(([reads]) => !reads.some((setting) => wrong.has(setting)))
       .flatMap(([[setting], findProblem]) => {
@@ -142,6 +143,22 @@ export const loadConfig = (
   ];
   return mistakes.length === 0 ? { config } : { config, mistakes };
 };
+
+const NO_PARTS =
+  'is no longer a setting: nothing that is in Redis is dropped. From 75 % of its memory on journals and results are not written; docs/deployment.md#what-redis-holds';
+
+const FORMER: Readonly<Record<string, string>> = {
+  STORE_DROPPABLE_PERCENT: NO_PARTS,
+  STORE_TENANT_PERCENT: NO_PARTS,
+  WORKER_STALL_MS:
+    'is no longer a setting: a queued call begins again some 6 s after the death of its worker, and after an outage of Redis workers renew their leases before any is taken; docs/semantics.md#calls-that-outlive-their-request',
+  ANSWER_MEMORY_MB:
+    'is no longer a setting: REQUEST_MEMORY_MB bounds answers together with request bodies, streams and pending calls. Unset, it is 20 % of the heap',
+};
+
+/** Settings of earlier versions: a limit that an operator relies on must not disappear without a message. */
+const findFormer = (environment: Readonly<Record<string, string | undefined>>): readonly string[] =>
+  Object.entries(FORMER).flatMap(([name, text]) => (environment[name] ? [`${name} ${text}`] : []));
 
 const explainIssue = (
   setting: string,
@@ -161,7 +178,8 @@ const describeSetting = (schema: z.ZodType | undefined): string =>
 
 /** What can be read where some settings are wrong. Those of extensions may be required, and are then left out. */
 const readRight = (right: Readonly<Record<string, unknown>>, { settings }: ExtensionSet) => ({
-  ...Settings.parse(right),
+  // The service's own schema does not know the groups of other extensions.
+  ...Settings.parse(settings === OWN_EXTENSIONS.settings ? right : { ...right, TOOL_GROUPS: undefined }),
   ...Object.fromEntries(Object.entries(settings).map(([name, schema]) => [name, schema.safeParse(right[name]).data])),
 });
 

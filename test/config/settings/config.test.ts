@@ -280,3 +280,17 @@ test('tool groups are named from a closed list', () => {
     `TOOL_GROUPS must be a comma-separated list of ${words}`,
   ]);
 });
+
+test('a setting of an earlier version is refused with what took its place', () => {
+  const former = ['STORE_DROPPABLE_PERCENT', 'STORE_TENANT_PERCENT', 'WORKER_STALL_MS', 'ANSWER_MEMORY_MB'];
+  const loaded = loadConfig(Object.fromEntries(former.map((name) => [name, '5'])));
+  const mistakes = 'mistakes' in loaded ? loaded.mistakes : [];
+  expect(mistakes.map((text) => text.split(':')[0])).toEqual(former.map((name) => `${name} is no longer a setting`));
+});
+
+test('a group of another extension is no second mistake beside a wrong setting', () => {
+  const groups = new Map([...OWN_EXTENSIONS.groups.keys(), 'clock'].map((name) => [name, { tools: () => [] }]));
+  const extensions = { ...OWN_EXTENSIONS, settings: { ...OWN_EXTENSIONS.settings }, groups };
+  const loaded = loadConfig({ TOOL_GROUPS: 'clock', PORT: 'eighty' }, Object.assign({}, OWN_EXTENSIONS, extensions));
+  expect('mistakes' in loaded ? loaded.mistakes : []).toEqual(['PORT must be a whole number']);
+});
