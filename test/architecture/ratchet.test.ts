@@ -40,9 +40,9 @@ const SLACK = 150;
 const MOST_FLOORS = 10;
 /** Files of the service that packages import, beside its public entries. */
 const MOST_DOORS = 123;
-const MOST_TYPES_PER_1000_LINES = 21;
+const MOST_TYPES_PER_1000_LINES = 20;
 /** Of all functions, those whose names begin with `to`, in percent. */
-const MOST_CONVERSIONS_PERCENT = 16;
+const MOST_CONVERSIONS_PERCENT = 15;
 
 const FILES = readSourceFiles();
 const TOTAL = FILES.reduce((sum, { lines }) => sum + lines, 0);

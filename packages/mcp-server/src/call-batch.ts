@@ -13,11 +13,10 @@ import { type Exchange, type RpcError, SERVER_ERROR } from './rpc-exchange.ts';
 const { session_id, round_id } = ToolCallsRequest.shape;
 
 /**
- * The `params` of `tools/call` as far as they are the door's: what `POST /tool-calls` takes in its envelope and headers
- * stands in `_meta`, under keys of our own. The arguments are the executor's to judge; the SDK lets objects through
- * alone, so others go past it: see `putArgumentsAside`.
+ * The `params` of `tools/call` as far as they are the route's: what `POST /tool-calls` takes in its envelope and headers
+ * stands in `_meta`, under keys of our own. The arguments are the executor's to judge.
  */
-export const CallParams = z.looseObject({
+const CallParams = z.looseObject({
   name: z.string(),
   arguments: z.unknown().optional(),
   _meta: z
@@ -39,6 +38,27 @@ export const CallParams = z.looseObject({
     .optional(),
 });
 export type CallParams = z.infer<typeof CallParams>;
+
+/** Reads the `params` of a call that the protocol allows; null where our own keys of `_meta` are wrong. */
+export const readCallParams = (params: Readonly<Record<string, unknown>>): CallParams | null => {
+  const { name, arguments: args, _meta: meta } = params;
+  if (typeof name === 'string' && !hasOwnKeys(meta)) return { name, arguments: args };
+  return CallParams.safeParse(params).data ?? null;
+};
+
+/** What `params` that cannot be read are answered. */
+export const explainCallParams = (params: unknown): RpcError => {
+  const { error } = CallParams.safeParse(params);
+  const problems = error === undefined ? '' : `: ${z.prettifyError(error)}`;
+  return { code: INVALID_PARAMS, message: `Invalid params for tools/call${problems}` };
+};
+
+const hasOwnKeys = (meta: unknown): boolean => {
+  for (const key in Object(meta)) if (key.startsWith('recourse/')) return true;
+  return false;
+};
+
+const INVALID_PARAMS = -32_602;
 
 /** How a client may name a call that it has sent: by its session and the id of its JSON-RPC request. */
 type CallName = { readonly sessionKey: string; readonly requestId: string | number };
@@ -79,23 +99,16 @@ export type CallOptions = Pick<
   readonly defaultSession: 'none' | 'key';
 };
 
-type SentCall = {
-  readonly params: CallParams;
-  /** The arguments as they were sent, whatever they are: the executor judges them. */
-  readonly args: unknown;
-  readonly client: Client;
-  /** null: the client did not ask for progress. */
-  readonly onProgress: NonNullable<BatchListener['progress']> | null;
-};
-
-/** One `tools/call` as a batch of one call. */
+/** One `tools/call` as a batch of one call. `onProgress` is null where the client did not ask for progress. */
 export const createCallBatch = (
-  { params, args, client, onProgress }: SentCall,
+  params: CallParams,
+  client: Client,
+  onProgress: BatchListener['progress'] | null,
   exchange: Exchange,
   options: CallOptions,
 ): BatchRequest => {
   const { requestId, tenant, key, keyHash, caller, callerId, mayUse, body, memory } = exchange;
-  const { name, _meta: meta } = params;
+  const { name, arguments: args, _meta: meta } = params;
   const sessionId = meta?.['recourse/session_id'] ?? exchange.sessionId ?? decideDefaultSession(key, options);
   const callId = meta?.['recourse/call_id'] ?? null;
   const sessionKey = sessionId === null ? null : options.toSessionKey(tenant, sessionId);
@@ -125,7 +138,7 @@ export const createCallBatch = (
     idempotency: readIdempotency(meta?.['recourse/idempotency_key'] ?? null, exchange, options),
     callKeyOf: callId === null ? null : toCallKeyOf(tenant, sessionId, options.toRecordKey),
     client,
-    listener: onProgress === null ? null : { progress: onProgress },
+    listener: onProgress ? { progress: onProgress } : null,
     trace,
     traceId,
   };
@@ -187,7 +200,7 @@ const IN_FLIGHT =
   'A call with this idempotency key is still running. This request ran nothing; retry after retry_after_ms.';
 
 const KEY_REUSED: RpcError = {
-  code: -32_602,
+  code: INVALID_PARAMS,
   message: 'This idempotency key was already used for a different call. Nothing has run; use a new key for a new call.',
   data: { code: 'idempotency_key_reused' },
 };

@@ -14,7 +14,6 @@ import type { RenderedResult, ToolResult } from 'recourse-server/contract/tool-r
 
 /** The key of `_meta` under which a result says what the protocol has no word for. */
 const RESULT_KEY = 'recourse/result';
-const SERVER_INFO_KEY = 'io.modelcontextprotocol/serverInfo';
 
 /** A block of a result, as every revision since 2025-03-26 knows it. */
 export type Content =
@@ -49,23 +48,17 @@ export type CallAbout = {
 };
 
 /**
- * A result as MCP has it, as JSON text. `serverInfo`: JSON text of what revision 2026-07-28 wants to know of the server; null in
- * earlier ones. A plain success that is an object is put together from its text; it is most of what is asked for.
+ * The members of a plain success as JSON text, put together from the text of its value; most results are of this kind.
+ * null for every other result: `createCallResult` makes those.
  */
-export const toCallResultJson = (rendered: RenderedResult, about: CallAbout, serverInfo: string | null): string => {
-  const value = about.isKeyed ? null : toPlainObject(rendered);
-  const result = value === null ? toCallResult(JSON.parse(rendered.json), about) : null;
-  if (result === null) {
-    const tail = serverInfo === null ? '' : `,"resultType":"complete","_meta":{"${SERVER_INFO_KEY}":${serverInfo}}`;
-    return `{"content":[{"type":"text","text":${JSON.stringify(value)}}],"structuredContent":${value},"isError":false${tail}}`;
-  }
-  if (serverInfo === null) return JSON.stringify(result);
-  const meta = { ...result._meta, [SERVER_INFO_KEY]: JSON.parse(serverInfo) };
-  return JSON.stringify({ ...result, resultType: 'complete', _meta: meta });
+export const writePlainResult = (rendered: RenderedResult, { isKeyed }: CallAbout): string | null => {
+  const value = isKeyed ? null : findPlainObject(rendered);
+  if (value === null) return null;
+  return `"content":[{"type":"text","text":${JSON.stringify(value)}}],"structuredContent":${value},"isError":false`;
 };
 
 /** The value of a plain success as JSON text, where it is an object with something in it and without media; else null. */
-const toPlainObject = ({ plainValueJson: value }: RenderedResult): string | null => {
+const findPlainObject = ({ plainValueJson: value }: RenderedResult): string | null => {
   return value === null || !value.startsWith('{') || value === '{}' || mayTellMedia(value) ? null : value;
 };
 
@@ -75,8 +68,8 @@ const toPlainObject = ({ plainValueJson: value }: RenderedResult): string | null
  * text says that it has happened. A failure's payload need not fit that schema: it stays in `_meta`. Media are content of
  * their own, and not repeated as structured content unless it was promised.
  */
-export const toCallResult = (result: ToolResult, about: CallAbout): CallResult => {
-  const structuredValue = toStructured(result, about);
+export const createCallResult = (result: ToolResult, about: CallAbout): CallResult => {
+  const structuredValue = pickStructured(result, about);
   const isBroken = result.success && about.promises === 'object' && structuredValue === null;
   const parts = readResultParts(result);
   const structured = isShownWhole(parts, about) ? null : structuredValue;
@@ -90,7 +83,7 @@ export const toCallResult = (result: ToolResult, about: CallAbout): CallResult =
   };
 };
 
-const toStructured = (
+const pickStructured = (
   { success, value }: ToolResult,
   { promises }: CallAbout,
 ): Readonly<Record<string, unknown>> | null => (isRecord(value) && (success || promises === 'nothing') ? value : null);

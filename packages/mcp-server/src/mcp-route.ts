@@ -9,33 +9,41 @@ import { refuseOtherMethods } from 'recourse-server/routes/problem-handler';
 import { ProblemError } from 'recourse-server/routes/problems';
 import { askStore } from 'recourse-server/routes/sessions';
 import { headerOf } from 'recourse-server/routes/watch-requests';
+import { type Answer, type AnswerOptions, createAnswerRequest, createCatalogueWriter } from './answer-request.ts';
 import { createRunningCalls } from './call-batch.ts';
 import { findParamMismatch, readParamHeaders } from './param-headers.ts';
-import { createAnswerPlainCall, type PlainCall, type PlainCallOptions, readPlainCall } from './plain-calls.ts';
+import { readAcceptedRequest, readRequest } from './read-request.ts';
 import { CURRENT_REVISION, createRpcErrorHandler, type Exchange, openExchange, sessionIdOf } from './rpc-exchange.ts';
 
 const PATH = '/mcp';
 
 /**
  * The Model Context Protocol over Streamable HTTP, all revisions that the SDK knows. Each POST stands alone: a session
- * is what the executor's store knows of its id, so that any replica answers any request. Plain calls are answered here,
- * everything else by the SDK.
+ * is what the executor's store knows of its id, so that any replica answers any request. Requests for tools and tasks are
+ * answered here, after the SDK has checked those that are not quite as the protocol has them; everything else by the SDK.
  */
 export const addMcpRoute = (
   app: FastifyInstance,
-  routeOptions: Omit<RouteHost, 'consolePages'> & Pick<PlainCallOptions, 'keepAliveMs' | 'defaultSession'>,
+  routeOptions: Omit<RouteHost, 'consolePages'> & Pick<AnswerOptions, 'keepAliveMs' | 'defaultSession'>,
 ): void => {
-  const options = { ...routeOptions, running: createRunningCalls() };
-  const answerPlainCall = createAnswerPlainCall(options);
+  const writeCatalogue = createCatalogueWriter(routeOptions.describeTools);
+  const options = { ...routeOptions, running: createRunningCalls(), writeCatalogue };
+  const answerRequest = createAnswerRequest(options);
   // With the first request that needs it: the SDK is 10 MB and 50 ms.
-  const load = keepLoaded(async () => (await import('./sdk-server.ts')).createAnswerMcp(options));
-  const answer = ({ value }: JsonBody, exchange: Exchange, reply: FastifyReply): undefined | Promise<unknown> => {
+  const loadSdk = keepLoaded(async () => (await import('./sdk-fallback.ts')).createAskSdk(options));
+  const answerAfterSdk = async (body: unknown, exchange: Exchange, reply: FastifyReply) => {
+    const askSdk = await loadSdk();
+    const revision = await askSdk(body, exchange, reply);
+    if (revision === null) return reply;
+    return answerRequest(readAcceptedRequest(body, revision, reply.request.headers), exchange, reply);
+  };
+  const answer = ({ value }: JsonBody, exchange: Exchange, reply: FastifyReply): Answer => {
     const { headers } = reply.request;
     if (headers['mcp-protocol-version'] === CURRENT_REVISION)
       checkParamHeaders(value, exchange, reply.request, options);
-    const call = readPlainCall(value, headers);
-    if (call !== null && !concernsTasks(call, options)) return answerPlainCall(call, exchange, reply);
-    return load().then((answerMcp) => answerMcp(value, exchange, reply));
+    const request = readRequest(value, headers);
+    const isServed = request !== null && (options.pendingTasks !== undefined || !request.method.startsWith('tasks/'));
+    return isServed ? answerRequest(request, exchange, reply) : answerAfterSdk(value, exchange, reply);
   };
   // Not async: it sends at once what is there at once.
   const errorHandler = createRpcErrorHandler(options.onBug);
@@ -104,16 +112,6 @@ const checkParamHeaders = (
   const mismatch = findParamMismatch(declared, argumentsOf(params), (header) => headerOf(request, header));
   if (mismatch === null) return;
   throw new ProblemError(400, 'header_mismatch', `The headers and the body disagree: ${mismatch}. Nothing has run.`);
-};
-
-/** Whether a call may become a task, or is refused because its client knows none: the SDK has the words for that. */
-const concernsTasks = (
-  { params: { name }, revision, takesTask }: PlainCall,
-  { findTool, pendingTasks }: Pick<RouteHost, 'findTool' | 'pendingTasks'>,
-): boolean => {
-  if (pendingTasks === undefined || revision === 'earlier') return false;
-  const background = findTool(name)?.background ?? 'never';
-  return background === 'always' || (background === 'optional' && takesTask);
 };
 
 /** As `parseArguments` takes them: also as the JSON text of an object. Text that is no JSON is the executor's to refuse. */

@@ -5,6 +5,7 @@ import { isJsonBody, type JsonBody } from 'recourse-server/routes/body-parsers';
 import { ProblemError, toHttpFailure } from 'recourse-server/routes/problems';
 import { callerKeyOf } from 'recourse-server/routes/request-gate';
 import { toBatchMemory } from 'recourse-server/routes/request-memory';
+import * as z from 'zod';
 
 /** The session that a request names by `Mcp-Session-Id`; null where it names none. Throws where it can be no session. */
 export const sessionIdOf = ({ headers }: FastifyRequest): string | null => {
@@ -71,7 +72,7 @@ export type RpcError = { readonly code: number; readonly message: string; readon
 export const SERVER_ERROR = -32_000;
 const INTERNAL_ERROR = -32_603;
 
-const DATA_CODES: ReadonlyMap<unknown, string> = new Map([
+const DATA_CODES: ReadonlyMap<number, string> = new Map([
   [INTERNAL_ERROR, 'internal_error'],
   [-32_601, 'unknown_method'],
   [-32_602, 'invalid_params'],
@@ -81,8 +82,17 @@ const DATA_CODES: ReadonlyMap<unknown, string> = new Map([
   [-32_022, 'unsupported_revision'],
 ]);
 
-/** The `code` in `data` of an error that the SDK answers without one. */
-export const toDataCode = (code: unknown): string => DATA_CODES.get(code) ?? 'invalid_message';
+/** A refusal of the SDK in its own words, with what the `data` of every refusal of the route has. */
+export const explainSdkRefusal = (error: unknown, requestId: string): RpcError => {
+  const { code, message, data } = SdkRefusal.parse(error);
+  return {
+    code,
+    message,
+    data: { code: DATA_CODES.get(code) ?? 'invalid_message', request_id: requestId, ...Object(data) },
+  };
+};
+
+const SdkRefusal = z.object({ code: z.number(), message: z.string(), data: z.unknown().optional() });
 
 const CODES: ReadonlyMap<string, number> = new Map([
   ['invalid_json', -32_700],
@@ -91,8 +101,6 @@ const CODES: ReadonlyMap<string, number> = new Map([
   // MCP 2026-07-28, `HeaderMismatch`, `MissingRequiredClientCapability`.
   ['header_mismatch', -32_020],
   ['missing_capability', -32_021],
-  // `Invalid params`, as the Tasks extension has it.
-  ['unknown_task', -32_602],
   // As the SDK's own servers say it of a session that is not there.
   ['session_not_found', -32_001],
   ['internal_error', INTERNAL_ERROR],
@@ -103,11 +111,7 @@ const CODES: ReadonlyMap<string, number> = new Map([
  * the schemas of MCP 2025-11-25 and 2026-07-28 allow a text or an integer only, and their transports say "has no id".
  */
 export const writeErrorMessage = (id: string | number | null, error: RpcError): string =>
-  JSON.stringify({ jsonrpc: '2.0', ...toIdMember(id), error });
-
-/** The member `id` of an error response. */
-export const toIdMember = (id: string | number | null): { readonly id?: string | number } =>
-  id === null ? {} : { id };
+  JSON.stringify({ jsonrpc: '2.0', ...(id === null ? {} : { id }), error });
 
 /**
  * The id that an answer to this body has to carry. null: it has none, its number was rounded when it was read, or it is itself a

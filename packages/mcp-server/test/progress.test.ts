@@ -1,10 +1,11 @@
-import { connect, post, postModern } from '@recourse/test-support/mcp-clients.ts';
+import { connect, MODERN_META, post, postModern } from '@recourse/test-support/mcp-clients.ts';
 import { startService } from '@recourse/test-support/start-service.ts';
 import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
+import { toEndedResult } from 'recourse-server/internal/executor/render-result.ts';
 import { defineTool } from 'recourse-server/internal/tools/define-tool.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
-import { createProgressNotifier } from '#src/sdk-server.ts';
+import { startRoute } from './start-route.ts';
 
 const COUNTING = defineTool({
   name: 'count',
@@ -74,15 +75,37 @@ test('who gives no progress token hears of none', async () => {
   expect((await post(url, { jsonrpc: '2.0', id: 1, method: 'tools/call', params })).messages).toHaveLength(1);
 });
 
-test('a handler that goes on after its call was answered tells nobody, nor does a client that has gone hear of it', async () => {
-  const sent: unknown[] = [];
-  const { onProgress, end } = createProgressNotifier('token', (notification) => {
-    sent.push(notification);
-    return Promise.reject(new Error('not connected'));
+test('a handler that goes on after its call was answered tells nobody', async () => {
+  const late = Promise.withResolvers<() => void>();
+  const { url, bugs } = await startRoute({
+    executeBatch: ({ listener }) => {
+      listener?.progress?.(0, { progress: 1 });
+      late.resolve(() => listener?.progress?.(0, { progress: 2 }));
+      return Promise.resolve({ kind: 'results', results: [toEndedResult(RESULT)], origin: 'run' });
+    },
   });
-
-  onProgress?.(0, { progress: 1 });
-  end();
-  onProgress?.(0, { progress: 2 });
-  expect(sent).toEqual([{ method: 'notifications/progress', params: { progressToken: 'token', progress: 1 } }]);
+  const call = { name: 'count', arguments: {}, _meta: { ...MODERN_META, progressToken: 'token' } };
+  const { messages } = await postModern(url, 'tools/call', call);
+  (await late.promise)();
+  expect(messages).toMatchObject([
+    { method: 'notifications/progress', params: { progressToken: 'token', progress: 1 } },
+    { id: 1, result: { structuredContent: { n: 1 } } },
+  ]);
+  expect(bugs).toEqual([]);
 });
+
+test('a bug behind progress ends the stream with an error', async () => {
+  const { url, bugs } = await startRoute({
+    executeBatch: ({ listener }) => {
+      listener?.progress?.(0, { progress: 1 });
+      throw new Error('secret');
+    },
+  });
+  const call = { name: 'count', arguments: {}, _meta: { ...MODERN_META, progressToken: 'token' } };
+  const { messages } = await postModern(url, 'tools/call', call);
+  expect(messages).toMatchObject([{ params: { progress: 1 } }, { id: 1, error: { code: -32603 } }]);
+  expect(bugs).toEqual([new Error('secret')]);
+});
+
+const RESULT =
+  '{"index":0,"id":null,"name":"count","success":true,"outcome":"success","executed":"yes","value":{"n":1},"message":"","error":null,"retry":null,"duration_ms":1}';
