@@ -13,8 +13,9 @@ import type { Metrics } from '../telemetry/metrics.ts';
 
 export type WiredLoad = {
   readonly slots: SlotQueue;
-  /** What a tool's own limit comes to, and how many hosts there may be. */
-  readonly toolLimits: { readonly limitOf: ConcurrencyLimit; readonly hostLimits: HostLimits };
+  /** What a tool's own limit comes to. */
+  readonly limitOf: ConcurrencyLimit;
+  readonly hostLimits: HostLimits;
   readonly shed: LoadGate['shed'];
   /** When a batch that is shed is told. */
   readonly refusals: RefusalPace;
@@ -56,7 +57,8 @@ export const wireLoad = (config: Config, { metrics, observer, budget, now }: Loa
   const sampler = startLoadSampler({ metrics, onSample: gate.observe });
   return {
     slots,
-    toolLimits: { limitOf: createConcurrencyLimit(concurrency), hostLimits },
+    limitOf: createConcurrencyLimit(concurrency),
+    hostLimits,
     shed: gate.shed,
     refusals: pace,
     holdRequest: createHoldRequest(config, budget, observer),

@@ -2,13 +2,12 @@ import { getHeapStatistics } from 'node:v8';
 import type { Logger } from 'pino';
 import type { RateLimitsOptions } from '../auth/rate-limits.ts';
 import type { Config } from '../config/settings/config.ts';
-import { readStoreChoice, type StoreChoice } from '../config/settings/store-choice.ts';
+import { readStoreChoice } from '../config/settings/store-choice.ts';
 import { parseStoreKeys } from '../config/settings/store-keys.ts';
-import type { BudgetMode } from '../contract/tool-result.ts';
 import type { IdempotencyStore } from '../executor/idempotency-store.ts';
 import { createUnpackRound } from '../executor/journal.ts';
 import type { Redactor } from '../executor/redactor.ts';
-import type { EndedSessions, SessionSettings, SessionStore } from '../executor/session-store.ts';
+import type { SessionSettings, SessionStore } from '../executor/session-store.ts';
 import { type ByteBudget, createByteBudget } from '../memory/byte-budget.ts';
 import { createStoreMemory, type StoreMemory, toRequestBytes, toStoreBytes } from '../memory/store-memory.ts';
 import { PACKAGES } from '../packages.ts';
@@ -22,37 +21,18 @@ import { OpenedStoreSpace, UNLIMITED_SPACE } from '../sessions/store-space.ts';
 import { KEY_PREFIX } from '../store/key-prefix.ts';
 import { createMemoryRecordStore, type MemoryRecordStore } from '../store/memory-record-store.ts';
 import type { OpenedStore } from '../store/opened-store.ts';
-import type { RecordStore } from '../store/record-store.ts';
 import { createSeals, NO_SEALING, type Sealing } from '../store/seals.ts';
 import type { StoreAvailability } from '../store/store-availability.ts';
 import type { SpaceObserver, StoreObserver } from '../store/store-observer.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createSpaceObserver, createStoreObserver, createUnopenedObserver } from '../telemetry/store-observers.ts';
-import type { PageTokenStore, PageTokens } from '../tools/page-tokens.ts';
+import type { PageTokenStore } from '../tools/page-tokens.ts';
 
 /** What is kept between batches. */
 export type Stores = { readonly sessions: SessionStore; readonly keys: IdempotencyStore };
 
-export type WiredStore = Stores & {
-  readonly kind: StoreChoice['kind'];
-  /** The store's time in Unix milliseconds: by this pending calls and messages end, whichever process looks at them. */
-  readonly time: () => number;
-  /** For batches without a session. */
-  readonly requests: SessionStore;
-  readonly isUp: () => boolean;
-  /** What rates are counted with, all replicas together; null where there is no Redis. */
-  readonly rates: RateLimitsOptions['store'];
-  /** What pages of lists are found again with. */
-  readonly pageTokens: PageTokens;
-  /** Which sessions of `/mcp` have ended. */
-  readonly endedSessions: EndedSessions;
-  /** Where others keep records of their own. */
-  readonly backend: StoreBackend;
-  readonly close: () => Promise<void>;
-};
-
 /** What the stores are made with. */
-export type StoreParts = {
+type StoreParts = {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly memory: StoreMemory;
@@ -61,7 +41,7 @@ export type StoreParts = {
 };
 
 /** What the settings say of all sessions. */
-export const toSessionSettings = (config: Config): SessionSettings => ({
+export const readSessionSettings = (config: Config): SessionSettings => ({
   sessionRetries: config.SESSION_RETRIES,
   cooldownMs: config.SESSION_BUDGET_COOLDOWN_SECONDS * 1000,
   ttlMs: config.SESSION_TTL_SECONDS * 1000,
@@ -70,53 +50,116 @@ export const toSessionSettings = (config: Config): SessionSettings => ({
   journal: config.SESSION_JOURNAL,
 });
 
-/** What takes over while records are away: forgotten when those are back. */
-type Outage = { readonly availability: StoreAvailability; readonly local: MemoryRecordStore };
-
-/** Records, and what the stores on them differ in. */
-type Backend = Pick<WiredStore, 'rates' | 'close'> &
-  Omit<StoreBackend, 'onReturn' | 'openOutageMemory'> & {
-    /** null: the records are in this process. */
-    readonly outage: Outage | null;
-  };
-
-type BackendParts = StoreParts & {
-  readonly observer: StoreObserver;
-  readonly spaceObserver: SpaceObserver;
-  readonly sealing: Sealing;
+/** Records, and how they are reached: in the memory of this process, or in a store that may be away. */
+type Records = Omit<StoreBackend, 'onReturn' | 'openOutageMemory'> & {
+  /** Whether the store is up, and what takes over while it is away: forgotten when it is back. null: it is in this process. */
+  readonly outage: { readonly availability: StoreAvailability; readonly local: MemoryRecordStore } | null;
+  /** What rates are counted with, all replicas together; null where there is no Redis. */
+  readonly rates: RateLimitsOptions['store'];
+  readonly close: () => Promise<void>;
 };
+
+export type WiredStore = Awaited<ReturnType<typeof wireStore>>;
 
 /** The stores the settings ask for: in Redis or a file, or in this process's memory. */
-export const wireStore = async (config: Config, parts: StoreParts): Promise<WiredStore> => {
-  // Also without Redis: the metrics of a store are there from the start.
-  const observed = {
-    ...parts,
-    observer: createStoreObserver(parts),
-    spaceObserver: createSpaceObserver(parts),
-    sealing: createSealing(config, parts),
+export const wireStore = async (config: Config, parts: StoreParts) => {
+  const { memory } = parts;
+  const { kind } = readStoreChoice(config);
+  const opened = await openRecords(config, parts);
+  const { records, space, sealing, outage, rates, close, ...reached } = opened;
+  const time = records.now;
+  const settings = readSessionSettings(config);
+  const { ttlMs } = settings;
+  const unpackRound = createUnpackRound(parts.redactor);
+  const { mayKeepJournals } = space;
+  const sessions = createRecordSessionStore({ mode: kind, store: records, settings, unpackRound, mayKeepJournals });
+  /** Its own memory: sessions of an outage are forgotten as the store takes them, pages all at once. */
+  const openLocalSessions = () => {
+    // By the store's time as well: what it takes over, and gives back, has times of the store.
+    const store = createMemoryRecordStore({ memory, now: time });
+    return createRecordSessionStore({ mode: 'local', store, settings, unpackRound, mayKeepJournals });
   };
-  const choice = readStoreChoice(config);
-  const opened = await openChosen(choice, config, observed);
-  const backend = opened === null ? openMemory(parts) : await guard(opened, observed);
-  return openStores(config, { ...backend, kind: choice.kind }, parts);
+  const pageTokens = createRecordPageTokens({ store: records, local: outage?.local ?? null, ttlMs });
+  const { toNames } = sealing.seals;
+  return {
+    kind,
+    /** The store's time in Unix milliseconds: by this pending calls and messages end, whichever process looks at them. */
+    time,
+    sessions: withPages(
+      outage === null
+        ? sessions
+        : await withFallback(sessions, outage.availability, openLocalSessions(), config.RETRY_BUDGET_ON_STORE_DOWN),
+      pageTokens,
+    ),
+    keys:
+      outage === null
+        ? createIdempotencyStore({ store: records, space, toNames, durability: 'process', memory })
+        : createIdempotencyStore({ store: records, space, toNames, durability: 'durable' }),
+    /** For batches without a session. */
+    requests: createRequestSessionStore({ settings }),
+    isUp: outage === null ? () => true : outage.availability.isUp,
+    rates,
+    /** What pages of lists are found again with. */
+    pageTokens,
+    /** Which sessions of `/mcp` have ended. */
+    endedSessions: createRecordEndedSessions({ store: records, ttlMs }),
+    /** Where others keep records of their own. */
+    backend: {
+      ...reached,
+      records,
+      space,
+      sealing,
+      onReturn: outage?.availability.onRecovered ?? (() => undefined),
+      openOutageMemory: outage === null ? null : () => createMemoryRecordStore({ memory, now: time }),
+    },
+    close,
+  };
 };
 
-/** What the settings choose, loaded only then: ioredis alone is 9 MB that others need not pay. null: memory. */
-const openChosen = async (
-  choice: StoreChoice,
-  { REDIS_URL: url, REDIS_SENTINEL_PASSWORD: sentinelPassword, REDIS_MEMORY_MB }: Config,
-  { log, memory, metrics, observer }: BackendParts,
-): Promise<OpenedStore | null> => {
+const withFallback = async (
+  primary: RecordSessionStore,
+  availability: StoreAvailability,
+  local: RecordSessionStore,
+  policy: Config['RETRY_BUDGET_ON_STORE_DOWN'],
+): Promise<SessionStore> => {
+  const { createFallbackSessionStore } = await import('../sessions/fallback-session-store.ts');
+  const { OutageSessions } = await import('../sessions/outage-sessions.ts');
+  const outage = new OutageSessions({ shared: primary.records, local });
+  availability.onRecovered(() => void outage.settleAll());
+  return createFallbackSessionStore({ primary, local, outage, policy, availability });
+};
+
+/** Sessions that take their pages with them. Those go first: where Redis is away, ending fails and is requested again. */
+const withPages = (sessions: SessionStore, pageTokens: PageTokenStore): SessionStore => ({
+  ...sessions,
+  end: async (sessionKey) => {
+    await pageTokens.forget(sessionKey);
+    await sessions.end(sessionKey);
+  },
+});
+
+/** The records that the settings choose, loaded only then: ioredis alone is 9 MB that others need not pay. */
+const openRecords = async (config: Config, parts: StoreParts): Promise<Records> => {
+  const { log, metrics, memory } = parts;
+  // Also without Redis: the metrics of a store are there from the start.
+  const observers = { observer: createStoreObserver(parts), spaceObserver: createSpaceObserver(parts) };
+  const sealing = createSealing(config, parts);
+  const { REDIS_URL: url, REDIS_SENTINEL_PASSWORD: sentinelPassword, REDIS_MEMORY_MB } = config;
+  const choice = readStoreChoice(config);
   const cacheBytes = memory.totalBytes * KNOWN_STATES;
-  if (choice.kind === 'sqlite') return (await PACKAGES.storeSqlite()).openSqliteStore({ ...choice, cacheBytes, log });
-  if (url === undefined) return null;
-  return (await PACKAGES.storeRedis()).openRedisStore({
-    ...{ url, sentinelPassword, cacheBytes, memoryBytes: REDIS_MEMORY_MB * MIB },
-    onConflict: () => {
-      metrics.storeConflicts.count += 1;
-    },
-    onError: (error) => observer.operationFailed('connect', error),
-  });
+  if (choice.kind === 'sqlite') {
+    const { openSqliteStore } = await PACKAGES.storeSqlite();
+    return openGuarded(await openSqliteStore({ ...choice, cacheBytes, log }), sealing, { ...parts, ...observers });
+  }
+  if (url === undefined) return openMemory(memory);
+  const { openRedisStore } = await PACKAGES.storeRedis();
+  const onConflict = (): void => {
+    metrics.storeConflicts.count += 1;
+  };
+  const onError = (error: unknown): void => observers.observer.operationFailed('connect', error);
+  const memoryBytes = REDIS_MEMORY_MB * MIB;
+  const store = await openRedisStore({ url, sentinelPassword, cacheBytes, memoryBytes, onConflict, onError });
+  return openGuarded(store, sealing, { ...parts, ...observers });
 };
 
 const createSealing = (config: Config, parts: StoreParts): Sealing => {
@@ -130,93 +173,27 @@ const createSealing = (config: Config, parts: StoreParts): Sealing => {
   return { seals, onUnopened: createUnopenedObserver(parts) };
 };
 
-const openStores = async (
-  config: Config,
-  backend: Backend & Pick<WiredStore, 'kind'>,
-  parts: StoreParts,
-): Promise<WiredStore> => {
-  const { kind, rates, close, outage, ...kept } = backend;
-  const { records, space, sealing } = kept;
-  const { memory, redactor } = parts;
-  const time = records.now;
-  const settings = toSessionSettings(config);
-  const { ttlMs } = settings;
-  const pageTokens = createRecordPageTokens({ store: records, local: outage?.local ?? null, ttlMs });
-  const openSessions = (mode: BudgetMode, store: RecordStore): RecordSessionStore =>
-    createRecordSessionStore({
-      ...{ mode, store, settings, unpackRound: createUnpackRound(redactor) },
-      mayKeepJournals: space.mayKeepJournals,
-    });
-  const sessions = openSessions(kind, records);
-  const inMemory = { durability: 'process', memory } as const;
-  return {
-    ...{ kind, rates, close, time },
-    sessions: withPages(
-      outage === null
-        ? sessions
-        : // Its own memory: sessions of an outage are forgotten as the store takes them, pages all at once.
-          await toFallback(
-            config,
-            sessions,
-            outage.availability,
-            // By the store's time as well: what it takes over, and gives back, has times of the store.
-            openSessions('local', createMemoryRecordStore({ memory, now: time })),
-          ),
-      pageTokens,
-    ),
-    keys: createIdempotencyStore({
-      ...{ store: records, space, toNames: sealing.seals.toNames },
-      ...(outage === null ? inMemory : { durability: 'durable' }),
-    }),
-    requests: createRequestSessionStore({ settings }),
-    isUp: outage === null ? () => true : outage.availability.isUp,
-    pageTokens,
-    endedSessions: createRecordEndedSessions({ store: records, ttlMs }),
-    backend: {
-      ...kept,
-      onReturn: outage?.availability.onRecovered ?? (() => undefined),
-      openOutageMemory: outage === null ? null : () => createMemoryRecordStore({ memory, now: time }),
-    },
-  };
-};
-
-const toFallback = async (
-  { RETRY_BUDGET_ON_STORE_DOWN: policy }: Config,
-  primary: RecordSessionStore,
-  availability: StoreAvailability,
-  local: RecordSessionStore,
-): Promise<SessionStore> => {
-  const { createFallbackSessionStore } = await import('../sessions/fallback-session-store.ts');
-  const { OutageSessions } = await import('../sessions/outage-sessions.ts');
-  const outage = new OutageSessions({ shared: primary.records, local });
-  availability.onRecovered(() => void outage.settleAll());
-  return createFallbackSessionStore({ primary, local, outage, policy, availability });
-};
-
-/** Sessions that take their pages with them. Those go first: where Redis is away, ending fails and is asked for again. */
-const withPages = (sessions: SessionStore, pageTokens: PageTokenStore): SessionStore => ({
-  ...sessions,
-  end: async (sessionKey) => {
-    await pageTokens.forget(sessionKey);
-    await sessions.end(sessionKey);
-  },
-});
-
-/** Unix milliseconds, by a clock that nobody sets. */
-const timeOfProcess = (): number => Math.floor(performance.timeOrigin + performance.now());
-
-const openMemory = ({ memory }: StoreParts): Backend => ({
-  ...{ durability: 'process', shared: null, outage: null, rates: null },
-  records: createMemoryRecordStore({ memory, now: timeOfProcess }),
+const openMemory = (memory: StoreMemory): Records => ({
+  // Unix milliseconds, by a clock that no operator sets.
+  records: createMemoryRecordStore({ memory, now: () => Math.floor(performance.timeOrigin + performance.now()) }),
+  durability: 'process',
   space: UNLIMITED_SPACE,
   sealing: NO_SEALING,
   keysOf: () => [],
+  shared: null,
+  outage: null,
+  rates: null,
   close: async () => undefined,
 });
 
+type GuardParts = Pick<StoreParts, 'memory' | 'now'> & {
+  readonly observer: StoreObserver;
+  readonly spaceObserver: SpaceObserver;
+};
+
 /** A store that is away now and then: memory answers before it meanwhile. */
-const guard = async (store: OpenedStore, parts: BackendParts): Promise<Backend> => {
-  const { observer, spaceObserver, sealing, memory, now } = parts;
+const openGuarded = async (store: OpenedStore, sealing: Sealing, parts: GuardParts): Promise<Records> => {
+  const { observer, spaceObserver, memory, now } = parts;
   const { durability, keysOf, shared, look, watch, isConnected } = store;
   const { guardRecordStore } = await import('../store/guarded-record-store.ts');
   const local = createMemoryRecordStore({ memory, now: store.records.now });
@@ -228,7 +205,12 @@ const guard = async (store: OpenedStore, parts: BackendParts): Promise<Backend> 
   space.start();
   await store.connect(() => space.look());
   return {
-    ...{ durability, keysOf, records, space, sealing, outage: { availability, local } },
+    durability,
+    keysOf,
+    records,
+    space,
+    sealing,
+    outage: { availability, local },
     ...(shared === null ? { shared, rates: null } : guardShared(shared, availability)),
     close: async () => {
       await space.stop();
@@ -237,10 +219,11 @@ const guard = async (store: OpenedStore, parts: BackendParts): Promise<Backend> 
   };
 };
 
+/** The connection that processes share, whose commands count as operations of the store. */
 const guardShared = (
   { client, subscription }: NonNullable<OpenedStore['shared']>,
   { ask }: StoreAvailability,
-): Pick<Backend, 'shared' | 'rates'> => ({
+): Pick<Records, 'shared' | 'rates'> => ({
   shared: {
     client: {
       ...client,

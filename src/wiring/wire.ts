@@ -1,63 +1,38 @@
-import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { KeyFile } from '../auth/api-keys.ts';
+import type { Variables } from '../config/file/expand-variables.ts';
 import { type FirstConfigFile, readFirstConfigFile } from '../config/file/read-config-file.ts';
 import { readFirstKeyFile } from '../config/read-configuration.ts';
 import type { Config } from '../config/settings/config.ts';
 import { createWorkspaceGuard } from '../config/workspace-guard.ts';
 import { SILENT_OBSERVER, type ToolInvoked } from '../executor/call-observer.ts';
-import { type CircuitBreakers, createCircuitBreakers } from '../executor/circuit-breakers.ts';
-import type { RunHosted } from '../executor/deadline.ts';
-import type { ExecutorSettings } from '../executor/executor-services.ts';
+import { createCircuitBreakers } from '../executor/circuit-breakers.ts';
 import type { Redactor } from '../executor/redactor.ts';
 import { createExecutor, type Executor } from '../executor/run-batch.ts';
 import { StoreUnavailableError } from '../executor/session-store.ts';
 import { readResult } from '../executor/stored-result.ts';
 import type { ExtensionHost } from '../extensions/extension.ts';
-import type { UpstreamState } from '../extensions/source.ts';
 import { readManifest } from '../files/own-package.ts';
 import { openApiKeys } from '../http/access.ts';
 import { type Readiness, wireHttp } from '../http/wire-http.ts';
-import type { StoreMemory } from '../memory/store-memory.ts';
 import { PACKAGES } from '../packages.ts';
 import { redactCatalogue } from '../redaction/service-redactor.ts';
-import type { AnsweredCalls } from '../routes/answered-calls.ts';
 import { toMostReadings } from '../routes/request-memory.ts';
+import type { BeginTrace } from '../routes/watch-requests.ts';
 import { createRunReducer } from '../session-view/create-run-reducer.ts';
 import { createSessionReader } from '../session-view/session-reader.ts';
 import { createCallObserver, createCircuitObserver, createResponseObserver } from '../telemetry/call-metrics.ts';
 import { createCallLog, createFailureLog, type LogBatch, type LogFailure } from '../telemetry/log-lines.ts';
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts';
 import { createBuiltinReducers } from '../tools/builtin-reducers.ts';
-import type { ToolRegistry } from '../tools/registry.ts';
 import type { Tool } from '../tools/tool.ts';
 import { createIdFactory } from './create-id.ts';
-import type { ToolsReadiness } from './tool-readiness.ts';
 import { wireExtensions } from './wire-extensions.ts';
 import { wireLoad } from './wire-load.ts';
 import { type WiredRedaction, wireRedaction } from './wire-redaction.ts';
-import { type Stores, toSessionSettings, type WiredStore, wireMemory, wireStore } from './wire-store.ts';
+import { readSessionSettings, type Stores, wireMemory, wireStore } from './wire-store.ts';
 import { wireTools } from './wire-tools.ts';
 import { wireTracing } from './wire-tracing.ts';
-
-type Background = Awaited<ReturnType<Awaited<ReturnType<typeof PACKAGES.background>>['openBackground']>>;
-
-export type Service = {
-  readonly app: FastifyInstance;
-  /** Health and metrics, where they have a port of their own. */
-  readonly opsApp: FastifyInstance | null;
-  readonly executor: Executor;
-  /** Tells the endpoints of the configuration file of events. */
-  readonly webhooks: Background['webhooks'];
-  /** The tools that can be called now, by name. */
-  readonly listTools: () => readonly Tool[];
-  /** Readiness says no, new batches are refused, no further call starts. */
-  readonly drain: () => void;
-  /** Ends the processes of tools without waiting for it: for a process that exits. */
-  readonly killHosts: () => void;
-  /** Gives back what `wire` opened, after the app is closed. */
-  readonly close: () => Promise<void>;
-};
 
 export type WireOptions = {
   /** Offered beside the built-in ones. */
@@ -91,176 +66,194 @@ export type WireOptions = {
 const now = (): number => performance.now();
 
 /** Puts the parts together; the only place that knows them all. Rejects where they cannot be, in words for people. */
-export const wire = async (config: Config, log: Logger, options: WireOptions = {}): Promise<Service> => {
-  const { extraTools = [], environment = {}, keyFile = readFirstKeyFile(config) } = options;
+export const wire = async (config: Config, log: Logger, options: WireOptions = {}) => {
+  const services = await openServices(config, log, options);
+  const { tools, pending, webhooks, load, extensions, store } = services;
+  const executor = createServiceExecutor(config, services, options);
+  pending.start(executor.executeBatch);
+  const tracing = await wireTracing(config, services);
+  const http = await openHttp(config, services, { executor, beginTrace: tracing.beginTrace, options });
+  return {
+    app: http.app,
+    /** Health and metrics, where they have a port of their own. */
+    opsApp: http.opsApp,
+    executor,
+    /** Tells the endpoints of the configuration file of events. */
+    webhooks,
+    /** The tools that can be called now, by name. */
+    listTools: tools.registry.list,
+    /** Ends the processes of tools without waiting for it: for a process that exits. */
+    killHosts: tools.killHosts,
+    /** Readiness says no, new batches are refused, no further call starts. */
+    drain: (): void => {
+      pending.drain();
+      http.drain();
+    },
+    /** Gives back what `wire` opened, after the app is closed: its work first, then the store, then where tools are. */
+    close: async (): Promise<void> => {
+      load.stop();
+      http.closeAccess();
+      await pending.close();
+      // Before the store, which keeps what is not delivered.
+      await webhooks.close();
+      await store.close();
+      await Promise.all([tools.close(), extensions.close(), tracing.close()]);
+    },
+  };
+};
+export type Service = Awaited<ReturnType<typeof wire>>;
+
+/** All parts that the executor and the routes are made of. */
+const openServices = async (config: Config, log: Logger, options: WireOptions) => {
+  const { environment = {}, keyFile = readFirstKeyFile(config), extraTools = [] } = options;
   const { configFile = await readConfigFileOrThrow(config, environment) } = options;
+  const { redaction = wireRedaction(config, environment) } = options;
+  const { redactor } = redaction;
   const { version } = readManifest();
   const createId = createIdFactory();
-  const { metrics, observer, onResponse } = createTelemetry(config, { ...options, version, log });
-  const redaction = options.redaction ?? wireRedaction(config, environment);
-  const { redactor } = redaction;
+  const metrics = createMetrics(version, now);
+  const { observer, onResponse } = createObservers(config, metrics, log, options);
   redaction.countIn(metrics.secretsRedacted);
   const { stores: memory, requests: budget } = wireMemory(config, log, metrics);
-  const store = await wireStore(config, { log, metrics, memory, redactor, now });
-  const { sessions, keys } = options.wrapStores?.(store) ?? store;
-  const ofExtensions = { version, log, redaction, metrics, pageTokens: store.pageTokens };
-  const extensions = await wireExtensions(config, { ...options, ...ofExtensions });
+  const opened = await wireStore(config, { log, metrics, memory, redactor, now });
+  const store = { ...opened, ...options.wrapStores?.(opened) };
+  const { backend, pageTokens, sessions, keys } = store;
+  const { fileAccess } = options;
+  const extensions = await wireExtensions(config, { version, log, redaction, metrics, pageTokens, fileAccess });
   const load = wireLoad(config, { metrics, observer, budget, now });
-  const own = [...extensions.tools, ...createBuiltinReducers(), ...extraTools];
   const guard = await createWorkspaceGuard(config, environment);
   const { openBackground } = await PACKAGES.background();
-  const kept = { backend: store.backend, configFile, log, metrics, redactor, createId, now };
-  const { webhooks, openCalls } = await openBackground(config, kept);
-  const shared = { log, metrics, observer, now, environment, version, redaction, guard, configFile };
-  const offered = { onContent: webhooks.apply, own, ownUnavailable: extensions.unavailable, ...load.toolLimits };
-  const { registry, runHosted, ...tools } = await wireTools(config, { ...options, ...shared, ...offered });
+  const { webhooks, openCalls } = await openBackground(config, {
+    ...{ backend, configFile, log, metrics, redactor, createId, now },
+  });
+  const tools = await wireTools(config, {
+    ...{ log, metrics, observer, redaction, environment, guard, version, configFile, now },
+    own: [...extensions.tools, ...createBuiltinReducers(), ...extraTools],
+    ownUnavailable: extensions.unavailable,
+    onContent: webhooks.apply,
+    limitOf: load.limitOf,
+    hostLimits: load.hostLimits,
+  });
   const apiKeys = openApiKeys(config, { log, metrics, guard, keyFile });
-  const pending = await openCalls({
-    ...{ budget, sessions, keys, apiKeys },
-    hasTool: (name) => registry.find(name) !== undefined,
-    lanes: configFile?.content.lanes,
-  });
-  const executor = createCallExecutor(config, {
-    ...{ ...shared, ...load, sessions, keys, registry, runHosted, redactor, createId, memory, time: store.time },
-    requests: store.requests,
-    pending: pending.service,
-    logFailure: options.logFailure,
-  });
-  pending.start(executor.executeBatch);
-  const tracing = await wireTracing(config, { version, log, environment, now, redactor });
-  const { closeAccess, ...http } = await wireHttp(config, {
-    ...shared,
-    ...load,
-    ...toReading(config, { ...store, sessions, keys, pending }, registry, runHosted, redactor),
-    hasWebhook: webhooks.has,
-    pendingTasks: pending.tasks,
-    pendingLists: pending.lists,
-    ...extensions.http,
-    ...{ createId, executor, onResponse, apiKeys, dialects: PACKAGES.dialects },
-    metricsSharedMs: options.metricsSharedMs,
-    streamHeartbeatMs: options.streamHeartbeatMs,
-    rates: store.rates,
-    memory,
-    mostReadings: toMostReadings(budget.limitBytes),
-    beginTrace: tracing.beginTrace,
-    ...writeCatalogue(registry, redactor),
-    readiness: () => toReadiness(store, registry, { upstreams: tools.upstreams(), tools: tools.readiness() }, redactor),
-  });
-  const stopping = { drain: [pending, http], first: [load.stop, closeAccess], last: [tools, extensions, tracing] };
+  const hasTool = (name: string): boolean => tools.registry.find(name) !== undefined;
+  const lanes = configFile?.content.lanes;
+  const pending = await openCalls({ budget, sessions, keys, apiKeys, hasTool, lanes });
   return {
-    ...http,
-    executor,
-    webhooks,
-    listTools: registry.list,
-    killHosts: tools.killHosts,
-    ...toStop(stopping, { pending, webhooks, store }),
+    ...{ log, environment, version, now, createId, metrics, observer, onResponse, redactor, memory, budget },
+    ...{ store, extensions, load, tools, webhooks, pending, apiKeys },
   };
 };
+type Services = Awaited<ReturnType<typeof openServices>>;
 
-type ExecutorParts = CircuitParts &
-  Pick<ExecutorSettings, 'registry' | 'sessions' | 'keys' | 'requests' | 'pending' | 'runHosted' | 'observer'> &
-  Pick<ExecutorSettings, 'redactor' | 'slots' | 'time'> & {
-    readonly createId: () => string;
-    readonly logFailure: LogFailure | undefined;
-  };
-
-/** What runs calls, as the settings say. */
-const createCallExecutor = (config: Config, parts: ExecutorParts): Executor => {
-  const { log, redactor, createId, logFailure, time } = parts;
-  const { registry, sessions, keys, requests, pending, runHosted, observer, slots } = parts;
-  return createExecutor({
-    ...{ registry, sessions, keys, requests, pending, runHosted, observer, slots, redactor },
-    failureLog: createFailureLog({ log, now, createReference: createId, logFailure }),
-    createLog: createCallLog(log, redactor),
-    circuits: createCircuits(config, parts),
-    now,
-    time,
-    ...toCallLimits(config),
-  });
-};
-
-type StoppingParts = {
-  readonly drain: readonly { readonly drain: () => void }[];
-  readonly first: readonly (() => void)[];
-  readonly last: readonly { readonly close: () => Promise<unknown> }[];
-};
-
-/** What other parts keep things in, in the order in which it closes. */
-type Kept = Readonly<Record<'pending' | 'webhooks' | 'store', { readonly close: () => Promise<void> }>>;
-
-/** How the service ends: its work first, then the store, then where tools are. */
-const toStop = (
-  { drain, first, last }: StoppingParts,
-  { pending, webhooks, store }: Kept,
-): Pick<Service, 'drain' | 'close'> => ({
-  drain: () => {
-    for (const part of drain) part.drain();
-  },
-  close: async () => {
-    for (const stop of first) stop();
-    await pending.close();
-    // Before the store, which keeps what is not delivered.
-    await webhooks.close();
-    await store.close();
-    await Promise.all(last.map((part) => part.close()));
-  },
-});
-
-const readConfigFileOrThrow = async (
-  config: Config,
-  environment: NonNullable<WireOptions['environment']>,
-): Promise<FirstConfigFile | null> => {
+const readConfigFileOrThrow = async (config: Config, environment: Variables): Promise<FirstConfigFile | null> => {
   const { file, mistakes } = await readFirstConfigFile(config, environment);
   if (mistakes.length > 0) throw new Error(mistakes.join('\n'));
   return file;
 };
 
-type TelemetryParts = Pick<WireOptions, 'logBatch' | 'subscribers' | 'telemetry'> & {
-  readonly version: string;
-  readonly log: Logger;
+/** What counts and logs calls and answers. */
+const createObservers = (config: Config, metrics: Metrics, log: Logger, options: WireOptions) => {
+  const { telemetry, logBatch, subscribers = [] } = options;
+  if (telemetry === 'off') return { observer: SILENT_OBSERVER, onResponse: () => undefined };
+  const maxTools = config.METRICS_MAX_TOOLS;
+  const observer = createCallObserver({ metrics, maxTools, log, now, logBatch, subscribers });
+  return { observer, onResponse: createResponseObserver(metrics) };
 };
 
-/** Metrics, and what counts into them. */
-const createTelemetry = ({ METRICS_MAX_TOOLS: maxTools }: Config, parts: TelemetryParts) => {
-  const metrics = createMetrics(parts.version, now);
-  if (parts.telemetry === 'off') return { metrics, observer: SILENT_OBSERVER, onResponse: () => undefined };
-  const observer = createCallObserver({ ...parts, metrics, maxTools, now });
-  return { metrics, observer, onResponse: createResponseObserver(metrics) };
+/** What runs calls, as the settings say. */
+const createServiceExecutor = (config: Config, services: Services, { logFailure }: WireOptions): Executor => {
+  const { log, metrics, observer, redactor, memory, store, tools, createId } = services;
+  const { registry, runHosted } = tools;
+  const toolsOf = (upstream: string): readonly string[] =>
+    registry.list().flatMap((tool) => (tool.upstream?.name === upstream ? [tool.name] : []));
+  return createExecutor({
+    registry,
+    runHosted,
+    sessions: store.sessions,
+    requests: store.requests,
+    keys: store.keys,
+    time: store.time,
+    pending: services.pending.service,
+    slots: services.load.slots,
+    circuits: createCircuitBreakers({
+      failures: config.CIRCUIT_FAILURES,
+      openMs: config.CIRCUIT_OPEN_MS,
+      observer: createCircuitObserver({ metrics, log, toolsOf }),
+      memory,
+      now,
+    }),
+    observer,
+    redactor,
+    failureLog: createFailureLog({ log, now, createReference: createId, logFailure }),
+    createLog: createCallLog(log, redactor),
+    now,
+    gracefulErrors: config.GRACEFUL_TOOL_ERRORS ? 'on' : 'off',
+    maxResultBytes: config.MAX_RESULT_BYTES,
+    maxBatchCalls: config.MAX_BATCH_CALLS,
+    maxAnswerBytes: config.MAX_ANSWER_BYTES,
+    batchConcurrency: config.BATCH_CONCURRENCY,
+    sessionRetries: config.SESSION_RETRIES,
+    journal: config.SESSION_JOURNAL,
+  });
 };
 
-type ReadStores = Pick<WiredStore, 'sessions' | 'keys' | 'endedSessions'> & {
-  readonly pending: Pick<Awaited<ReturnType<Background['openCalls']>>, 'service' | 'answered'>;
+type HttpServices = {
+  readonly executor: Executor;
+  readonly beginTrace: BeginTrace;
+  readonly options: WireOptions;
 };
 
-/** What the routes need to show sessions and results of earlier requests, to reset and end sessions, and to find tools. */
-const toReading = (
-  config: Config,
-  { sessions, keys, endedSessions, pending }: ReadStores,
-  registry: ToolRegistry,
-  runHosted: RunHosted,
-  redactor: Redactor,
-) => ({
-  ...toPendingReading(pending.answered, keys, redactor),
-  readSession: createSessionReader({
-    sessions,
-    // A session is shown also while nobody can tell which of its calls are pending.
-    pendingOf: (sessionKey: string) => pending.service.ofSession(sessionKey).catch(() => []),
+/** The routes, and what they need of the service. */
+const openHttp = (config: Config, services: Services, { executor, beginTrace, options }: HttpServices) => {
+  const { log, metrics, version, createId, onResponse, redactor, memory, budget, apiKeys } = services;
+  const { store, load, tools, webhooks, pending, extensions } = services;
+  const { registry, runHosted } = tools;
+  const { answered } = pending;
+  const maxResultBytes = config.MAX_RESULT_BYTES;
+  return wireHttp(config, {
+    ...{ log, metrics, version, createId, now, memory, apiKeys, executor, onResponse, beginTrace },
+    ...extensions.http,
+    rates: store.rates,
+    shed: load.shed,
+    refusals: load.refusals,
+    holdRequest: load.holdRequest,
+    mostReadings: toMostReadings(budget.limitBytes),
+    metricsSharedMs: options.metricsSharedMs,
+    streamHeartbeatMs: options.streamHeartbeatMs,
+    dialects: PACKAGES.dialects,
+    readProviderCalls: PACKAGES.dialects.createReadProviderCalls(registry),
+    describeTools: redactCatalogue(registry.describe, redactor),
+    watchTools: registry.watch,
     findTool: registry.find,
-    reducers: registry.reducers,
-    runReducer: createRunReducer({ runHosted, maxResultBytes: config.MAX_RESULT_BYTES, redactor, now }),
-    settings: toSessionSettings(config),
-  }),
-  findTool: registry.find,
-  endSession: sessions.end,
-  endedSessions,
-  resetBudgets: sessions.reset,
-  isUnavailable: (error: unknown): boolean => error instanceof StoreUnavailableError,
-});
+    readSession: createSessionReader({
+      sessions: store.sessions,
+      // A session is shown also while nothing can tell which of its calls are pending.
+      pendingOf: (sessionKey) => pending.service.ofSession(sessionKey).catch(() => []),
+      findTool: registry.find,
+      reducers: registry.reducers,
+      runReducer: createRunReducer({ runHosted, maxResultBytes, redactor, now }),
+      settings: readSessionSettings(config),
+    }),
+    endSession: store.sessions.end,
+    endedSessions: store.endedSessions,
+    resetBudgets: store.sessions.reset,
+    isUnavailable: (error) => error instanceof StoreUnavailableError,
+    findResults: createFindResults(store.keys, answered, redactor),
+    readAnswered: answered.read,
+    cancelAnswered: answered.cancel,
+    followAnswered: answered.follow,
+    watchParts: answered.watchParts,
+    pendingTasks: pending.tasks,
+    pendingLists: pending.lists,
+    hasWebhook: webhooks.has,
+    readiness: () => describeReadiness(services),
+  });
+};
 
-/** What the routes need to find results, to tell where pending calls stand, and to end them. */
-const toPendingReading = (answered: AnsweredCalls, keys: ReadStores['keys'], redactor: Redactor) => ({
-  // Redacted when they were kept; this service may know of other secrets.
-  findResults: async (tenant: string, requestKey: string) => {
+/** The results of an earlier request. They were redacted when they were stored; this service may know of other secrets. */
+const createFindResults =
+  (keys: Services['store']['keys'], answered: Services['pending']['answered'], redactor: Redactor) =>
+  async (tenant: string, requestKey: string) => {
     const found = await keys.find(requestKey);
     if (found === null || found === 'unavailable') return found;
     const results = await answered.complete(tenant, found).catch(() => 'unavailable' as const);
@@ -269,73 +262,25 @@ const toPendingReading = (answered: AnsweredCalls, keys: ReadStores['keys'], red
       results: results.map((result) => readResult(redactor.result(result, 'result'))),
       isPromised: found.isPromised,
     };
-  },
-  readAnswered: answered.read,
-  cancelAnswered: answered.cancel,
-  followAnswered: answered.follow,
-  watchParts: answered.watchParts,
-});
-
-/** What the routes need to find tools, as people and as providers know them. */
-const writeCatalogue = (registry: ToolRegistry, redactor: WiredRedaction['redactor']) => ({
-  describeTools: redactCatalogue(registry.describe, redactor),
-  watchTools: registry.watch,
-  readProviderCalls: PACKAGES.dialects.createReadProviderCalls(registry),
-});
-
-type CircuitParts = {
-  readonly metrics: Metrics;
-  readonly log: Logger;
-  readonly registry: ToolRegistry;
-  readonly memory: StoreMemory;
-};
-
-const createCircuits = (config: Config, { metrics, log, registry, memory }: CircuitParts): CircuitBreakers => {
-  const toolsOf = (upstream: string): readonly string[] =>
-    registry.list().flatMap((tool) => (tool.upstream?.name === upstream ? [tool.name] : []));
-  const observer = createCircuitObserver({ metrics, log, toolsOf });
-  return createCircuitBreakers({
-    failures: config.CIRCUIT_FAILURES,
-    openMs: config.CIRCUIT_OPEN_MS,
-    observer,
-    memory,
-    now,
-  });
-};
-
-const toCallLimits = (config: Config) =>
-  ({
-    gracefulErrors: config.GRACEFUL_TOOL_ERRORS ? 'on' : 'off',
-    maxResultBytes: config.MAX_RESULT_BYTES,
-    maxBatchCalls: config.MAX_BATCH_CALLS,
-    maxAnswerBytes: config.MAX_ANSWER_BYTES,
-    batchConcurrency: config.BATCH_CONCURRENCY,
-    sessionRetries: config.SESSION_RETRIES,
-    journal: config.SESSION_JOURNAL,
-  }) as const;
+  };
 
 const MAX_REASON = 500;
 
-type ReadyTools = { readonly upstreams: readonly UpstreamState[]; readonly tools: ToolsReadiness };
-
-const toReadiness = (
-  { kind, isUp }: WiredStore,
-  { list }: ToolRegistry,
-  { upstreams, tools }: ReadyTools,
-  redactor: Redactor,
-): Readiness => {
-  const isWhole = isUp() && tools.missing.length === 0 && tools.problems.length === 0;
+const describeReadiness = ({ store, tools, redactor }: Services): Readiness => {
+  const { isComplete, missing, problems } = tools.readiness();
+  const isUp = store.isUp();
+  const isWhole = isUp && missing.length === 0 && problems.length === 0;
   return {
-    status: tools.isComplete ? (isWhole ? 'ready' : 'degraded') : 'tools_missing',
-    store: { kind, status: isUp() ? 'up' : 'down' },
-    tools: list().length,
-    missing: tools.missing,
-    files: tools.problems.map(({ file, line, message }) => ({
+    status: isComplete ? (isWhole ? 'ready' : 'degraded') : 'tools_missing',
+    store: { kind: store.kind, status: isUp ? 'up' : 'down' },
+    tools: tools.registry.list().length,
+    missing,
+    files: problems.map(({ file, line, message }) => ({
       file,
       line,
       message: redactor.cut(message, MAX_REASON, 'log'),
     })),
-    upstreams: upstreams.map(({ name, status, reason, tools: offered }) => ({
+    upstreams: tools.upstreams().map(({ name, status, reason, tools: offered }) => ({
       name,
       status,
       reason: reason === null ? null : redactor.cut(reason, MAX_REASON, 'log'),

@@ -70,14 +70,14 @@ test('within a millisecond, and while the clock is behind, the random part goes 
   ]);
 });
 
-test('a digit that overflows carries, and after the last random part comes the next millisecond', () => {
+test('after the last id of a millisecond comes the next millisecond', () => {
   // The bytes of the last `places` pairs of digits are full.
   const idsOf = (places: number): readonly string[] => {
     const fillRandom = (bytes: Uint8Array): void => void bytes.fill(0).fill(255, 16 - 2 * places, 16);
     const create = createIdFactory({ time: () => 1, fillRandom });
     return [create(), create()];
   };
-  expect(idsOf(2)).toEqual(['0000000001000000000000ZZZZ', '00000000010000000000010000']);
-  expect(idsOf(5)).toEqual(['0000000001000000ZZZZZZZZZZ', '00000000010000010000000000']);
+  expect(idsOf(2)).toEqual(['0000000001000000000000ZZZZ', '00000000020000000000000000']);
+  expect(idsOf(5)).toEqual(['0000000001000000ZZZZZZZZZZ', '00000000020000000000000000']);
   expect(idsOf(8)).toEqual(['0000000001ZZZZZZZZZZZZZZZZ', '00000000020000000000000000']);
 });
