@@ -366,8 +366,8 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   'routes/stream-batch.ts': 'a stream that breaks says so by its end',
   '@background/pending-notifications.ts': 'an event that is not kept costs no call its end',
   '@upstreams/source-set.ts': 'the state of a source may throw: then it is down',
-  'wiring/open-foreign.ts': 'a start that fails says which extension is to blame',
-  'wiring/wire-extensions.ts': 'metrics of one extension that fail leave all others',
+  'wiring/wire-extensions.ts':
+    'a start that fails names the extension to blame; metrics of one that fail leave all others',
   'wiring/wire.ts': 'a session is shown while the records of its pending calls are away',
   '@background/wire-pending.ts': 'where the queue cannot be asked, nothing says that a job waits',
   'routes/body-parsers.ts': 'bytes and JSON that cannot be read are a problem, not a bug',
