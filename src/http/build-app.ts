@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify';
 import { isJsonBody } from '../routes/body-parsers.ts';
 import { addOpsRoutes, type OpsRoutesOptions } from '../routes/health.ts';
 import { addRootRoute } from '../routes/pages.ts';
-import { addPendingCallsRoutes, type PendingLists } from '../routes/pending-calls.ts';
 import { refuseOtherMethods } from '../routes/problem-handler.ts';
 import { addRequestGate, callerOf, type GateOptions, isKnown, tellRefused } from '../routes/request-gate.ts';
 import type { AddedRoutes, RouteHost } from '../routes/route-host.ts';
@@ -23,7 +22,6 @@ export type AppOptions = OpsOptions &
   ToolsOptions &
   Pick<RouteHost, 'findTool' | 'endedSessions' | 'watchTools' | 'draining' | 'pendingTasks' | 'consolePages'> & {
     readonly version: string;
-    readonly pendingLists: PendingLists;
     /** `own`: health and metrics are served on a port of their own, and not here. */
     readonly opsPort: 'own' | 'shared';
     readonly beginTrace: BeginTrace | null;
@@ -66,7 +64,6 @@ const listLinks = ({ docs, added, opsPort }: AppOptions): Readonly<Record<string
 const addRoutes = (app: FastifyInstance, options: AppOptions): void => {
   addToolCallsRoute(app, options);
   addStoredResultsRoutes(app, options);
-  addPendingCallsRoutes(app, options.pendingLists);
   addSessionsRoutes(app, options);
   addToolsRoutes(app, options);
   const host: RouteHost = {
@@ -87,7 +84,6 @@ const METHODS: ReadonlyMap<string, readonly string[]> = new Map([
   ['/tool-calls/:request_id', ['GET', 'HEAD', 'DELETE']],
   ['/tool-calls/:request_id/calls/:index', ['DELETE']],
   ['/tool-calls/:request_id/events', ['GET', 'HEAD']],
-  ['/calls/pending', ['GET', 'HEAD', 'DELETE']],
   ['/sessions/:id', ['GET', 'HEAD', 'DELETE']],
   ['/sessions/:id/budgets', ['DELETE']],
   ['/sessions/:id/budgets/:tool', ['DELETE']],

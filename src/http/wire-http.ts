@@ -25,7 +25,7 @@ export type HttpParts = AccessParts &
   > &
   Pick<
     AppOptions,
-    'readAnswered' | 'cancelAnswered' | 'followAnswered' | 'watchParts' | 'hasWebhook' | 'pendingTasks' | 'pendingLists'
+    'readAnswered' | 'cancelAnswered' | 'followAnswered' | 'watchParts' | 'hasWebhook' | 'pendingTasks'
   > &
   Pick<AppOptions, 'dialects' | 'added' | 'consolePages'> &
   Pick<AppOptions, 'readSession' | 'endSession' | 'endedSessions' | 'resetBudgets'> & {

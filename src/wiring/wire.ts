@@ -213,6 +213,7 @@ const openHttp = (config: Config, services: Services, { executor, beginTrace, op
   return wireHttp(config, {
     ...{ log, metrics, version, createId, now, memory, apiKeys, executor, onResponse, beginTrace },
     ...extensions.http,
+    added: [pending.added, ...extensions.http.added],
     rates: store.rates,
     shed: load.shed,
     refusals: load.refusals,
@@ -244,7 +245,6 @@ const openHttp = (config: Config, services: Services, { executor, beginTrace, op
     followAnswered: answered.follow,
     watchParts: answered.watchParts,
     pendingTasks: pending.tasks,
-    pendingLists: pending.lists,
     hasWebhook: webhooks.has,
     readiness: () => describeReadiness(services),
   });

@@ -123,7 +123,7 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   contract: /^(zod|fastest-levenshtein)$/,
   files: /^node:(fs|fs\/promises|path|url|worker_threads)$/,
   json: /^(canonicalize|node:crypto)$/,
-  '@background': /^(zod|pino|node:(crypto|timers\/promises))$/,
+  '@background': /^(zod|fastify|pino|node:(crypto|timers\/promises))$/,
   tools: /^(zod|ajv|ajv-formats|ajv\/.*|re2js|node:(diagnostics_channel|module|util|vm))$/,
   extensions: /^(prom-client|zod|node:(fs|module|path|url))$/,
   '@toolkit-kit': /^(zod|node:crypto)$/,
@@ -360,7 +360,7 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   'redaction/service-redactor.ts': 'what cannot be redacted is left out, and its error, which may show it, too',
   '@background/call-waiters.ts': 'calls that cannot be looked at now are looked at a second later',
   '@background/pending-service.ts': 'a store that is away refuses or puts off a call, and the caller is told so',
-  '@background/pending-lists.ts':
+  '@background/pending-routes.ts':
     'the end of a cancelled call is written after the answer, and tried again by whoever finds it',
   '@background/worker.ts': 'a step on a record that fails is tried again, and ends no worker',
   'routes/stream-batch.ts': 'a stream that breaks says so by its end',

@@ -1,3 +1,5 @@
+import { createDueIndex } from '@recourse/background/jobs/due-index';
+import { addPendingCallsRoutes } from '@recourse/background/pending-routes';
 import { expect, test } from 'vitest';
 import { startSessionRoutes } from './session-routes-lab.ts';
 
@@ -5,16 +7,21 @@ test('a key that lists pending calls without a pause holds up itself alone: neit
   const begun = Promise.withResolvers<void>();
   const held = Promise.withResolvers<void>();
   let lists = 0;
+  const live = createDueIndex({ limits: { ofHolder: 1, ofAll: 1 }, now: Date.now });
+  const list: typeof live.list = async function* () {
+    lists += 1;
+    begun.resolve();
+    if (lists === 1) await held.promise;
+    yield [];
+  };
   const { ask } = await startSessionRoutes({
-    pendingLists: {
-      list: async () => {
-        lists += 1;
-        begun.resolve();
-        if (lists === 1) await held.promise;
-        return { calls: [], total: 0 };
-      },
-      cancel: async () => ({ cancelled: 1, running: 0 }),
-    },
+    addRoutes: (app) =>
+      addPendingCallsRoutes(app, {
+        records: { live: { ...live, list }, describe: async () => null, cancel: async () => null },
+        onFailed: () => undefined,
+        end: async () => undefined,
+        closed: new AbortController().signal,
+      }),
   });
   const first = ask('/calls/pending');
   await begun.promise;

@@ -2,13 +2,12 @@ import { request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dialects } from '@recourse/dialects';
 import { ANY_READINGS } from '@recourse/test-support/any-readings.ts';
-import fastify from 'fastify';
+import fastify, { type FastifyInstance } from 'fastify';
 import { onTestFinished } from 'vitest';
 import type { Caller } from '#src/auth/callers.ts';
 import type { SessionView } from '#src/contract/session.ts';
 import { readResult } from '#src/executor/stored-result.ts';
 import { addJsonBodyParser } from '#src/routes/body-parsers.ts';
-import { addPendingCallsRoutes, type PendingLists } from '#src/routes/pending-calls.ts';
 import { addProblemHandler, refuseOtherMethods, sendHttpProblem } from '#src/routes/problem-handler.ts';
 import { addRequestGate, type GateOptions } from '#src/routes/request-gate.ts';
 import { addSessionsRoutes } from '#src/routes/sessions.ts';
@@ -47,7 +46,8 @@ export type LabOptions = {
   readonly storeFails?: Error;
   readonly isDraining?: () => boolean;
   readonly results?: ReadonlyMap<string, readonly string[]> | 'unavailable';
-  readonly pendingLists?: PendingLists;
+  /** Adds further routes. */
+  readonly addRoutes?: (app: FastifyInstance) => void;
 };
 
 const EVERYTHING: Omit<Caller, 'tenant'> = {
@@ -128,7 +128,7 @@ export const startSessionRoutes = async (options: LabOptions = {}) => {
     readings: ANY_READINGS,
     toEntityTag: (body) => `"${body.length}"`,
   });
-  if (options.pendingLists !== undefined) addPendingCallsRoutes(app, options.pendingLists);
+  options.addRoutes?.(app);
   refuseOtherMethods(app, '/sessions/:id', ['GET', 'HEAD', 'DELETE']);
   refuseOtherMethods(app, '/sessions/:id/budgets', ['DELETE']);
   refuseOtherMethods(app, '/sessions/:id/budgets/:tool', ['DELETE']);

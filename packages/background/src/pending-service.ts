@@ -13,7 +13,7 @@ import { CallWaiters } from './call-waiters.ts';
 import { type CallRecord, createCall, handleOf, toCallKey, toCallRecord } from './calls/call-kind.ts';
 import { LOOK_SOON_MS } from './calls/call-leases.ts';
 import type { CallRecords } from './calls/call-records.ts';
-import { StoreKeyMissingError } from './calls/call-seals.ts';
+import { requireSpec } from './calls/call-seals.ts';
 import type { PartsWatch } from './calls/call-signals.ts';
 import type { Job, JobEnd, JobQueue } from './jobs/job-queue.ts';
 import { renderLostResult, renderUnbelieved } from './lost-results.ts';
@@ -305,11 +305,8 @@ export class PendingService implements PendingCalls {
   }
 
   #toKnown(record: CallRecord | null, handle: string): KnownCall | null {
-    if (record === null) return null;
-    const { spec } = record;
-    if (spec !== null) return { spec, state: this.#toState(record, handle) };
-    if (record.state === 'ended') return null;
-    throw new StoreKeyMissingError('This process lacks the key that a pending call is sealed with.');
+    if (record === null || (record.state === 'ended' && record.spec === null)) return null;
+    return { spec: requireSpec(record), state: this.#toState(record, handle) };
   }
 
   #toState(record: CallRecord, handle: string): PendingState {

@@ -9,8 +9,8 @@ import type { CallSpec } from 'recourse-server/executor/pending-calls';
 import type { SessionStore } from 'recourse-server/executor/session-store';
 import type { ByteBudget } from 'recourse-server/memory/byte-budget';
 import type { AnsweredCalls } from 'recourse-server/routes/answered-calls';
-import type { PendingLists } from 'recourse-server/routes/pending-calls';
 import type { PendingTasks } from 'recourse-server/routes/pending-tasks';
+import type { AddedRoutes } from 'recourse-server/routes/route-host';
 import { describeCauses } from 'recourse-server/telemetry/describe-error';
 import type { Metrics } from 'recourse-server/telemetry/metrics';
 import { createQuietLine } from 'recourse-server/telemetry/repeated-lines';
@@ -20,8 +20,8 @@ import type { CallRecords } from './calls/call-records.ts';
 import type { Job, JobEnd, JobQueue, Taking } from './jobs/job-queue.ts';
 import { createMemoryJobQueue } from './jobs/memory-job-queue.ts';
 import { observeRuns, sampleLanes } from './jobs/observe-job-queue.ts';
-import { createPendingLists } from './pending-lists.ts';
 import { createNotifications } from './pending-notifications.ts';
+import { addPendingCallsRoutes } from './pending-routes.ts';
 import { PendingService } from './pending-service.ts';
 import { createPendingTasks } from './pending-tasks.ts';
 import type { Webhooks } from './webhooks/webhooks.ts';
@@ -29,7 +29,7 @@ import { createWorker } from './worker.ts';
 
 export type WiredPending = {
   readonly service: PendingService;
-  readonly lists: PendingLists;
+  readonly added: AddedRoutes;
   readonly tasks: PendingTasks;
   readonly answered: AnsweredCalls;
   /** Runs pending calls by this executor from now on, where the role of this process says so. */
@@ -91,12 +91,13 @@ export const wirePending = async (config: Config, parts: PendingParts): Promise<
   let taking: Taking | null = null;
   return {
     service,
-    lists: createPendingLists({
-      records,
-      onFailed,
-      end: (key, call) => service.end(key, call),
-      closed: closing.signal,
-    }),
+    added: {
+      addRoutes: (app) =>
+        addPendingCallsRoutes(app, {
+          ...{ records, onFailed, closed: closing.signal },
+          end: (key, call) => service.end(key, call),
+        }),
+    },
     tasks: createPendingTasks(service, time),
     answered: createAnsweredCalls({ service, time }),
     start: (executeBatch) => {

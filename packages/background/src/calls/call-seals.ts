@@ -31,6 +31,12 @@ export type Looked = { readonly record: CallRecord; readonly problem: UnopenedRe
 /** What is asked of a call needs what it runs by, and that is sealed with a key which this process lacks. */
 export class StoreKeyMissingError extends StoreUnavailableError {}
 
+/** What a call runs by. Throws a `StoreKeyMissingError` where that does not open here. */
+export const requireSpec = ({ spec }: Pick<CallRecord, 'spec'>): CallSpec => {
+  if (spec !== null) return spec;
+  throw new StoreKeyMissingError('This process lacks the key that a pending call is sealed with.');
+};
+
 /** Seals and opens what pending calls run by: the arguments for themselves, for few who read a record need them. */
 export class CallSeals {
   readonly #calls: Records<StoredCall>;
