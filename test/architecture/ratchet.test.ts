@@ -10,7 +10,7 @@ const ROOT = join(import.meta.dirname, '../..');
 
 /** Most lines of each unit, with scripts of Redis, pages and styles; without tests and README. */
 const LINES: Readonly<Record<string, number>> = {
-  src: 28110,
+  src: 27990,
   'packages/background': 5220,
   'packages/cli': 1390,
   'packages/console': 3165,
@@ -39,7 +39,7 @@ const SLACK = 150;
 /** Files of the executor that import each other in one chain, at most. */
 const MOST_FLOORS = 10;
 /** Files of the service that packages import, beside its public entries. */
-const MOST_DOORS = 123;
+const MOST_DOORS = 122;
 const MOST_TYPES_PER_1000_LINES = 20;
 /** Of all functions, those whose names begin with `to`, in percent. */
 const MOST_CONVERSIONS_PERCENT = 15;

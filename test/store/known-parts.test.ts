@@ -1,5 +1,4 @@
 import { callKind } from '@recourse/background/calls/call-kind';
-import { createSessionCalls } from '@recourse/background/calls/session-calls';
 import { RecordDeliveries } from '@recourse/background/deliveries/record-deliveries';
 import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import { expect, test } from 'vitest';
@@ -25,7 +24,6 @@ test('what a process remembers of the records of all kinds has one bound: their 
   const observer = { filled: () => undefined, notKept: () => undefined };
   store.open(createSessionKind(1000));
   store.open(callKind);
-  createSessionCalls({ store, most: 1, peek: async () => 'gone', makingPauseMs: 1 });
   createIdempotencyStore({ store, durability: 'durable' });
   createRecordPageTokens({ store, local: null, ttlMs: 1000 });
   createRecordEndedSessions({ store, ttlMs: 1000 });
@@ -34,7 +32,7 @@ test('what a process remembers of the records of all kinds has one bound: their 
   new OpenedStoreSpace({ store, look: () => null, observer, onFailed: () => undefined });
 
   expect([...parts.keys()].sort()).toEqual([
-    ...['answer', 'call', 'calls', 'check', 'ended', 'endpoint'],
+    ...['answer', 'call', 'check', 'ended', 'endpoint'],
     ...['keyed', 'message', 'pages', 'session', 'share'],
   ]);
   expect([...parts.values()].reduce((sum, part) => sum + part, 0)).toBeLessThanOrEqual(1);

@@ -6,8 +6,8 @@ import {
   type PendingLimits,
 } from '@recourse/background/calls/call-records';
 import { createLocalSignals, createRedisSignals } from '@recourse/background/calls/call-signals';
-import { createDueIndex } from '@recourse/background/jobs/due-index';
-import { createRedisLiveCalls } from '@recourse/background/jobs/redis-due-index';
+import { createDueIndex, createDueIndexes } from '@recourse/background/jobs/due-index';
+import { createRedisLiveCalls, createRedisSessionCalls } from '@recourse/background/jobs/redis-due-index';
 import { openEmbeddedCallRecords } from '@recourse/background/open-call-records';
 import type { RedisClient, RedisSubscription } from '@recourse/store-redis/redis-client';
 import { createRedisRecordStore } from '@recourse/store-redis/redis-record-store';
@@ -67,6 +67,7 @@ export const openEmbeddedCalls = (
     ...({ store, durability: 'process', budget, limits, makingPauseMs: 1, onReturn } as const),
     signals: createLocalSignals(),
     live: createDueIndex({ limits: { ofHolder: limits.ofKey, ofAll: limits.ofService }, now }),
+    openSession: createDueIndexes({ limits: { ofHolder: 1, ofAll: limits.ofSession }, now }),
   };
   return openEmbeddedCallRecords(options, keys);
 };
@@ -98,7 +99,7 @@ export const createSqliteCallsUnderTest: CreateCallRecordsUnderTest = (terms) =>
 };
 
 export const toCallRedisKey = (key: string): string => `recourse2:{${key}}:call`;
-export const toSessionCallsKey = (sessionKey: string | null): string => `recourse2:{${sessionKey}}:calls`;
+export const toSessionCallsKey = (sessionKey: string | null): string => `recourse2:{${sessionKey}}:pending`;
 export const ALL_CALLS = 'recourse2:{pending}:calls';
 export const ALL_CALLERS = 'recourse2:{pending}:callers';
 
@@ -162,6 +163,7 @@ export const createRedisRecords = (
       },
       putOff: (call, dueAt, afterMs) => live.putOff(call, dueAt - skewMs(), afterMs),
     },
+    openSession: createRedisSessionCalls(client, limits.ofSession),
   });
 };
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createCallRecords } from '@recourse/background/calls/call-records';
 import { createLocalSignals } from '@recourse/background/calls/call-signals';
-import { createDueIndex } from '@recourse/background/jobs/due-index';
+import { createDueIndex, createDueIndexes } from '@recourse/background/jobs/due-index';
 import { Job } from 'bullmq';
 import { createStoreMemory } from '#src/memory/store-memory.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
@@ -62,6 +62,7 @@ const records: unknown = Object.getPrototypeOf(
     onReturn: () => undefined,
     limits: { ofSession: 1, ofKey: 1, ofService: 1 },
     live: createDueIndex({ limits: { ofHolder: 1, ofAll: 1 }, now: Date.now }),
+    openSession: createDueIndexes({ limits: { ofHolder: 1, ofAll: 1 }, now: Date.now }),
   }),
 );
 if (typeof records !== 'object' || records === null) throw new Error('The records have no prototype.');

@@ -4,7 +4,7 @@ import type { StoreBackend } from 'recourse-server/sessions/store-backend';
 import { callKind, type StoredCall } from './calls/call-kind.ts';
 import { type CallRecords, type CallRecordsOptions, createCallRecords } from './calls/call-records.ts';
 import { createLocalSignals, createRedisSignals } from './calls/call-signals.ts';
-import { createDueIndex } from './jobs/due-index.ts';
+import { createDueIndex, createDueIndexes } from './jobs/due-index.ts';
 
 /** Opens the records of pending calls. `budget`: of what those take that only this process knows. */
 export const openCallRecords = async (
@@ -22,14 +22,16 @@ export const openCallRecords = async (
     const live = createDueIndex({ limits: { ofHolder: limits.ofKey, ofAll: limits.ofService }, now });
     // As large as the store is.
     const maxResultBytes = Number.POSITIVE_INFINITY;
-    const own = { budget, makingPauseMs: 1, signals: createLocalSignals(), live, maxResultBytes };
+    const openSession = createDueIndexes({ limits: { ofHolder: 1, ofAll: limits.ofSession }, now });
+    const own = { budget, makingPauseMs: 1, signals: createLocalSignals(), live, openSession, maxResultBytes };
     return openEmbeddedCallRecords({ ...common, ...own }, keysOf(callKind.name));
   }
-  const { createRedisLiveCalls } = await import('./jobs/redis-due-index.ts');
+  const { createRedisLiveCalls, createRedisSessionCalls } = await import('./jobs/redis-due-index.ts');
   return createCallRecords({
     ...{ ...common, budget: null, makingPauseMs: 50 },
     signals: createRedisSignals(shared),
     live: createRedisLiveCalls(shared.client, limits),
+    openSession: createRedisSessionCalls(shared.client, limits.ofSession),
   });
 };
 

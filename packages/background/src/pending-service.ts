@@ -146,11 +146,12 @@ export class PendingService implements PendingCalls {
     const { records } = this.#options;
     const keys = await records.sessions.list(sessionKey);
     const found = await Promise.all(keys.map(async (key) => ({ key, record: await records.find(key) })));
-    return found.flatMap(({ key, record }) => {
+    const pending = found.flatMap(({ key, record }) => {
       const spec = record?.spec ?? null;
       const state = record === null ? null : this.#toState(record, handleOf(key));
       return spec === null || state?.kind !== 'pending' ? [] : [{ spec, pending: state.pending }];
     });
+    return pending.toSorted((one, other) => one.spec.acceptedAt - other.spec.acceptedAt);
   }
 
   /** Subscribes to the parts of a call of the tenant. */

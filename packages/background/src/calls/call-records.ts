@@ -44,6 +44,8 @@ export type CallRecordsOptions = {
   readonly signals: CallSignals;
   /** All calls that have not ended, and when each is looked at next. */
   readonly live: DueIndex;
+  /** Those of a session; opened anew for each step. */
+  readonly openSession: (sessionKey: string) => DueIndex;
   readonly limits: PendingLimits;
   /** How long is waited for another process, or another batch of this one, that is making a call. */
   readonly makingPauseMs: number;
@@ -84,7 +86,7 @@ class StoredCallRecords {
   readonly #seals: CallSeals;
 
   constructor(options: CallRecordsOptions) {
-    const { store, limits, makingPauseMs, onReturn } = options;
+    const { store, openSession: openIndex, limits, makingPauseMs, onReturn } = options;
     this.durability = options.durability;
     this.signals = options.signals;
     this.live = options.live;
@@ -95,7 +97,7 @@ class StoredCallRecords {
     this.#leases = new CallLeases(this.#calls, options.live, onReturn);
     this.#seals = new CallSeals(this.#calls, options.sealing ?? NO_SEALING, options.signals.publish);
     this.sessions = createSessionCalls({
-      store,
+      openIndex,
       most: limits.ofSession,
       peek: async (key) => (await this.#leases.look(key)).state,
       makingPauseMs,
@@ -221,7 +223,6 @@ class StoredCallRecords {
     });
     if ('problem' in claim) return { kind: await this.#seals.refuse(key, claim) };
     if (claim.kind !== 'held') return claim;
-    this.sessions.enterAgain(key, claim.record.spec);
     this.enterAgain(key, claim.record.spec, LEASE_MS);
     return claim;
   }
@@ -317,10 +318,11 @@ class StoredCallRecords {
   }
 
   /**
-   * Has a sweep look at a call that is in the store after so many milliseconds, whatever room there is. Best effort, and waits for
-   * nothing.
+   * Has a sweep look at a call that is in the store after so many milliseconds, and its session list it, whatever room there is.
+   * Best effort, and waits for nothing.
    */
   enterAgain(key: string, spec: CallSpec, afterMs: number): void {
+    this.sessions.enterAgain(key, spec);
     const { budget } = this.#options;
     const reserve = budget === null ? undefined : () => budget.openBeyond(spec.caller, weighCall(spec));
     void this.live.enterAgain({ key, holder: holderOf(spec) }, afterMs, reserve).then(ignore, ignore);

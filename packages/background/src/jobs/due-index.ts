@@ -46,10 +46,18 @@ export type DueIndex = {
 const LISTED_AT_ONCE = 500;
 
 type Entry = DueEntry & { dueAt: number; readonly hold: MemoryLease | null };
+type Options = { readonly limits: DueLimits; readonly now: () => number };
 
 /** The index of a store that this process has alone. */
-export const createDueIndex = (options: { readonly limits: DueLimits; readonly now: () => number }): DueIndex =>
-  new EmbeddedDueIndex(options);
+export const createDueIndex = (options: Options): DueIndex => new EmbeddedDueIndex(options, () => undefined);
+
+/** Such indexes by their names. Each is opened anew for each step: one without entries is forgotten. */
+export const createDueIndexes = (options: Options): ((name: string) => DueIndex) => {
+  const indexes = new Map<string, DueIndex>();
+  return (name) =>
+    indexes.get(name) ??
+    new EmbeddedDueIndex(options, (index, size) => void (size === 0 ? indexes.delete(name) : indexes.set(name, index)));
+};
 
 class EmbeddedDueIndex implements DueIndex {
   readonly #limits: DueLimits;
@@ -57,9 +65,12 @@ class EmbeddedDueIndex implements DueIndex {
   readonly #entries = new Map<string, Entry>();
   readonly #holders = new Map<string, number>();
 
-  constructor({ limits, now }: Parameters<typeof createDueIndex>[0]) {
+  readonly #onSize: (index: DueIndex, size: number) => void;
+
+  constructor({ limits, now }: Options, onSize: (index: DueIndex, size: number) => void) {
     this.#limits = limits;
     this.#now = now;
+    this.#onSize = onSize;
   }
 
   async enter(entry: DueEntry, afterMs: number, reserve?: Reserve): ReturnType<DueIndex['enter']> {
@@ -83,6 +94,7 @@ class EmbeddedDueIndex implements DueIndex {
     if (entry === undefined) return;
     this.#entries.delete(key);
     entry.hold?.release();
+    this.#onSize(this, this.#entries.size);
     const left = (this.#holders.get(entry.holder) ?? 0) - 1;
     if (left > 0) this.#holders.set(entry.holder, left);
     else this.#holders.delete(entry.holder);
@@ -123,5 +135,6 @@ class EmbeddedDueIndex implements DueIndex {
   #add({ key, holder }: DueEntry, afterMs: number, hold: MemoryLease | null): void {
     this.#entries.set(key, { key, holder, dueAt: this.#now() + afterMs, hold });
     this.#holders.set(holder, (this.#holders.get(holder) ?? 0) + 1);
+    this.#onSize(this, this.#entries.size);
   }
 }

@@ -2,6 +2,7 @@ import { createRedisScript } from '@recourse/store-redis/redis-client';
 import { KEY_PREFIX } from 'recourse-server/store/key-prefix';
 import type { SharedClient } from 'recourse-server/store/shared-connection';
 import * as z from 'zod';
+import type { PendingLimits } from '../calls/call-records.ts';
 import type { DueEntry, DueIndex, DueLimits } from './due-index.ts';
 
 // Redis goes through so many in some 0.1 ms.
@@ -22,69 +23,76 @@ const readEntries = (texts: readonly string[]): readonly DueEntry[] =>
     return key === undefined || holder === undefined ? [] : [{ key, holder }];
   });
 
-type Options = {
-  readonly client: Pick<SharedClient, 'callWithTimeout' | 'preload'>;
-  /** Names the keys of the index: of what, its entries, and how many each holder has. */
-  readonly name: readonly [of: string, entries: string, holders: string];
-  readonly limits: DueLimits;
-  /** Longer than any record waits: an index that is not used for so long ends. */
-  readonly ttlMs: number;
-  /** Longer than any entry is put off: one that is due later is of a clock that was set back, and is due. */
-  readonly furthestMs: number;
-};
+type Client = Pick<SharedClient, 'callWithTimeout' | 'preload'>;
 
-/** The index of all processes, in Redis. */
-export const createRedisDueIndex = ({ client, name, limits, ttlMs, furthestMs }: Options): DueIndex => {
+/** Opens indexes of all processes, in Redis. */
+const createRedisDueIndexes = (
+  client: Client,
+  {
+    names: [entries, holders],
+    ttlMs,
+    furthestMs,
+  }: {
+    /** How its keys end: of the entries, and of how many each holder has. */
+    readonly names: readonly [entries: string, holders: string];
+    /** Longer than any record waits: an index that is not used for so long ends. */
+    readonly ttlMs: number;
+    /** Longer than any entry is put off: one that is due later is of a clock that was set back, and is due. */
+    readonly furthestMs: number;
+  },
+) => {
   const script = createRedisScript(client, new URL('lua/due-index.lua', import.meta.url));
-  const [of, ...keys] = name;
-  const [entriesKey = '', holdersKey = ''] = keys.map((key) => `${KEY_PREFIX}:{${of}}:${key}`);
-  const run = (step: string, ...args: readonly string[]): Promise<unknown> =>
-    script([entriesKey, holdersKey], [step, toMs(ttlMs), ...args]);
-  const most = [limits.ofHolder, limits.ofAll].map(String);
-  return {
-    enter: async (entry, afterMs) =>
-      Entered.parse(await run('enter', toText(entry), entry.holder, toMs(afterMs), ...most)),
-    enterAgain: async (entry, afterMs) => void (await run('enter_again', toText(entry), entry.holder, toMs(afterMs))),
-    leave: async (entry) => void (await run('leave', toText(entry), entry.holder)),
-    popDue: async (count, againMs) => {
-      const due = await run('due', String(count), toMs(againMs), toMs(furthestMs));
-      const [now, all, nextAt, ...texts] = Due.parse(due);
-      const nextMs = all === 0 ? null : Math.max(0, nextAt - now);
-      return { now, entries: readEntries(texts), count: all, nextMs };
-    },
-    putOff: async (entry, dueAt, afterMs) => void (await run('put_off', toText(entry), String(dueAt), toMs(afterMs))),
-    list: () => listAll(client, entriesKey),
+  /** `of`: what its keys begin with, which keeps them together in a cluster. */
+  return (of: string, limits: DueLimits): DueIndex => {
+    const entriesKey = `${KEY_PREFIX}:{${of}}:${entries}`;
+    const keys = [entriesKey, `${KEY_PREFIX}:{${of}}:${holders}`];
+    const run = (step: string, ...args: readonly string[]): Promise<unknown> =>
+      script(keys, [step, toMs(ttlMs), ...args]);
+    const most = [limits.ofHolder, limits.ofAll].map(String);
+    return {
+      enter: async (entry, afterMs) =>
+        Entered.parse(await run('enter', toText(entry), entry.holder, toMs(afterMs), ...most)),
+      enterAgain: async (entry, afterMs) => void (await run('enter_again', toText(entry), entry.holder, toMs(afterMs))),
+      leave: async (entry) => void (await run('leave', toText(entry), entry.holder)),
+      popDue: async (count, againMs) => {
+        const due = await run('due', String(count), toMs(againMs), toMs(furthestMs));
+        const [now, all, nextAt, ...texts] = Due.parse(due);
+        const nextMs = all === 0 ? null : Math.max(0, nextAt - now);
+        return { now, entries: readEntries(texts), count: all, nextMs };
+      },
+      putOff: async (entry, dueAt, afterMs) => void (await run('put_off', toText(entry), String(dueAt), toMs(afterMs))),
+      list: () => listAll(client, entriesKey),
+    };
   };
 };
 
+const HOUR_MS = 3_600_000;
+// A call is pending for a day at most, and a look at it is put off for 15 s.
+const CALLS = { ttlMs: 48 * HOUR_MS, furthestMs: 30_000 } as const;
+
 /** Of the pending calls of all processes. */
 export const createRedisLiveCalls = (
-  client: Options['client'],
-  { ofKey, ofService }: { readonly ofKey: number; readonly ofService: number },
+  client: Client,
+  { ofKey, ofService }: Omit<PendingLimits, 'ofSession'>,
 ): DueIndex =>
-  createRedisDueIndex({
-    client,
-    name: ['pending', 'calls', 'callers'],
-    limits: { ofHolder: ofKey, ofAll: ofService },
-    // A call is pending for a day at most, and a look at it is put off for 15 s.
-    ttlMs: 48 * HOUR_MS,
-    furthestMs: 30_000,
+  createRedisDueIndexes(client, { ...CALLS, names: ['calls', 'callers'] })('pending', {
+    ofHolder: ofKey,
+    ofAll: ofService,
   });
 
-/** Of the messages of an endpoint. */
-export const createRedisDeliveryIndex =
-  (client: Options['client']) =>
-  (endpoint: string, limits: DueLimits): DueIndex =>
-    createRedisDueIndex({
-      client,
-      name: [`webhooks:${endpoint}`, 'due', 'tenants'],
-      limits,
-      // A message is tried, and put off, for a day at most.
-      ttlMs: 25 * HOUR_MS,
-      furthestMs: 25 * HOUR_MS,
-    });
+/** Of the pending calls of each session, of which it has one of a fingerprint. */
+export const createRedisSessionCalls = (client: Client, most: number) => {
+  const open = createRedisDueIndexes(client, { ...CALLS, names: ['pending', 'fingerprints'] });
+  return (sessionKey: string): DueIndex => open(sessionKey, { ofHolder: 1, ofAll: most });
+};
 
-const HOUR_MS = 3_600_000;
+/** Of the messages of an endpoint. */
+export const createRedisDeliveryIndex = (client: Client) => {
+  // A message is tried, and put off, for a day at most.
+  const terms = { names: ['due', 'tenants'], ttlMs: 25 * HOUR_MS, furthestMs: 25 * HOUR_MS } as const;
+  const open = createRedisDueIndexes(client, terms);
+  return (endpoint: string, limits: DueLimits): DueIndex => open(`webhooks:${endpoint}`, limits);
+};
 
 /** All entries, each once, however many there are; a scan may tell one twice. */
 async function* listAll(client: Pick<SharedClient, 'callWithTimeout'>, key: string): ReturnType<DueIndex['list']> {

@@ -17,7 +17,7 @@ import { connectToRedis, toRedisClient, useRedis } from '@recourse/test-support/
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import type { CallRecords } from '#src/calls/call-records.ts';
-import { createRedisLiveCalls } from '#src/jobs/redis-due-index.ts';
+import { createRedisLiveCalls, createRedisSessionCalls } from '#src/jobs/redis-due-index.ts';
 
 const WAIT = { timeout: timeLimit(20_000), interval: 20 };
 
@@ -29,8 +29,13 @@ const createRecords = async (options: Parameters<typeof createRedisRecords>[1] =
 };
 
 const listedIn = async (list: string): Promise<readonly string[]> => {
-  const names = await redis().hkeys(list);
-  return names.flatMap((name) => (name.startsWith('1:') ? [name.slice(2)] : [])).toSorted();
+  const entries = await redis().zrange(list, '0', '-1');
+  return entries.flatMap((entry) => JSON.parse(entry).slice(0, 1)).toSorted();
+};
+
+/** As if all entries had been made long ago. */
+const age = async (list: string): Promise<void> => {
+  for (const entry of await redis().zrange(list, '0', '-1')) await redis().zadd(list, '1', entry);
 };
 
 /** A replica with connections of its own, as the service makes them. */
@@ -47,22 +52,19 @@ const createReplica = async (url: string): Promise<CallRecords> => {
 };
 
 test('the lists of a session drop calls whose record is gone, and such calls count towards no limit', async () => {
-  let aged = 0;
-  const records = await createRecords({ limits: { ofSession: 2 }, skewMs: () => aged });
+  const records = await createRecords({ limits: { ofSession: 2 } });
   const { spec } = createCallSpec();
   const sessionKey = spec.sessionKey ?? '';
   const [lost, other] = [await accept(records, { sessionKey }), await accept(records, { sessionKey })];
   const list = toSessionCallsKey(sessionKey);
   await redis().del(toCallRedisKey(lost));
   // It was entered long ago: its record is not being made.
-  aged = 10_000;
+  await age(list);
   expect(await records.sessions.findSame(sessionKey, spec.fingerprint)).toBeNull();
   const third = await accept(records, { sessionKey });
   expect(await listedIn(list)).toEqual([other, third].toSorted());
   await redis().del(toCallRedisKey(other));
-  aged = 20_000;
   expect(await records.sessions.list(sessionKey)).toEqual([third]);
-  expect(await listedIn(list)).toEqual([third]);
 });
 
 test('an entry whose record is being made is not taken for one that is gone', async () => {
@@ -70,9 +72,8 @@ test('an entry whose record is being made is not taken for one that is gone', as
   const { key, spec } = createCallSpec();
   const sessionKey = spec.sessionKey ?? '';
   // As one that died between the two has left it.
-  const list = toSessionCallsKey(sessionKey);
-  await redis().hset(list, 'v', 'of another', `1:${key}`, `${Date.now()} ${spec.fingerprint}`);
-  await redis().pexpire(list, 60_000);
+  const index = createRedisSessionCalls(toRedisClient(redis()), 1)(sessionKey);
+  await index.enter({ key, holder: spec.fingerprint }, 5000);
   const other = createCallSpec({ sessionKey });
   expect(await records.create(other.key, other.spec)).toEqual({ kind: 'full', of: 'session', limit: 1 });
   const same = records.sessions.findSame(sessionKey, spec.fingerprint);

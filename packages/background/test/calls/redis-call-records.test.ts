@@ -180,8 +180,8 @@ test('a record of which nothing is left is unknown, and its call may be made ane
   expect(await records.find(other)).toBeNull();
   expect(await records.create(other, spec)).toEqual({ kind: 'created' });
   expect(await records.confirm(other)).toBe('confirmed');
-  await redis().hset(toSessionCallsKey(spec.sessionKey), 'v', 'of another', `1:${other}`, 'no time');
-  expect(await records.sessions.list(spec.sessionKey ?? '')).toEqual([]);
+  await redis().zadd(toSessionCallsKey(spec.sessionKey), '1', 'no entry');
+  expect(await records.sessions.list(spec.sessionKey ?? '')).toEqual([other]);
   await redis().set(ALL_CALLS, 'text');
   expect(await records.due(10)).toEqual([]);
 });

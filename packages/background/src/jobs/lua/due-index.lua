@@ -34,12 +34,12 @@ end
 -- Enters a record that is about to be made.
 -- ARGV     entry, holder, ms until it is due, most of a holder, most of all
 -- Output   existing, entered, holder_full or full: of which there are too many
--- Cost     one ZSCORE, one ZCARD, one HGET; one ZADD, one HINCRBY, two PEXPIRE where it is entered
+-- Cost     one ZSCORE, one HGET, one ZCARD; one ZADD, one HINCRBY, two PEXPIRE where it is entered
 function steps.enter()
   local entry, holder = ARGV[3], ARGV[4]
   if redis.call('ZSCORE', entries, entry) then return 'existing' end
-  if redis.call('ZCARD', entries) >= tonumber(ARGV[7]) then return 'full' end
   if (tonumber(redis.call('HGET', holders, holder)) or 0) >= tonumber(ARGV[6]) then return 'holder_full' end
+  if redis.call('ZCARD', entries) >= tonumber(ARGV[7]) then return 'full' end
   enter(entry, holder, ARGV[5])
   return 'entered'
 end
