@@ -2,7 +2,6 @@ import { createRedisScript } from '@recourse/store-redis/redis-client';
 import { KEY_PREFIX } from 'recourse-server/store/key-prefix';
 import type { SharedClient } from 'recourse-server/store/shared-connection';
 import * as z from 'zod';
-import type { PendingLimits } from '../calls/call-records.ts';
 import type { DueEntry, DueIndex, DueLimits } from './due-index.ts';
 
 // Redis goes through so many in some 0.1 ms.
@@ -73,7 +72,7 @@ const CALLS = { ttlMs: 48 * HOUR_MS, furthestMs: 30_000 } as const;
 /** Of the pending calls of all processes. */
 export const createRedisLiveCalls = (
   client: Client,
-  { ofKey, ofService }: Omit<PendingLimits, 'ofSession'>,
+  { ofKey, ofService }: { readonly ofKey: number; readonly ofService: number },
 ): DueIndex =>
   createRedisDueIndexes(client, { ...CALLS, names: ['calls', 'callers'] })('pending', {
     ofHolder: ofKey,
