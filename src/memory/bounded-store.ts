@@ -28,8 +28,8 @@ export type BoundedStoreOptions<Value> = {
 /** `tenant:sha256`, as the keys of sessions, records and requests are written; '' where there is no tenant. */
 export const tenantOfKey = (key: string): string => key.slice(0, Math.max(0, key.lastIndexOf(':')));
 
-/** A value in its place. For the store alone, but for the value. */
-export type Entry<Value> = {
+/** A value in its place. */
+type Entry<Value> = {
   readonly key: string;
   readonly value: Value;
   readonly holder: Holder<Value>;
@@ -76,18 +76,13 @@ export class BoundedStore<Value> implements StoreUse {
   }
 
   /** The value, which is its tenant's newest from now on. `time`: what `now` says, where the caller has asked it. */
-  get(key: string, time?: number): Value | undefined {
-    return this.use(key, time)?.value;
-  }
-
-  /** What `get` finds, to be weighed without being looked for again. */
-  use(key: string, time?: number): Entry<Value> | undefined {
-    const entry = this.#entries.get(key);
+  get(key: string, time = this.#options.now()): Value | undefined {
+    const entry = this.#find(key, time);
     if (entry === undefined) return undefined;
-    if (entry.expiresAt !== Number.POSITIVE_INFINITY && !this.#renew(entry, time ?? this.#options.now()))
-      return undefined;
+    const { ttlMs } = this.#options;
+    if (ttlMs !== undefined) entry.expiresAt = time + ttlMs;
     if (entry.holder.last !== entry) moveToEnd(entry.holder, entry);
-    return entry;
+    return entry.value;
   }
 
   /** The value, and nothing changes. */
@@ -119,11 +114,7 @@ export class BoundedStore<Value> implements StoreUse {
   /** The value of an entry has changed, and takes so many bytes now. Its place stays, and its time where `lifeMs` is left out. */
   weigh(key: string, valueBytes: number, lifeMs?: number): void {
     const entry = this.#entries.get(key);
-    if (entry !== undefined) this.weighEntry(entry, valueBytes, lifeMs);
-  }
-
-  /** The same of what `use` has just found. */
-  weighEntry(entry: Entry<Value>, valueBytes: number, lifeMs?: number): void {
+    if (entry === undefined) return;
     if (lifeMs !== undefined) entry.expiresAt = this.#options.now() + lifeMs;
     const growth = valueBytes - entry.valueBytes;
     if (growth === 0) return;
@@ -148,21 +139,11 @@ export class BoundedStore<Value> implements StoreUse {
     for (const key of [...this.#entries.keys()]) this.delete(key);
   }
 
-  /** False where its time was over: it is gone. */
-  #renew(entry: Entry<Value>, time: number): boolean {
-    if (entry.expiresAt <= time) {
-      this.#drop(entry, 'expired');
-      return false;
-    }
-    const { ttlMs } = this.#options;
-    if (ttlMs !== undefined) entry.expiresAt = time + ttlMs;
-    return true;
-  }
-
-  #find(key: string): Entry<Value> | undefined {
+  /** An entry whose time is over is dropped. The clock is read only for one that ends. */
+  #find(key: string, time?: number): Entry<Value> | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined || entry.expiresAt === Number.POSITIVE_INFINITY) return entry;
-    if (entry.expiresAt > this.#options.now()) return entry;
+    if (entry.expiresAt > (time ?? this.#options.now())) return entry;
     this.#drop(entry, 'expired');
     return undefined;
   }

@@ -36,49 +36,42 @@ const PERCENT: ReadonlyMap<string, number> = new Map(STORES);
 export type StoreName = (typeof STORES)[number][0];
 export const STORE_NAMES: readonly StoreName[] = STORES.map(([name]) => name);
 
-// The rest of the heap is the service itself (some 80 MB), batches in flight, and room for the collector of garbage:
-// measured at a heap of 512 MB, at a half of it collections follow each other.
-const MOST_OF_HEAP = 0.35;
+/** What the setting says, at most this part of the heap, and that where it is unset. */
+const limitToHeap =
+  (part: number) =>
+  (heapLimitBytes: number, settingMb: number | undefined): number =>
+    Math.min(Math.floor(heapLimitBytes * part), (settingMb ?? Number.POSITIVE_INFINITY) * 1024 * 1024);
 
-/** How many bytes all stores may take: what the setting says, at most 35 % of the heap, and that where it is unset. */
-export const toStoreBytes = (heapLimitBytes: number, settingMb: number | undefined): number =>
-  Math.min(Math.floor(heapLimitBytes * MOST_OF_HEAP), (settingMb ?? Number.POSITIVE_INFINITY) * 1024 * 1024);
+/**
+ * How many bytes all stores may take: at most 35 % of the heap. The rest of it is the service itself (some 80 MB), batches in flight, and
+ * room for the collector of garbage: measured at a heap of 512 MB, at a half of it collections follow each other.
+ */
+export const toStoreBytes = limitToHeap(0.35);
 
-// Measured at heaps of 256 and 512 MB, filled with bodies, arguments and pending calls: the heap stays under 90 %.
-const MOST_OF_HEAP_FOR_REQUESTS = 0.2;
-
-/** How many bytes requests, their answers, streams and pending calls may take: as with the stores, at most a part of the heap. */
-export const toRequestBytes = (heapLimitBytes: number, settingMb: number | undefined): number =>
-  Math.min(
-    Math.floor(heapLimitBytes * MOST_OF_HEAP_FOR_REQUESTS),
-    (settingMb ?? Number.POSITIVE_INFINITY) * 1024 * 1024,
-  );
+/**
+ * How many bytes requests, their answers, streams and pending calls may take: at most 20 % of the heap. Measured at heaps of 256 and
+ * 512 MB, filled with bodies, arguments and pending calls: the heap stays under 90 %.
+ */
+export const toRequestBytes = limitToHeap(0.2);
 
 /** Opens the stores of this process, each with its part of the memory. */
-export type StoreMemory = {
-  /** What all stores may take together. */
-  readonly totalBytes: number;
-  /** What the store of this name may take, in bytes. */
-  readonly limitOf: (name: StoreName) => number;
-  readonly open: <Value>(
-    name: StoreName,
-    options: Omit<BoundedStoreOptions<Value>, 'limitBytes'>,
-  ) => BoundedStore<Value>;
-};
+export type StoreMemory = ReturnType<typeof createStoreMemory>;
 
-/** Divides `totalBytes` among the stores; `watch` hears of each that is opened. */
+/** Divides `totalBytes` among the stores; `watch` gets each that is opened. */
 export const createStoreMemory = ({
   totalBytes,
   watch = () => undefined,
 }: {
   readonly totalBytes: number;
   readonly watch?: (name: StoreName, use: StoreUse) => void;
-}): StoreMemory => {
+}) => {
+  /** What the store of this name may take, in bytes. */
   const limitOf = (name: StoreName): number => Math.floor((totalBytes * (PERCENT.get(name) ?? 0)) / 100);
   return {
+    /** What all stores may take together. */
     totalBytes,
     limitOf,
-    open: (name, options) => {
+    open: <Value>(name: StoreName, options: Omit<BoundedStoreOptions<Value>, 'limitBytes'>): BoundedStore<Value> => {
       const store = new BoundedStore({ ...options, limitBytes: limitOf(name) });
       watch(name, store);
       return store;

@@ -159,8 +159,8 @@ class MemoryRecords<State, Saved> implements Records<State> {
   }
 
   #append(key: string, added: readonly ListElement[], keep: number): void {
-    const before = this.#lists.use(key);
-    const list = before?.value ?? { elements: [], bytes: LIST_BYTES };
+    const before = this.#lists.get(key);
+    const list = before ?? { elements: [], bytes: LIST_BYTES };
     for (const element of added) {
       list.elements.push(element);
       list.bytes += element.bytes;
@@ -168,6 +168,6 @@ class MemoryRecords<State, Saved> implements Records<State> {
     for (let surplus = list.elements.length - keep; surplus > 0; surplus -= 1)
       list.bytes -= list.elements.shift()?.bytes ?? 0;
     if (before === undefined) this.#lists.set(key, list, list.bytes);
-    else this.#lists.weighEntry(before, list.bytes);
+    else this.#lists.weigh(key, list.bytes);
   }
 }

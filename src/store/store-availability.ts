@@ -22,31 +22,13 @@ export type StoreWatcher = {
 /** How an asker waits: as an update, or for what is only read. */
 export type Urgency = UpdateTimeout | 'read';
 
-/** Whether the store serves. All that ask it ask through here, so that one outage is noticed once. */
-export type StoreAvailability = {
-  /** Whether it serves in time. */
-  readonly isUp: () => boolean;
-  /** Since when it has been slow or away, as an ISO time; null while it serves in time. */
-  readonly awaySince: () => string | null;
-  /** Hears of each time the store is back after it was slow or away. */
-  readonly onRecovered: (listener: () => void) => void;
-  /** The store's answer, at once where it answers at once. Rejects where the store does, and with `StoreAwayError` unasked. */
-  readonly ask: <Answer>(
-    operation: StoreOperation,
-    urgency: Urgency,
-    ask: () => Answer | Promise<Answer>,
-  ) => Answer | Promise<Answer>;
-};
-
-export type AvailabilityOptions = {
+type Options = {
   readonly observer: StoreObserver;
   readonly now: () => number;
   readonly watch: (watcher: StoreWatcher) => void;
   /** Writes to the store; rejects where it does not serve. null where it is not connected: `connected` is called when it is. */
   readonly check: () => Promise<unknown> | null;
 };
-
-export const createStoreAvailability = (options: AvailabilityOptions): StoreAvailability => new Availability(options);
 
 // An outage costs one time-out a second and replica, not one a batch.
 const CHECK_INTERVAL_MS = 1000;
@@ -57,6 +39,8 @@ type Waits = 'short' | 'long';
 type State = 'up' | 'slow' | 'refusing' | 'down';
 
 /**
+ * Whether the store serves. All that ask it ask through here, so that one outage is noticed once.
+ *
  * | state    | may ask                        | becomes                                                                       |
  * |----------|--------------------------------|-------------------------------------------------------------------------------|
  * | up       | everyone                       | slow: two short updates in a row are late. refusing: the server says that it  |
@@ -68,8 +52,8 @@ type State = 'up' | 'slow' | 'refusing' | 'down';
  * In all but up a check writes once a second: what is only read may be answered by a store that takes no writes. What is read,
  * and what Redis says of one command alone, says nothing of the store.
  */
-class Availability implements StoreAvailability {
-  readonly #options: AvailabilityOptions;
+export class StoreAvailability {
+  readonly #options: Options;
   #state: State = 'up';
   #awaySince: string | null = null;
   /** When an answer was first missed after the last one that came. */
@@ -77,7 +61,7 @@ class Availability implements StoreAvailability {
   readonly #listeners: (() => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: AvailabilityOptions) {
+  constructor(options: Options) {
     this.#options = options;
     options.watch({
       lost: () => this.#become('down'),
@@ -89,13 +73,21 @@ class Availability implements StoreAvailability {
     });
   }
 
+  /** Whether it serves in time. */
   readonly isUp = (): boolean => this.#state === 'up';
 
+  /** Calls the listener each time the store is back after it was slow or away. */
   readonly onRecovered = (listener: () => void): void => void this.#listeners.push(listener);
 
+  /** Since when it has been slow or away, as an ISO time; null while it serves in time. */
   readonly awaySince = (): string | null => this.#awaySince;
 
-  readonly ask: StoreAvailability['ask'] = (operation, urgency, ask) => {
+  /** The store's answer, at once where it answers at once. Rejects where the store does, and with `StoreAwayError` unasked. */
+  readonly ask = <Answer>(
+    operation: StoreOperation,
+    urgency: Urgency,
+    ask: () => Answer | Promise<Answer>,
+  ): Answer | Promise<Answer> => {
     if (!this.#mayAsk(operation, urgency)) return Promise.reject(AWAY);
     const startedAt = this.#options.now();
     const answer = ask();

@@ -74,15 +74,14 @@ test('what grows where it stands makes room, too, and what shrinks gives it back
   expect([store.bytes, store.size]).toEqual([before, 3]);
 });
 
-test('an entry that is used is weighed in its place, and its time is over as for any other look', () => {
+test('a look at a time that the caller gives renews an entry and ends it as any other', () => {
   const { clock, store, gone, add } = create(4200, 1000);
   for (const key of ['a:1', 'a:2', 'a:3']) add(key);
-  const used = store.use('a:1', clock.now() + 500);
-  expect(used?.value).toBe('value of a:1');
-  if (used !== undefined) store.weighEntry(used, 1500);
+  expect(store.get('a:1', clock.now() + 500)).toBe('value of a:1');
+  store.weigh('a:1', 1500);
   expect(gone).toEqual([['a:2', 'full']]);
-  expect(store.use('a:3', clock.now() + 1000)).toBeUndefined();
-  expect(store.use('a:1', clock.now() + 1499)?.value).toBe('value of a:1');
+  expect(store.get('a:3', clock.now() + 1000)).toBeUndefined();
+  expect(store.get('a:1', clock.now() + 1499)).toBe('value of a:1');
   expect(gone).toEqual([
     ['a:2', 'full'],
     ['a:3', 'expired'],
@@ -136,10 +135,7 @@ test('any sequence of steps leaves the sum of what is there', () => {
       () => add(key, random(4000)),
       () => store.get(key),
       () => store.weigh(key, random(4000)),
-      () => {
-        const used = store.use(key);
-        if (used !== undefined) store.weighEntry(used, random(4000));
-      },
+      () => store.get(key, clock.now()),
       () => store.delete(key),
     ];
     steps[random(5)]?.();

@@ -1,13 +1,7 @@
 import { createManualClock, createStoreLog } from '@recourse/test-support/session-stores-under-test.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { beforeEach, expect, test } from 'vitest';
-import {
-  createStoreAvailability,
-  LateAnswerError,
-  type StoreAvailability,
-  type StoreWatcher,
-  type Urgency,
-} from '#src/store/store-availability.ts';
+import { LateAnswerError, StoreAvailability, type StoreWatcher, type Urgency } from '#src/store/store-availability.ts';
 
 const PATIENCE = { timeout: timeLimit(15_000), interval: 20 };
 
@@ -27,7 +21,7 @@ beforeEach(() => {
   log = createStoreLog();
   clock = createManualClock();
   answerOfCheck = fail(reply('NOPERM'));
-  availability = createStoreAvailability({
+  availability = new StoreAvailability({
     observer: log.observer,
     now: clock.now,
     watch: (other) => {

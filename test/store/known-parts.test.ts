@@ -7,9 +7,9 @@ import { createIdempotencyStore } from '#src/sessions/idempotency/idempotency-st
 import { createRecordPageTokens } from '#src/sessions/record-page-tokens.ts';
 import { createSessionKind } from '#src/sessions/session-kind.ts';
 import { OpenedStoreSpace } from '#src/sessions/store-space.ts';
+import { createStoreCheck } from '#src/store/guarded-record-store.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 import { FEW_KNOWN, type RecordStore } from '#src/store/record-store.ts';
-import { createStoreCheck } from '#src/store/store-check.ts';
 
 test('what a process remembers of the records of all kinds has one bound: their parts of it are no more than the whole', () => {
   const memory = createMemoryRecordStore({ memory: roomyMemory(), now: () => 0 });

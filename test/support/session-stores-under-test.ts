@@ -8,7 +8,7 @@ import type { SessionSettings, SessionStore, UnpackRound } from '#src/executor/s
 import { createFallbackSessionStore, type StoreDownPolicy } from '#src/sessions/fallback-session-store.ts';
 import { OutageSessions } from '#src/sessions/outage-sessions.ts';
 import { createRecordSessionStore } from '#src/sessions/record-session-store.ts';
-import { type GuardedRecordStore, guardRecordStore } from '#src/store/guarded-record-store.ts';
+import { guardRecordStore } from '#src/store/guarded-record-store.ts';
 import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
 import type { RecordStore } from '#src/store/record-store.ts';
 import type { StoreObserver, StoreOperation } from '#src/store/store-observer.ts';
@@ -133,7 +133,7 @@ type Connection = Pick<RedisClient, 'onLost' | 'onReady' | 'isReady'>;
 export const createGuarded = (
   store: RecordStore,
   { connection, now = () => performance.now() }: { readonly connection?: Connection; readonly now?: () => number } = {},
-): GuardedRecordStore & { readonly log: ReturnType<typeof createStoreLog> } => {
+): ReturnType<typeof guardRecordStore> & { readonly log: ReturnType<typeof createStoreLog> } => {
   const log = createStoreLog();
   const guarded = guardRecordStore(store, {
     ...{ observer: log.observer, now },
