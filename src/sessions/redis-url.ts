@@ -1,23 +1,13 @@
-/** What `redis+sentinel://` says: who is asked for the master, and how the servers are reached. */
-export type SentinelServers = {
-  readonly tls: boolean;
-  readonly sentinels: readonly { readonly host: string; readonly port: number }[];
-  /** What the Sentinels call the master. */
-  readonly name: string;
-  readonly db: number;
-  /** For the master and its replicas; undefined where they ask for none. */
-  readonly username: string | undefined;
-  readonly password: string | undefined;
-};
-
-/** How to write it instead. Repeats nothing of the URL, which may hold a password. */
-export type UrlMistake = { readonly mistake: string };
-
 const SENTINEL_PORT = 26_379;
-const SCHEME = /^(rediss?)\+sentinel:\/\//;
+const SCHEME = /^rediss?\+sentinel:\/\//;
+// A password may have @ and / as they are; the name has the characters that Sentinel takes.
+const SENTINEL_URL =
+  /^(rediss?)\+sentinel:\/\/(?:(?<username>[^:@]*):(?<password>.+)@)?([^/@]+)\/([\w.-]+)(?:\/(\d{0,5}))?$/;
 const HOST = /^(?:\[([\da-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i;
-// The characters that Sentinel takes.
-const NAME = /^[\w.-]+$/;
+
+/** How to write a Sentinel URL that cannot be read. Repeats nothing of it, for it may hold a password. */
+export const SENTINEL_URL_RULE =
+  'write redis+sentinel://[user:password@]host[:port][,host[:port]]/NAME[/db], a % in user or password as %25';
 
 export const isSentinelUrl = (url: string): boolean => SCHEME.test(url.trim());
 
@@ -25,50 +15,34 @@ export const isSentinelUrl = (url: string): boolean => SCHEME.test(url.trim());
 export const splitRedisUrl = (url: string): readonly string[] =>
   isSentinelUrl(url) ? [url.trim()] : url.split(',').map((node) => node.trim());
 
-/** Reads `redis+sentinel://[user:password@]host[:port][,host[:port]]/NAME[/db]`. */
-export const parseSentinelUrl = (url: string): SentinelServers | UrlMistake => {
-  const written = url.trim();
-  const [start = '', scheme] = SCHEME.exec(written) ?? [];
-  const rest = written.slice(start.length);
-  const at = rest.lastIndexOf('@');
-  const credentials = readCredentials(rest.slice(0, Math.max(0, at)));
-  if ('mistake' in credentials) return credentials;
-  const place = readPlace(rest.slice(at + 1));
-  return 'mistake' in place ? place : { tls: scheme === 'rediss', ...credentials, ...place };
-};
-
-const readPlace = (text: string): Pick<SentinelServers, 'sentinels' | 'name' | 'db'> | UrlMistake => {
-  const [hosts = '', name = '', db = '', ...more] = text.split('/');
-  if (hosts === '') return { mistake: 'write the host of at least one Sentinel before the name of the master' };
+/** What a Sentinel URL says; null where it cannot be read. User and password are for the master and its replicas, not for the Sentinels. */
+export const parseSentinelUrl = (url: string) => {
+  const match = SENTINEL_URL.exec(url.trim());
+  if (match === null) return null;
+  const [, scheme, , , hosts = '', name = '', db] = match;
   const sentinels = hosts.split(',').map((host) => readHost(host.trim()));
-  const wrong = sentinels.indexOf(null);
-  if (wrong >= 0) return { mistake: `Sentinel ${wrong + 1} is not a host or host:port` };
-  if (name === '')
-    return { mistake: 'write the name of the master after the hosts, as in redis+sentinel://host/mymaster' };
-  if (!NAME.test(name))
-    return {
-      mistake: 'a name of a master has letters, digits, ".", "-" and "_"; the scheme stands once, before all hosts',
-    };
-  if (!/^\d{0,5}$/.test(db) || more.length > 0) return { mistake: 'only the number of a database may follow the name' };
-  return { sentinels: sentinels.filter((sentinel) => sentinel !== null), name, db: Number(db) };
+  const username = decodePart(match.groups?.['username']);
+  const password = decodePart(match.groups?.['password']);
+  if (sentinels.includes(null) || username === null || password === null) return null;
+  return {
+    ...{ tls: scheme === 'rediss', name, db: Number(db ?? 0), username: username || undefined, password },
+    sentinels: sentinels.filter((sentinel) => sentinel !== null),
+  };
 };
 
-const readHost = (text: string): SentinelServers['sentinels'][number] | null => {
+const readHost = (text: string): { readonly host: string; readonly port: number } | null => {
   const [, address, name, digits] = HOST.exec(text) ?? [];
   const host = address ?? name;
-  const port = digits === undefined ? SENTINEL_PORT : Number(digits);
+  const port = Number(digits ?? SENTINEL_PORT);
   return host === undefined || port < 1 || port > 65_535 ? null : { host, port };
 };
 
-const readCredentials = (text: string): Pick<SentinelServers, 'username' | 'password'> | UrlMistake => {
-  if (text === '') return { username: undefined, password: undefined };
-  const colon = text.indexOf(':');
-  if (colon < 0 || colon === text.length - 1) return { mistake: 'write user:password@ or :password@ before the hosts' };
+/** A user or password without its percent signs; null where one encodes nothing. */
+const decodePart = (text: string | undefined): string | undefined | null => {
   try {
-    const username = decodeURIComponent(text.slice(0, colon));
-    return { username: username === '' ? undefined : username, password: decodeURIComponent(text.slice(colon + 1)) };
+    return text === undefined ? undefined : decodeURIComponent(text);
   } catch (error) {
     if (!(error instanceof URIError)) throw error;
-    return { mistake: 'a % in a user or password is written %25' };
+    return null;
   }
 };

@@ -68,7 +68,7 @@ test.each([
   [
     'REDIS_URL',
     'redis+sentinel://:secret@a',
-    `${REDIS}: write the name of the master after the hosts, as in redis+sentinel://host/mymaster`,
+    `${REDIS}: write redis+sentinel://[user:password@]host[:port][,host[:port]]/NAME[/db], a % in user or password as %25`,
   ],
   ['PORT', '8080/tcp', 'PORT must be a whole number: write PORT=8080'],
   [

@@ -23,30 +23,24 @@ test.each([
 });
 
 test.each([
-  ['redis+sentinel://', 'write the host of at least one Sentinel before the name of the master'],
-  ['redis+sentinel:///mymaster', 'write the host of at least one Sentinel before the name of the master'],
-  ['redis+sentinel://a', 'write the name of the master after the hosts, as in redis+sentinel://host/mymaster'],
-  ['redis+sentinel://a/', 'write the name of the master after the hosts, as in redis+sentinel://host/mymaster'],
-  ['redis+sentinel://a,,b/m', 'Sentinel 2 is not a host or host:port'],
-  ['redis+sentinel://a,b:99999/m', 'Sentinel 2 is not a host or host:port'],
-  ['redis+sentinel://a:0/m', 'Sentinel 1 is not a host or host:port'],
-  ['redis+sentinel://::1/m', 'Sentinel 1 is not a host or host:port'],
-  ['redis+sentinel://a/m/x', 'only the number of a database may follow the name'],
-  ['redis+sentinel://a/m/-1', 'only the number of a database may follow the name'],
-  ['redis+sentinel://a/m/1/2', 'only the number of a database may follow the name'],
-  [
-    'redis+sentinel://a/m?db=1',
-    'a name of a master has letters, digits, ".", "-" and "_"; the scheme stands once, before all hosts',
-  ],
-  [
-    'redis+sentinel://a/m,redis+sentinel://b/m',
-    'a name of a master has letters, digits, ".", "-" and "_"; the scheme stands once, before all hosts',
-  ],
-  ['redis+sentinel://secret@a/m', 'write user:password@ or :password@ before the hosts'],
-  ['redis+sentinel://user:@a/m', 'write user:password@ or :password@ before the hosts'],
-  ['redis+sentinel://:100%@a/m', 'a % in a user or password is written %25'],
-])('%s is refused with a word on what to write', (url, mistake) => {
-  expect(parseSentinelUrl(url)).toEqual({ mistake });
+  'redis+sentinel://',
+  'redis+sentinel:///mymaster',
+  'redis+sentinel://a',
+  'redis+sentinel://a/',
+  'redis+sentinel://a,,b/m',
+  'redis+sentinel://a,b:99999/m',
+  'redis+sentinel://a:0/m',
+  'redis+sentinel://::1/m',
+  'redis+sentinel://a/m/x',
+  'redis+sentinel://a/m/-1',
+  'redis+sentinel://a/m/1/2',
+  'redis+sentinel://a/m?db=1',
+  'redis+sentinel://a/m,redis+sentinel://b/m',
+  'redis+sentinel://secret@a/m',
+  'redis+sentinel://user:@a/m',
+  'redis+sentinel://:100%@a/m',
+])('%s is refused', (url) => {
+  expect(parseSentinelUrl(url)).toBeNull();
 });
 
 test('commas separate the nodes of a cluster, and not Sentinels', () => {

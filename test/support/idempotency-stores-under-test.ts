@@ -1,6 +1,6 @@
 import type { RedisClient } from '@recourse/store-redis/redis-client';
 import { createRedisRecordStore } from '@recourse/store-redis/redis-record-store';
-import type { SwapClient } from '@recourse/store-redis/swap-sender';
+import type { SwapOptions } from '@recourse/store-redis/swap-sender';
 import { createSqliteRecordStore } from '@recourse/store-sqlite/sqlite-record-store';
 import { expect } from 'vitest';
 import { type IdempotencyStore, type KeyedBatch, type LeasedRecord, toWhole } from '#src/executor/idempotency-store.ts';
@@ -69,7 +69,7 @@ export const toKeyedKey = (recordKey: string): string => `recourse2:{${recordKey
 
 /** One replica. `clock`: how far the time of those that have it in common has advanced. */
 export const createRedisKeyedUnderTest = (
-  client: SwapClient & Pick<RedisClient, 'call'>,
+  client: SwapOptions['client'] & Pick<RedisClient, 'call'>,
   terms: KeyedStoreTerms,
   clock = createManualClock(0),
   guard = (records: RecordStore): RecordStore => records,

@@ -1,10 +1,10 @@
 import { Redis, type RedisOptions, SentinelConnector } from 'ioredis';
-import { parseSentinelUrl, type SentinelServers } from 'recourse-server/sessions/redis-url';
+import { parseSentinelUrl, SENTINEL_URL_RULE } from 'recourse-server/sessions/redis-url';
 
 type Connect = SentinelConnector['connect'];
 type Stream = Awaited<ReturnType<Connect>>;
 /** The servers of a Sentinel URL. */
-type Target = SentinelServers & { readonly sentinelPassword: string | undefined };
+type Servers = NonNullable<ReturnType<typeof parseSentinelUrl>>;
 
 // A Sentinel that does not answer in this time is passed over.
 const SENTINEL_ANSWER_MS = 1000;
@@ -17,16 +17,16 @@ const SWITCHED = '+switch-master';
  * What makes a connection follow the master: it asks one Sentinel after the other where that is, without end, and leaves
  * a server as soon as a Sentinel says that it is the master no longer. Its copies (`duplicate`) do so, too.
  */
-export const toSentinelOptions = (
+export const createSentinelOptions = (
   url: string,
   sentinelPassword: string | undefined,
   retryDelay: (attempt: number) => number,
 ) => {
   const servers = parseSentinelUrl(url);
-  if ('mistake' in servers) throw new Error(`REDIS_URL: ${servers.mistake}`);
+  if (servers === null) throw new Error(`REDIS_URL: ${SENTINEL_URL_RULE}`);
   const { sentinels, name, db, username, password, tls } = servers;
   const options = {
-    sentinels: [...sentinels],
+    sentinels,
     name,
     db,
     role: 'master',
@@ -44,7 +44,7 @@ export const toSentinelOptions = (
     // a stopped server, and prints errors of Sentinels to stderr (ioredis 6.0).
     failoverDetector: false,
   } as const satisfies RedisOptions;
-  return { ...options, Connector: createConnector(options, watchSwitches({ ...servers, sentinelPassword })) };
+  return { ...options, Connector: createConnector(options, watchSwitches(servers, sentinelPassword)) };
 };
 
 // Its type is named, or the declarations of the package would repeat the class, with what is private in it.
@@ -75,7 +75,7 @@ const createConnector = (
   };
 
 /** Destroys connections to a server that a Sentinel says is the master no longer. Listens while there are any. */
-const watchSwitches = ({ sentinels, name, tls, sentinelPassword }: Target) => {
+const watchSwitches = ({ sentinels, name, tls }: Servers, sentinelPassword: string | undefined) => {
   const open = new Map<Stream, string>();
   let listeners: readonly Redis[] = [];
   const leave = (message: string): void => {
@@ -84,7 +84,7 @@ const watchSwitches = ({ sentinels, name, tls, sentinelPassword }: Target) => {
     // The others tell of it later, when a connection may be to the new one already.
     for (const [stream, address] of open) if (address !== `${host}:${port}`) stream.destroy();
   };
-  const listen = ({ host, port }: Target['sentinels'][number]): Redis => {
+  const listen = ({ host, port }: Servers['sentinels'][number]): Redis => {
     const listener = new Redis({
       host,
       port,

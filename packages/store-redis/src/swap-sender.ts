@@ -1,21 +1,9 @@
-import { createHash, randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
 import { CommandTimeout } from './command-timeout.ts';
-
-/** What the store needs of a Redis client. */
-export type SwapClient = {
-  /**
-   * Sends one command. Rejects with Redis's error, where the connection is lost, or where no answer comes for seconds; except in the first
-   * case it may have been applied.
-   */
-  readonly send: (command: string, ...parameters: string[]) => Promise<unknown>;
-  readonly preload?: (lua: string) => void;
-  /** Whether one command may name keys of several hash slots. */
-  readonly topology: 'server' | 'cluster';
-};
+import { createScript, type RedisClient } from './redis-client.ts';
 
 export type SwapOptions = {
-  readonly client: SwapClient;
+  readonly client: Pick<RedisClient, 'send' | 'topology'> & Partial<Pick<RedisClient, 'preload'>>;
   /** Milliseconds that an update waits. */
   readonly timeouts: Readonly<Record<'short' | 'long', number>>;
   /** For tests: how far the store's time is ahead of the server's clock, in milliseconds. */
@@ -30,8 +18,7 @@ const MOST_TOGETHER = 32;
 const DRIFT = 0.001;
 const SET_BACK_MS = 1000;
 
-const LUA = readFileSync(new URL('swap.lua', import.meta.url), 'utf8');
-const SHA = createHash('sha1').update(LUA).digest('hex');
+const SCRIPT = new URL('swap.lua', import.meta.url);
 
 /** What the answer to a swap may be, beside that all was written. */
 export type Conflict = readonly [words: string[], isClosed: number];
@@ -64,6 +51,7 @@ export class SwapSender {
   readonly writer = `w:${randomBytes(6).toString('base64url')}`;
   readonly timeouts: Readonly<Record<'short' | 'long', CommandTimeout>>;
   readonly #most: number;
+  readonly #run: ReturnType<typeof createScript>;
   #gathered: Swap[] = [];
   #sequence = 0;
   /** How far the server's clock is ahead of the time that this process has run. Before the first answer it is that of this machine. */
@@ -76,7 +64,8 @@ export class SwapSender {
       short: new CommandTimeout(options.timeouts.short),
       long: new CommandTimeout(options.timeouts.long),
     };
-    options.client.preload?.(LUA);
+    const { send, preload } = options.client;
+    this.#run = createScript(send, SCRIPT, preload);
   }
 
   /** The server's time, as far as its last answer tells. Not by this machine's clock, which may be set. */
@@ -129,36 +118,26 @@ export class SwapSender {
     );
   }
 
-  async #run(words: readonly string[]): Promise<unknown> {
-    const { client } = this.#options;
-    try {
-      return await client.send('EVALSHA', SHA, ...words);
-    } catch (error) {
-      if (!isReply(error) || !error.message.startsWith('NOSCRIPT')) throw error;
-      return client.send('EVAL', LUA, ...words);
-    }
-  }
-
   /**
    * Each answer tells a time that is over by as long as it was on its way: the one that was fastest of late tells it best. One that is
    * behind that by more than a second is of a clock that was set back.
    */
   #setTime(time: number): void {
     const at = performance.now();
-    const told = time - at;
+    const reported = time - at;
     const known = this.#offset.ms - (at - this.#offset.at) * DRIFT;
-    this.#offset = { ms: told < known - SET_BACK_MS ? told : Math.max(told, known), at };
+    this.#offset = { ms: reported < known - SET_BACK_MS ? reported : Math.max(reported, known), at };
   }
 
   #answer(swaps: readonly Swap[], answer: unknown): void {
     const answers: readonly unknown[] = Array.isArray(answer) ? answer : [];
     const [time] = answers;
     if (typeof time === 'number') this.#setTime(time);
-    for (const [at, swap] of swaps.entries()) tell(swap, answers[at + 1]);
+    for (const [at, swap] of swaps.entries()) notify(swap, answers[at + 1]);
   }
 }
 
-const tell = (swap: Swap, answer: unknown): void => {
+const notify = (swap: Swap, answer: unknown): void => {
   if (answer === 1) swap.written();
   else if (isConflict(answer)) swap.conflicted(answer);
   else if (typeof answer === 'string') swap.refused(new SwapRefusal(answer));

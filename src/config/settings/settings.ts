@@ -20,7 +20,7 @@ const VARIABLES_RULE = 'must be a comma-separated list of names of environment v
 const PERMISSIONS = ['fs-read', 'fs-write', 'net', 'child', 'worker', 'addons', 'wasi'] as const;
 const isServerUrl = (url: string): boolean => /^rediss?:\/\/\S+$/.test(url) && URL.canParse(url);
 const isRedisUrl = (url: string): boolean =>
-  isSentinelUrl(url) ? !('mistake' in parseSentinelUrl(url)) : splitRedisUrl(url).every(isServerUrl);
+  isSentinelUrl(url) ? parseSentinelUrl(url) !== null : splitRedisUrl(url).every(isServerUrl);
 const SECRETS_RULE =
   'must be a comma-separated list of variables, prefixes such as GITHUB_* or suffixes such as *_TOKEN';
 const SECRET_NAMES = ['*_TOKEN', '*_KEY', '*_SECRET', '*_PASSWORD', '*_CREDENTIALS'];

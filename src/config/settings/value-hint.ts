@@ -1,5 +1,5 @@
 import { findNearestNames } from '../../contract/nearest-names.ts';
-import { isSentinelUrl, parseSentinelUrl } from '../../sessions/redis-url.ts';
+import { isSentinelUrl, parseSentinelUrl, SENTINEL_URL_RULE } from '../../sessions/redis-url.ts';
 
 /** A value as it was given, and what was expected of it. */
 type GivenValue = {
@@ -24,10 +24,8 @@ export const explainValue = (given: GivenValue): string => {
 const ofQuotes = ({ value }: GivenValue): string | null =>
   /^(["'])(?:.*)\1$/.test(value) ? 'the quotes are part of the value; remove them' : null;
 
-const ofSentinels = ({ setting, value }: GivenValue): string | null => {
-  const read = setting === 'REDIS_URL' && isSentinelUrl(value) ? parseSentinelUrl(value) : null;
-  return read !== null && 'mistake' in read ? read.mistake : null;
-};
+const ofSentinels = ({ setting, value }: GivenValue): string | null =>
+  setting === 'REDIS_URL' && isSentinelUrl(value) && parseSentinelUrl(value) === null ? SENTINEL_URL_RULE : null;
 
 /** An address without a scheme. A user name and a password may stand before an @: then it is not shown. */
 const ofScheme = ({ setting, value }: GivenValue): string | null => {

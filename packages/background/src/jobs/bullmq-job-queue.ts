@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import { createRedisClient, openQueueConnection, type RedisAddress } from '@recourse/store-redis/redis-client';
+import { createRedisClient } from '@recourse/store-redis/redis-client';
+import { openQueueConnection, type RedisAddress } from '@recourse/store-redis/redis-connections';
 import { KEY_PREFIX } from 'recourse-server/store/key-prefix';
 import type { Job, JobQueue, LaneState, ServedLane } from './job-queue.ts';
 import { JobShard, type QueueConnection } from './job-shard.ts';
