@@ -10,13 +10,13 @@ const ROOT = join(import.meta.dirname, '../..');
 
 /** Most lines of each unit, with scripts of Redis, pages and styles; without tests and README. */
 const LINES: Readonly<Record<string, number>> = {
-  src: 27990,
+  src: 27910,
   'packages/background': 5250,
   'packages/cli': 1390,
   'packages/console': 3165,
   'packages/dialects': 2940,
   'packages/mcp-server': 1710,
-  'packages/store-redis': 1335,
+  'packages/store-redis': 1300,
   'packages/store-sqlite': 810,
   'packages/testing': 540,
   'packages/tool-hosts': 6540,

@@ -147,6 +147,27 @@ const createWriteBatches = (client: Redis | Cluster, written: () => void): (() =
   };
 };
 
+/**
+ * A connection for BullMQ that connects at once. `producer`: a command fails where Redis is away. `worker`: it waits until
+ * Redis is back.
+ */
+export const openQueueConnection = (address: RedisAddress, use: 'producer' | 'worker'): Redis | Cluster =>
+  ignoreErrors(openConnection(address, use));
+
+/**
+ * A connection that, with its duplicates, always has a listener of errors: BullMQ takes its own off when it closes, while the
+ * connection is still there, and ioredis writes to stderr an error that nothing listens to.
+ */
+const ignoreErrors = <Client extends Redis | Cluster>(client: Client): Client => {
+  client.on('error', ignore);
+  const duplicate: unknown = Reflect.get(client, 'duplicate');
+  Reflect.set(client, 'duplicate', (...args: readonly unknown[]) => {
+    const other: unknown = typeof duplicate === 'function' ? Reflect.apply(duplicate, client, args) : null;
+    return other instanceof Redis || other instanceof Cluster ? ignoreErrors(other) : other;
+  });
+  return client;
+};
+
 /** Messages of Redis, to all processes that subscribe. */
 export type RedisSubscription = ReturnType<typeof createRedisSubscription>;
 

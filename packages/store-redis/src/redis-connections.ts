@@ -99,24 +99,3 @@ const readAccess = (url: string) => {
     ...(protocol === 'rediss:' ? { tls: {} } : {}),
   };
 };
-
-/**
- * A connection for BullMQ that connects at once. `producer`: a command fails where Redis is away. `worker`: it waits until
- * Redis is back.
- */
-export const openQueueConnection = (address: RedisAddress, use: 'producer' | 'worker'): Redis | Cluster =>
-  ignoreErrors(openConnection(address, use));
-
-/**
- * A connection that, with its duplicates, always has a listener of errors: BullMQ takes its own off when it closes, while the
- * connection is still there, and ioredis writes to stderr an error that nothing listens to.
- */
-const ignoreErrors = <Client extends Redis | Cluster>(client: Client): Client => {
-  client.on('error', () => undefined);
-  const duplicate: unknown = Reflect.get(client, 'duplicate');
-  Reflect.set(client, 'duplicate', (...args: readonly unknown[]) => {
-    const other: unknown = typeof duplicate === 'function' ? Reflect.apply(duplicate, client, args) : null;
-    return other instanceof Redis || other instanceof Cluster ? ignoreErrors(other) : other;
-  });
-  return client;
-};

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import { createRedisClient } from '@recourse/store-redis/redis-client';
-import { openQueueConnection, type RedisAddress } from '@recourse/store-redis/redis-connections';
+import { createRedisClient, openQueueConnection } from '@recourse/store-redis/redis-client';
 import { KEY_PREFIX } from 'recourse-server/store/key-prefix';
 import type { Job, JobQueue, LaneState, ServedLane } from './job-queue.ts';
 import { JobShard, type QueueConnection } from './job-shard.ts';
@@ -9,7 +8,7 @@ import { sharedSlots } from './running-jobs.ts';
 import { type RunOptions, ShardWorker, SpareSlot } from './shard-worker.ts';
 
 export type BullmqJobQueueOptions = {
-  readonly url: RedisAddress;
+  readonly url: Parameters<typeof createRedisClient>[0];
   /** Into how many queues the jobs of each lane are spread: more than one lets a cluster's nodes share its work. */
   readonly lanes: readonly { readonly lane: string; readonly shards: number }[];
   /** Is told of each error of a connection and of what the queue could not note; nothing is thrown at the process. */

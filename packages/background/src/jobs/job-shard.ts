@@ -1,6 +1,5 @@
 import { CommandTimeout, LONG_TIMEOUT_MS } from '@recourse/store-redis/command-timeout';
-import { createRedisScript, type RedisClient } from '@recourse/store-redis/redis-client';
-import type { openQueueConnection } from '@recourse/store-redis/redis-connections';
+import { createRedisScript, type openQueueConnection, type RedisClient } from '@recourse/store-redis/redis-client';
 import { Queue, type Job as QueuedJob } from 'bullmq';
 import * as z from 'zod';
 import type { Job, LaneState } from './job-queue.ts';

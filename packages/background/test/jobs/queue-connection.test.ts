@@ -1,4 +1,4 @@
-import { openQueueConnection } from '@recourse/store-redis/redis-connections';
+import { openQueueConnection } from '@recourse/store-redis/redis-client';
 import { useRedis } from '@recourse/test-support/session-stores-under-test.ts';
 import { startTcpProxy } from '@recourse/test-support/tcp-proxy.ts';
 import { Redis } from 'ioredis';
