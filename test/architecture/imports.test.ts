@@ -31,7 +31,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   files: [],
   memory: ['json'],
   store: ['memory'],
-  '@console': ['routes', 'src'],
+  // Of the clients: the generated types of the API, which the page is compiled against.
+  '@console': ['clients', 'routes', 'src'],
   '@dialects': ['contract', 'executor', 'json', 'routes'],
   tools: ['contract', 'json'],
   '@toolkit-kit/egress': ['contract', 'tools'],
@@ -234,14 +235,15 @@ test('stores know of tools nothing but the port they implement', () => {
   expect(inside).toEqual([]);
 });
 
-test('routes, telemetry, redaction and queue use types of what is below them, never its code', () => {
+test('routes, telemetry, redaction, queue and the console use types of what is below them, never its code', () => {
   const values = offences(({ path, local }) =>
     local
       .filter(({ kind }) => kind !== 'type')
       .filter(
         ({ from }) =>
           (['routes', 'redaction', 'queue'].includes(folderOf(path)) && folderOf(from) === 'executor') ||
-          (folderOf(path) === 'telemetry' && folderOf(from) === 'tools'),
+          (folderOf(path) === 'telemetry' && folderOf(from) === 'tools') ||
+          folderOf(from) === 'clients',
       )
       .map(({ from }) => from),
   );

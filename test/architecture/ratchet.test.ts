@@ -13,7 +13,7 @@ const LINES: Readonly<Record<string, number>> = {
   src: 27910,
   'packages/background': 5250,
   'packages/cli': 1390,
-  'packages/console': 3165,
+  'packages/console': 2380,
   'packages/dialects': 2940,
   'packages/mcp-server': 1710,
   'packages/store-redis': 1300,
@@ -39,10 +39,10 @@ const SLACK = 150;
 /** Files of the executor that import each other in one chain, at most. */
 const MOST_FLOORS = 10;
 /** Files of the service that packages import, beside its public entries. */
-const MOST_DOORS = 122;
+const MOST_DOORS = 123;
 const MOST_TYPES_PER_1000_LINES = 20;
 /** Of all functions, those whose names begin with `to`, in percent. */
-const MOST_CONVERSIONS_PERCENT = 15;
+const MOST_CONVERSIONS_PERCENT = 14;
 
 const FILES = readSourceFiles();
 const TOTAL = FILES.reduce((sum, { lines }) => sum + lines, 0);

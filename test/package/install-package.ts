@@ -30,6 +30,7 @@ export type InstalledPackage = {
 const PACKED = [
   ...['package.json', 'package-lock.json', '.npmrc', 'LICENSE', 'README.md', 'tsconfig.json', 'tsconfig.build.json'],
   ...['tsconfig.console.json', 'checkout/package.json', 'clients/typescript/package.json', 'examples/workspace'],
+  'clients/typescript/src/generated',
   ...['scripts', 'src', 'packages', 'test/support/package.json'],
 ];
 

@@ -144,12 +144,10 @@ test('a Retry-After that no timer can hold does not make the page ask without a 
 test('whatever is not known to do no harm is asked about first', { timeout: SLOW_MS }, async () => {
   const { url } = await lab.start();
   const { page } = await lab.open(url);
-  const tools = ['destroy', '', '__proto__'].map((effects, at) => ({
-    name: `t${at}`,
-    effects,
-    input_schema: {},
-    available: true,
-  }));
+  const [echo] = z
+    .object({ tools: z.tuple([z.looseObject({})], z.unknown()) })
+    .parse(await (await fetch(`${url}/tools`)).json()).tools;
+  const tools = ['destroy', '', '__proto__'].map((effects, at) => ({ ...echo, name: `t${at}`, effects }));
   await page.route('**/tools', answering(200, { tools }));
   let posted = 0;
   page.on('request', (request) => {

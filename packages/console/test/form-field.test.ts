@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { type Field, toFields } from '#src/page/form-field.ts';
+import { buildFields, type Field } from '#src/page/form-field.ts';
 
 const kinds = (fields: readonly Field[]): readonly string[] => fields.map(({ name, kind }) => `${name}: ${kind}`);
 
 const ofObject = (properties: Readonly<Record<string, unknown>>, more: Readonly<Record<string, unknown>> = {}) =>
-  toFields({ type: 'object', properties, ...more }).fields;
+  buildFields({ type: 'object', properties, ...more }).fields;
 
 test('every simple type has a control of its own, and what a form cannot know is asked for as JSON', () => {
   const fields = ofObject({
@@ -27,7 +27,7 @@ test('every simple type has a control of its own, and what a form cannot know is
     'text: text',
     'number: number',
     'whole: number',
-    'flag: boolean',
+    'flag: choice',
     'size: choice',
     'fixed: choice',
     'list: list',
@@ -63,7 +63,7 @@ test('"this or null" is asked for as this, with the description and default arou
 });
 
 test('references are followed within the document, and one that has no end stops', () => {
-  const { fields } = toFields({
+  const { fields } = buildFields({
     $ref: '#/$defs/tree',
     $defs: {
       tree: { type: 'object', properties: { leaf: { $ref: '#/$defs/a~1b' }, child: { $ref: '#/$defs/tree' } } },
@@ -71,7 +71,7 @@ test('references are followed within the document, and one that has no end stops
       loop: { $ref: '#/$defs/loop' },
     },
   });
-  expect(kinds(fields)).toEqual(['leaf: boolean', 'child: object']);
+  expect(kinds(fields)).toEqual(['leaf: choice', 'child: object']);
   expect(JSON.stringify(fields).split('leaf').length - 1).toBe(6);
   expect(kinds(ofObject({ a: { $ref: '#/$defs/a' } }, { $defs: { a: { $ref: '#/$defs/a' } } }))).toEqual(['a: json']);
   expect(kinds(ofObject({ a: { $ref: 'https://example.com/schema' } }))).toEqual(['a: json']);
@@ -79,12 +79,12 @@ test('references are followed within the document, and one that has no end stops
 
 test('names of prototypes are names like any other', () => {
   const properties: unknown = JSON.parse('{"__proto__":{"type":"string"},"constructor":{"type":"number"}}');
-  expect(kinds(toFields({ type: 'object', properties, required: ['__proto__'] }).fields)).toEqual([
+  expect(kinds(buildFields({ type: 'object', properties, required: ['__proto__'] }).fields)).toEqual([
     '__proto__: text',
     'constructor: number',
   ]);
-  expect(toFields({ type: 'object' })).toEqual({ fields: [], left: 0 });
-  expect(toFields({ properties: { a: { $ref: '#/constructor' } } }).fields[0]?.kind).toBe('json');
+  expect(buildFields({ type: 'object' })).toEqual({ fields: [], left: 0 });
+  expect(buildFields({ properties: { a: { $ref: '#/constructor' } } }).fields[0]?.kind).toBe('json');
 });
 
 const countOf = (fields: readonly Field[]): number =>
@@ -96,7 +96,7 @@ test('a schema that refers to itself many times makes no more fields than a page
       Array.from({ length: names }, (_, at) => [`p${at}`, { $ref: '#/$defs/node' }]),
     );
     const node = { type: 'object', properties };
-    const { fields, left } = toFields({ ...node, $defs: { node } });
+    const { fields, left } = buildFields({ ...node, $defs: { node } });
     expect([fields.length, left]).toEqual([names, 0]);
     expect(countOf(fields)).toBeLessThanOrEqual(200);
   }
@@ -104,7 +104,7 @@ test('a schema that refers to itself many times makes no more fields than a page
 
 test('more properties and more options than a page can show are left to the JSON', () => {
   const properties = Object.fromEntries(Array.from({ length: 10_000 }, (_, at) => [`p${at}`, { type: 'string' }]));
-  const { fields, left } = toFields({ type: 'object', properties });
+  const { fields, left } = buildFields({ type: 'object', properties });
   expect([fields.length, left]).toEqual([200, 9_800]);
   expect(kinds(ofObject({ inner: { type: 'object', properties } }))).toEqual(['inner: json']);
   const options = Array.from({ length: 10_000 }, (_, at) => `o${at}`);

@@ -1,7 +1,7 @@
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import { depthOf, indentJson, toJsonText, valueAt, withValueAt } from '#src/page/json.ts';
-import { sessionLink, toolLink, toRoute } from '#src/page/state.ts';
+import { parseRoute, routeLink } from '#src/page/route.ts';
 import { toVisible, toVisibleExcerpt, toVisibleName } from '#src/page/visible-text.ts';
 
 test('characters that hide or turn others are written out, and those that scripts need are left', () => {
@@ -80,7 +80,7 @@ test('values are put in and taken out by path, also under names of prototypes', 
 
 test('addresses lead where they came from, whatever the name', () => {
   const name = 'a&session=b#%/ü\u202e';
-  expect(toRoute(toolLink(name))).toEqual({ page: 'tools', tool: name });
-  expect(toRoute(sessionLink(name))).toEqual({ page: 'session', id: name });
-  expect(toRoute('#%E0%A4%A')).toEqual({ page: 'tools', tool: null });
+  expect(parseRoute(routeLink({ tool: name }))).toEqual({ page: 'tools', tool: name });
+  expect(parseRoute(routeLink({ session: name }))).toEqual({ page: 'session', id: name });
+  expect(parseRoute('#%E0%A4%A')).toEqual({ page: 'tools', tool: null });
 });

@@ -1,7 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import { callService } from './call-service.ts';
+import { callService } from './api.ts';
 import { EXTENSION_PAGES } from './extension-pages.ts';
-import { membersOf } from './json.ts';
 
 type Leave = () => void;
 type Show = (root: HTMLElement, ask: (path: string) => Promise<unknown>) => unknown;
@@ -58,7 +57,7 @@ const isPage = (module: unknown): module is { readonly show: Show } =>
   typeof module === 'object' && module !== null && 'show' in module && typeof module.show === 'function';
 
 const ask = async (path: string, key: string): Promise<unknown> => {
-  const answer = await callService({ path: path.replace(/^\//, ''), key });
+  const answer = await callService({ path: path.replace(/^\//, '') }, key);
   if (answer.kind === 'done') return answer.body;
-  throw new Error(membersOf(answer).text('detail', 'The service cannot be reached.'));
+  throw new Error(answer.kind === 'refused' ? answer.detail : 'The service cannot be reached.');
 };

@@ -1,69 +1,67 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import type { View } from './actions.ts';
-import { explainTrouble, type Trouble } from './answers.ts';
+import { explainTrouble, type Trouble } from './api.ts';
+import type { PageModel } from './page-model.ts';
 import { toVisible } from './visible-text.ts';
 
 export type Part = TemplateResult | typeof nothing;
+
+/** The template of a value; nothing for an empty text or list, or without a value. */
+export const some = <Value>(value: Value, template: (value: NonNullable<Value>) => unknown): unknown => {
+  if (value === null || value === undefined || value === '' || value === nothing) return nothing;
+  return Array.isArray(value) && value.length === 0 ? nothing : template(value);
+};
 
 // More than this is seldom read, and a megabyte would make the page slow.
 const MAX_CHARACTERS = 4_000;
 const COUNT = new Intl.NumberFormat('en');
 
 /** A text of any length and content: its beginning, and all of it on demand. */
-export const longText = ({ state, act }: View, identity: string, text: string): TemplateResult => {
-  const isWhole = text.length <= MAX_CHARACTERS || state.opened.has(identity);
-  return html`<pre class="text">${toVisible(isWhole ? text : text.slice(0, MAX_CHARACTERS))}${isWhole ? '' : '…'}</pre>
-    ${
-      isWhole
-        ? nothing
-        : html`<button type="button" class="quiet more" @click=${() => act.toggle(identity)}>
-            Show all (${COUNT.format(text.length)} characters)
-          </button>`
-    }`;
+export const longText = (page: PageModel, identity: string, text: string): TemplateResult => {
+  if (text.length <= MAX_CHARACTERS || page.opened.has(identity))
+    return html`<pre class="text">${toVisible(text)}</pre>`;
+  return html`<pre class="text">${toVisible(text.slice(0, MAX_CHARACTERS))}…</pre>
+    <button type="button" class="quiet" @click=${() => page.toggle(identity)}>
+      Show all (${COUNT.format(text.length)} characters)
+    </button>`;
 };
 
 /** Something that is rendered only while it is folded out. */
-export const folded = (
-  { state, act }: View,
-  identity: string,
-  label: unknown,
-  content: () => unknown,
-): TemplateResult => {
-  const isOpen = state.opened.has(identity);
-  return html`<div class="folded">
-    <button type="button" class="fold" aria-expanded=${isOpen ? 'true' : 'false'} @click=${() => act.toggle(identity)}>
+export const folded = (page: PageModel, identity: string, label: unknown, content: () => unknown): TemplateResult => {
+  const isOpen = page.opened.has(identity);
+  return html`<div>
+    <button type="button" class="fold" aria-expanded=${isOpen ? 'true' : 'false'} @click=${() => page.toggle(identity)}>
       ${label}
     </button>
     ${isOpen ? html`<div class="unfolded">${content()}</div>` : nothing}
   </div>`;
 };
 
-const SYMBOLS: ReadonlyMap<string, string> = new Map([
-  ['success', '✓'],
-  ['retry', '↻'],
-  ['failed', '✕'],
-  ['refused', '⊘'],
-  ['unknown', '?'],
-  ['pending', '…'],
-]);
+export const factList = (facts: readonly (readonly [string, unknown])[]): TemplateResult =>
+  html`<dl class="facts">${facts.map(([term, fact]) => html`<div><dt>${term}</dt><dd>${fact}</dd></div>`)}</dl>`;
 
-/** An outcome as a mark that is told by its word and sign, not by its colour alone. */
-export const outcomeMark = (outcome: string): TemplateResult => {
-  const symbol = SYMBOLS.get(outcome);
-  const kind = symbol === undefined ? 'other' : outcome;
-  return html`<span class="mark ${kind}"><span aria-hidden="true">${symbol ?? '·'}</span> ${toVisible(outcome)}</span>`;
-};
+/** A control with its label above it and what is said of it below. */
+export const fieldBox = (id: string, label: unknown, control: unknown, about: unknown): TemplateResult =>
+  html`<div class="field">
+    <label for=${id}>${label}</label>
+    ${control} ${some(about, (text) => html`<div class="about" id=${`${id}-about`}>${text}</div>`)}
+  </div>`;
+
+const SYMBOLS = { success: '✓', retry: '↻', failed: '✕', refused: '⊘', unknown: '?', pending: '…' };
+
+/** A mark that is told by its word and sign, not by its colour alone; its word is the outcome's unless it has another. */
+export const outcomeMark = (outcome: keyof typeof SYMBOLS, word: string = outcome): TemplateResult =>
+  html`<span class="mark ${outcome}"><span aria-hidden="true">${SYMBOLS[outcome]}</span> ${word}</span>`;
 
 /** Why something could not be had, and what to do. */
-export const troubleBox = ({ state }: View, trouble: Trouble | null): Part => {
+export const troubleBox = ({ key }: PageModel, trouble: Trouble | null): Part => {
   if (trouble === null) return nothing;
-  const { title, advice } = explainTrouble(trouble, state.key, location.origin);
-  const id = trouble.kind === 'refused' ? trouble.requestId : '';
+  const [title, advice] = explainTrouble(trouble, key, location.origin);
+  const { status, code, request_id: id } = trouble.kind === 'refused' ? trouble : {};
   return html`<div class="trouble" role="alert">
     <strong>${title}</strong>
     <p>${toVisible(advice)}</p>
-    ${trouble.kind === 'refused' ? html`<p class="muted">HTTP ${trouble.status} ${toVisible(trouble.code)}</p>` : nothing}
-    ${id === '' ? nothing : html`<p class="muted">Request <code>${toVisible(id)}</code></p>`}
+    ${some(status, () => html`<p class="muted">HTTP ${status} ${toVisible(code ?? '')}</p>`)}
+    ${some(id, (id) => html`<p class="muted">Request <code>${toVisible(id)}</code></p>`)}
   </div>`;
 };
 
@@ -75,8 +73,20 @@ export const toDuration = (ms: number): string => {
 const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
 
 /** A moment on the reader's clock, with the exact one beside it for machines and on hover. */
-export const moment = (iso: string): TemplateResult => {
-  const date = new Date(iso);
-  const shown = Number.isNaN(date.getTime()) ? toVisible(iso) : CLOCK.format(date);
-  return html`<time datetime=${iso} title=${toVisible(iso)}>${shown}</time>`;
-};
+export const moment = (iso: string): TemplateResult =>
+  html`<time datetime=${iso} title=${iso}>${CLOCK.format(new Date(iso))}</time>`;
+
+/** What a control has now. */
+export const typedIn = ({ target }: Event): string =>
+  target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement
+    ? target.value
+    : '';
+
+/** Handles a form: gives what was typed into the field of that id. */
+export const submitting =
+  (id: string, act: (typed: string) => void) =>
+  (event: SubmitEvent): void => {
+    event.preventDefault();
+    const input = document.getElementById(id);
+    if (input instanceof HTMLInputElement) act(input.value);
+  };

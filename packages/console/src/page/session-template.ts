@@ -1,165 +1,187 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import type { View } from './actions.ts';
-import type { LateResult, Session, SessionCall, SessionTool } from './answers.ts';
-import { isAddressable } from './call-service.ts';
+import { isAddressable, type SessionView } from './api.ts';
 import { indentJson, toJsonText } from './json.ts';
-import { folded, longText, moment, outcomeMark, type Part, toDuration, troubleBox } from './page-parts.ts';
-import { sessionLink } from './state.ts';
+import type { PageModel } from './page-model.ts';
+import {
+  factList,
+  folded,
+  longText,
+  moment,
+  outcomeMark,
+  type Part,
+  some,
+  submitting,
+  toDuration,
+  troubleBox,
+} from './page-parts.ts';
+import { routeLink } from './route.ts';
 import { toVisible, toVisibleName } from './visible-text.ts';
 
+type SessionTool = SessionView['tools'][number];
+type SessionCall = SessionView['calls'][number];
+
 /** One session, live: its budgets, streaks and slices, and what was called. */
-export const sessionTemplate = (view: View, id: string): TemplateResult => {
-  const { session, sessionTrouble } = view.state;
+export const sessionTemplate = (page: PageModel, id: string): TemplateResult => {
+  const { session, sessionTrouble } = page.seen;
+  const watch = (typed: string): void => {
+    if (typed !== '') location.hash = routeLink({ session: typed });
+  };
   return html`<section class="session" aria-labelledby="session-title">
     <h2 id="session-title" tabindex="-1">${id === '' ? 'Watch a session' : html`Session <span class="name">${toVisibleName(id)}</span>`}</h2>
-    ${chooseTemplate(id)} ${id === '' || isAddressable(id) ? nothing : html`<p class="notice">This id cannot be written into a URL path.</p>`}
-    ${isAddressable(id) ? liveTemplate(view) : nothing} ${troubleBox(view, sessionTrouble)}
-    ${session === null ? nothing : viewTemplate(view, session)}
+    <form autocomplete="off" @submit=${submitting('session-id', watch)}>
+      <label for="session-id">Session id</label>
+      <div class="row">
+        <input id="session-id" spellcheck="false" maxlength="512" .value=${id} />
+        <button class="primary">Watch</button>
+      </div>
+    </form>
+    ${id === '' || isAddressable(id) ? nothing : html`<p class="notice">This id cannot be written into a URL path.</p>`}
+    ${isAddressable(id) ? liveTemplate(page) : nothing} ${troubleBox(page, sessionTrouble)}
+    ${some(session, (view) => viewTemplate(page, view))}
   </section>`;
 };
 
-const chooseTemplate = (id: string): TemplateResult => {
-  const choose = (event: SubmitEvent): void => {
-    event.preventDefault();
-    const input = document.getElementById('session-id');
-    if (input instanceof HTMLInputElement && input.value !== '') location.hash = sessionLink(input.value);
-  };
-  return html`<form class="choose" autocomplete="off" @submit=${choose}>
-    <label for="session-id">Session id</label>
-    <div class="row">
-      <input id="session-id" spellcheck="false" maxlength="512" .value=${id} />
-      <button class="primary">Watch</button>
-    </div>
-  </form>`;
-};
-
-const liveTemplate = ({ state, act }: View): TemplateResult => {
-  const isLive = state.polling === 'live';
-  return html`<div class="live">
-    <button type="button" class="quiet pause" @click=${() => act.setPolling(isLive ? 'paused' : 'live')}>
+const liveTemplate = (page: PageModel): TemplateResult => {
+  const isLive = page.polling === 'live';
+  return html`<p class="row">
+    <button type="button" class="quiet" @click=${() => page.setPolling(isLive ? 'paused' : 'live')}>
       ${isLive ? 'Pause' : 'Resume'}
     </button>
     <span class="muted">
-      ${isLive ? 'Live: read every 2 s.' : 'Paused.'} ${state.readAt === '' ? nothing : html`Last read ${moment(state.readAt)}.`}
+      ${isLive ? 'Live: read every 2 s.' : 'Paused.'} ${some(page.seen.readAt, (at) => html`Last read ${moment(at)}.`)}
     </span>
-  </div>`;
+  </p>`;
 };
 
-const viewTemplate = (view: View, session: Session): TemplateResult => {
-  const isStored = session.mode !== 'local';
-  return html`${noticeTemplate(session, isStored)}
-    <dl class="facts">
-      ${factsOf(session).map(([term, fact]) => html`<div><dt>${term}</dt><dd>${fact}</dd></div>`)}
-    </dl>
+const RESET_ALL = {
+  title: 'Reset all budgets?',
+  text: 'Every tool of this session can be called again immediately.',
+  label: 'Reset all',
+};
+const END_SESSION = {
+  title: 'End this session?',
+  text: 'Its budgets, streaks and journal are deleted. An agent that continues with it starts from zero.',
+  label: 'End session',
+};
+
+const viewTemplate = (page: PageModel, view: SessionView): TemplateResult => {
+  const { session, tools, calls } = view;
+  const isLocal = session.mode === 'local';
+  const resetAll = (): void => page.confirmDelete(RESET_ALL, '/budgets', 'All budgets are reset.');
+  const end = (): void => page.confirmDelete(END_SESSION, '', 'The session has ended.');
+  return html`${noticeTemplate(view)}
+    ${factList([
+      ['Rounds', ofLimit(session.rounds, session.max_rounds)],
+      ['Calls run', ofLimit(session.calls, session.max_calls)],
+      ['Retries', ofLimit(session.retries_used, session.retries_limit)],
+      ['Stored in', isLocal ? 'this replica, until Redis is back' : session.mode],
+    ])}
     <h3>Budgets</h3>
-    ${
-      session.tools.length === 0
-        ? html`<p class="muted">No tool has used its budget or has a streak or a count yet.</p>`
-        : html`<ul class="budgets">${session.tools.map((tool) => budgetTemplate(view, tool, session))}</ul>`
-    }
-    <div class="actions">
-      <button type="button" ?disabled=${!isStored} @click=${view.act.resetAll}>Reset all budgets</button>
-      <button type="button" class="danger" ?disabled=${!isStored} @click=${view.act.endSession}>End session</button>
+    ${tools.length > 0 ? nothing : html`<p class="muted">No tool has used its budget or has a streak or a count yet.</p>`}
+    <ul class="budgets">${tools.map((tool) => budgetTemplate(page, tool, view))}</ul>
+    <div class="row">
+      <button type="button" ?disabled=${isLocal} @click=${resetAll}>Reset all budgets</button>
+      <button type="button" class="danger" ?disabled=${isLocal} @click=${end}>End session</button>
     </div>
     <h3>Calls</h3>
-    ${timelineTemplate(view, session.journal)} ${slicesTemplate(view, session)}`;
+    ${calls.length > 0 ? nothing : html`<p class="muted">The journal is empty.</p>`}
+    <ol class="timeline" reversed>${calls.toReversed().map((call) => callTemplate(page, call))}</ol>
+    ${slicesTemplate(page, view)}`;
 };
 
-const noticeTemplate = (session: Session, isStored: boolean): Part => {
-  if (!isStored)
+const noticeTemplate = ({ session, tools, calls }: SessionView): Part => {
+  if (session.mode === 'local')
     return html`<p class="notice">
-      <strong>Redis is away.</strong> This is what this replica counted since ${moment(session.localSince)}; the session
+      <strong>Redis is away.</strong> This is what this replica counted since ${some(session.since, moment)}; the session
       itself is in Redis. It can be reset or ended when Redis is back.
     </p>`;
-  const isEmpty = session.tools.length === 0 && session.journal.length === 0;
-  return isEmpty ? html`<p class="notice">This session has no data: it was never used, or has ended.</p>` : nothing;
+  if (tools.length + calls.length > 0) return nothing;
+  return html`<p class="notice">This session has no data: it was never used, or has ended.</p>`;
 };
 
 const ofLimit = (count: number, limit: number | null): string => (limit === null ? `${count}` : `${count} of ${limit}`);
 
-const factsOf = (session: Session): readonly (readonly [string, string])[] => [
-  ['Rounds', ofLimit(session.rounds, session.maxRounds)],
-  ['Calls run', ofLimit(session.calls, session.maxCalls)],
-  ['Retries', ofLimit(session.retriesUsed, session.retriesLimit)],
-  ['Stored in', session.mode === 'local' ? 'this replica, until Redis is back' : toVisible(session.mode)],
-];
-
-const stateOf = ({ exhausted, failing }: SessionTool): TemplateResult => {
-  if (exhausted) return html`<span class="mark failed"><span aria-hidden="true">✕</span> blocked</span>`;
-  if (failing) return html`<span class="mark retry"><span aria-hidden="true">↻</span> failing</span>`;
-  return html`<span class="mark success"><span aria-hidden="true">✓</span> free</span>`;
+const stateMark = ({ exhausted, failing }: SessionTool): TemplateResult => {
+  if (exhausted) return outcomeMark('failed', 'blocked');
+  return failing ? outcomeMark('retry', 'failing') : outcomeMark('success', 'free');
 };
 
-const budgetTemplate = (view: View, tool: SessionTool, session: Session): TemplateResult => {
+const budgetTemplate = (page: PageModel, tool: SessionTool, { session, calls }: SessionView): TemplateResult => {
+  const { used, running, limit } = tool;
   const name = toVisibleName(tool.name);
-  return html`<li>
-    <div class="head">
-      <span class="name">${name}</span> ${stateOf(tool)}
-      ${
-        isAddressable(tool.name)
-          ? html`<button type="button" class="quiet reset" aria-label="Reset ${name}" ?disabled=${session.mode === 'local'} @click=${() => view.act.resetTool(tool.name)}>
-              Reset
-            </button>`
-          : nothing
-      }
+  const question = {
+    title: `Reset the budget of ${name}?`,
+    text: 'The tool can be called and retried again immediately.',
+    label: 'Reset',
+  };
+  const reset = (): void =>
+    page.confirmDelete(question, `/budgets/${encodeURIComponent(tool.name)}`, `The budget of ${name} is reset.`);
+  const button = html`<button type="button" class="quiet last" aria-label="Reset ${name}"
+    ?disabled=${session.mode === 'local'} @click=${reset}>Reset</button>`;
+  return html`<li class="card">
+    <div class="row"><span class="name">${name}</span> ${stateMark(tool)} ${isAddressable(tool.name) ? button : nothing}</div>
+    <div class="row">
+      <meter min="0" max=${Math.max(limit, 1)} .value=${used} aria-label="Retries used by ${name}"></meter>
+      <span>${used} of ${limit} retries used${running > 0 ? `, ${running} running` : ''}</span>
     </div>
-    <div class="meter">
-      <meter min="0" max=${Math.max(tool.limit, 1)} .value=${tool.used} aria-label="Retries used by ${name}"></meter>
-      <span>${tool.used} of ${tool.limit} retries used${tool.running > 0 ? `, ${tool.running} running` : ''}</span>
-    </div>
-    <p class="muted">${streaksOf(tool)}</p>
-    ${tool.lastError === '' ? nothing : longText(view, `error:${tool.name}`, lastErrorOf(tool, session.journal))}
+    <p class="muted">${explainStreaks(tool)}</p>
+    ${some(tool.last_error, () => longText(page, `error:${tool.name}`, findLastError(tool, calls)))}
   </li>`;
 };
 
 const inOneLine = (text: string): string => text.replace(/\s+/g, ' ');
 
 /** The last error with the line ends that the journal keeps of it: a budget keeps one line. */
-const lastErrorOf = ({ name, lastError }: SessionTool, journal: readonly SessionCall[]): string =>
-  journal.find(({ tool, message }) => tool === name && message !== '' && inOneLine(message) === inOneLine(lastError))
-    ?.message ?? lastError;
+const findLastError = ({ name, last_error: error }: SessionTool, calls: readonly SessionCall[]): string =>
+  calls.findLast(({ tool, message }) => tool === name && message !== '' && inOneLine(message) === inOneLine(error))
+    ?.message ?? error;
 
-const streaksOf = ({ failedStreak, sameAnswerStreak, calls, maxCalls }: SessionTool): string => {
-  const counted = calls === null ? [] : [`${ofLimit(calls, maxCalls)} calls`];
-  const failed = failedStreak === 0 ? [] : [`same call failed ${failedStreak}× in a row`];
-  const same = sameAnswerStreak === 0 ? [] : [`same answer ${sameAnswerStreak}× in a row`];
+const explainStreaks = ({ streak, calls, max_calls }: SessionTool): string => {
+  const counted = calls === null ? [] : [`${ofLimit(calls, max_calls)} calls`];
+  const failed = streak.failed === 0 ? [] : [`same call failed ${streak.failed}× in a row`];
+  const same = streak.same_answer === 0 ? [] : [`same answer ${streak.same_answer}× in a row`];
   return [...counted, ...failed, ...same].join(' · ');
 };
 
-const slicesTemplate = (view: View, { slices, sliceErrors }: Session): Part => {
-  if (slices.length + sliceErrors.length === 0) return nothing;
-  return html`<h3>Slices</h3>
-    ${sliceErrors.map(
-      ([name, why]) => html`<p class="trouble"><strong>${toVisibleName(name)}</strong> ${toVisible(why)}</p>`,
-    )}
-    ${slices.map(([name, slice]) =>
-      folded(view, `slice:${name}`, toVisibleName(name), () => longText(view, `slice:${name}:all`, toJsonText(slice))),
-    )}`;
-};
+const slicesTemplate = (page: PageModel, { slices, slice_errors = {} }: SessionView): unknown =>
+  some(
+    [
+      ...Object.entries(slice_errors).map(
+        ([name, why]) => html`<p class="trouble"><strong>${toVisibleName(name)}</strong> ${toVisible(why)}</p>`,
+      ),
+      ...Object.entries(slices).map(([name, slice]) =>
+        folded(page, `slice:${name}`, toVisibleName(name), () =>
+          longText(page, `slice:${name}:all`, toJsonText(slice)),
+        ),
+      ),
+    ],
+    (parts) => html`<h3>Slices</h3>${parts}`,
+  );
 
-/** The calls of a session, newest first; each folds out to its arguments and its whole message. */
-const timelineTemplate = (view: View, calls: readonly SessionCall[]): TemplateResult =>
-  calls.length === 0
-    ? html`<p class="muted">The journal is empty.</p>`
-    : html`<ol class="timeline" reversed>
-        ${calls.map((call) => callTemplate(view, call))}
-      </ol>`;
-
-const callTemplate = (view: View, call: SessionCall): TemplateResult => {
-  const isBrief = call.message !== '' && !view.state.opened.has(call.identity);
+/** A call of the session; folds out to its arguments and its whole message. */
+const callTemplate = (page: PageModel, call: SessionCall): TemplateResult => {
+  const { late } = call;
+  const identity = `call:${call.request_id}:${call.step}:${call.index}`;
+  const brief = page.opened.has(identity) ? '' : firstLineOf(call.message);
   return html`<li>
-    ${folded(view, call.identity, lineOf(call), () => detailsTemplate(view, call))}
-    ${isBrief ? html`<p class="first-line">${toVisible(firstLineOf(call.message))}</p>` : nothing}
-    ${call.late === null ? nothing : lateTemplate(call.late)}
+    ${folded(page, identity, lineTemplate(call), () => detailsTemplate(page, identity, call))}
+    ${some(brief, (line) => html`<p class="first-line">${toVisible(line)}</p>`)}
+    ${some(
+      late,
+      ({ time, outcome, code, message }) => html`<p class="late muted">
+        Finished later, at ${moment(time)}: ${outcomeMark(outcome)} ${some(code, (code) => html`<code>${code}</code>`)}
+        ${toVisible(firstLineOf(message))}
+      </p>`,
+    )}
   </li>`;
 };
 
-const lineOf = (call: SessionCall): TemplateResult => html`<span class="line">
+const lineTemplate = (call: SessionCall): TemplateResult => html`<span class="row">
   <span class="muted">${moment(call.time)} <span>round ${call.step}</span></span>
-  <span class="name">${toVisibleName(call.tool)}</span>
-  ${outcomeMark(call.outcome)} ${call.code === '' ? nothing : html`<code>${toVisible(call.code)}</code>`}
-  ${call.repeats === null ? nothing : html`<span class="muted">(${call.repeats} times)</span>`}
-  <span class="muted">${toDuration(call.durationMs)}${call.replayed ? ', replayed' : ''}</span>
+  <span class="name">${toVisibleName(call.name ?? call.tool ?? '(no name)')}</span>
+  ${outcomeMark(call.outcome)} ${some(call.code, (code) => html`<code>${code}</code>`)}
+  ${some(call.repeats, (times) => html`<span class="muted">(${times} times)</span>`)}
+  <span class="muted">${toDuration(call.duration_ms)}${call.replayed ? ', replayed' : ''}</span>
 </span>`;
 
 const MAX_LINE = 240;
@@ -169,26 +191,15 @@ const firstLineOf = (message: string): string => {
   return line.length < message.length ? `${line.slice(0, MAX_LINE)}…` : line;
 };
 
-const lateTemplate = ({ time, outcome, code, message }: LateResult): TemplateResult => html`<p class="late">
-  Finished later, at ${moment(time)}: ${outcomeMark(outcome)}
-  ${code === '' ? nothing : html`<code>${toVisible(code)}</code>`} ${toVisible(firstLineOf(message))}
-</p>`;
-
-const detailsTemplate = (view: View, call: SessionCall): TemplateResult => {
-  const { identity } = call;
+const detailsTemplate = (page: PageModel, identity: string, call: SessionCall): TemplateResult => {
+  const entry = (term: string, text: string | undefined): unknown =>
+    some(text, (all) => html`<dt>${term}</dt><dd>${longText(page, `${identity}:${term}`, all)}</dd>`);
   return html`<dl class="reading">
-    <dt>Arguments</dt>
-    <dd>${longText(view, `${identity}:arguments`, indentJson(call.arguments))}</dd>
-    ${call.message === '' ? nothing : html`<dt>Message</dt><dd>${longText(view, `${identity}:message`, call.message)}</dd>`}
-    ${lateMessage(view, call)}
+    ${entry('Arguments', indentJson(call.arguments))} ${entry('Message', call.message)}
+    ${entry('Late message', call.late?.message)}
   </dl>
   <p class="muted">
-    executed: ${toVisible(call.executed)} · retries left: ${call.retriesLeft ?? 'not counted'} · request
-    <code>${toVisible(call.requestId)}</code>
+    executed: ${call.executed} · retries left: ${call.retries_left ?? 'not counted'} · request
+    <code>${toVisible(call.request_id)}</code>
   </p>`;
 };
-
-const lateMessage = (view: View, { identity, late }: SessionCall): Part =>
-  late === null || late.message === ''
-    ? nothing
-    : html`<dt>Late message</dt><dd>${longText(view, `${identity}:late`, late.message)}</dd>`;

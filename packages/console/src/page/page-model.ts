@@ -1,0 +1,352 @@
+import {
+  type Answer,
+  type CallsAnswer,
+  callService,
+  isAddressable,
+  isSendableKey,
+  mayPass,
+  type Request,
+  type SessionView,
+  type StreamEvent,
+  type ToolDescription,
+  type Trouble,
+} from './api.ts';
+import { type JsonPath, parseJson, withValueAt } from './json.ts';
+import { parseRoute, type Route } from './route.ts';
+import { toVisibleName } from './visible-text.ts';
+
+/** One call of a tool: what it shows before its result, the newest part last, and its answer; null until there is one. */
+export type Attempt = {
+  progress: string;
+  parts: readonly string[];
+  answer: Exclude<Answer<CallsAnswer>, { readonly kind: 'aborted' }> | null;
+};
+
+/** What was typed for one tool, and the last call that was made of it. */
+type Draft = { text: string; attempt: Attempt | null };
+
+/** A question that must be answered before something is changed. */
+type Question = { readonly title: string; readonly text: string; readonly label: string; readonly act: () => void };
+
+/** What one key has seen; another key begins with nothing. */
+class Seen {
+  keyState: 'in use' | 'refused' = 'in use';
+  tools: readonly ToolDescription[] | null = null;
+  toolsTrouble: Trouble | null = null;
+  readonly drafts = new Map<string, Draft>();
+  session: SessionView | null = null;
+  sessionTrouble: Trouble | null = null;
+  /** When the session was read last, as an ISO time. */
+  readAt = '';
+  /** Said aloud by a screen reader. */
+  announcement = '';
+}
+
+const KEY_ITEM = 'recourse.api-key';
+const SHOW_EVERY_MS = 50;
+const POLL_MS = 2_000;
+// Longer ones help no person who looks at the page, and one of more than 31 bits would be over at once.
+const LONGEST_POLL_MS = 600_000;
+
+/**
+ * The state of the page and what a person can do with it. It owns the key in use, what that key has seen, one timer and
+ * one request that read the session that is looked at, and one stream of the pending call that was made last.
+ *
+ * | what           | begins                                    | ends                                                     |
+ * |----------------|-------------------------------------------|----------------------------------------------------------|
+ * | `seen`         | a key is entered                          | another is entered; a late answer for it is `aborted`     |
+ * | an attempt     | a call is sent                            | it has an answer that is not pending, or another is sent |
+ * | reading        | a session is looked at in a visible tab   | another page, a hidden tab, a pause, a lasting refusal   |
+ */
+export class PageModel {
+  route: Route = parseRoute(location.hash);
+  key = sessionStorage.getItem(KEY_ITEM) ?? '';
+  keyMistake = '';
+  seen = new Seen();
+  query = '';
+  readonly options = { sessionId: '', idempotencyKey: '', timeoutMs: '' };
+  polling: 'live' | 'paused' = 'live';
+  question: Question | null = null;
+  /** What is folded out or shown whole, by identity. */
+  readonly opened = new Set<string>();
+  readonly #render: () => void;
+  #renderTimer = 0;
+  #readTimer = 0;
+  #reading = new AbortController();
+  #watching = new AbortController();
+
+  constructor(render: () => void) {
+    this.#render = render;
+  }
+
+  /** Follows the address to another page. */
+  go(fragment: string): void {
+    this.route = parseRoute(fragment);
+    Object.assign(this.seen, { session: null, sessionTrouble: null, readAt: '' });
+    this.question = null;
+    this.#render();
+    this.readSession();
+  }
+
+  setKey(key: string): void {
+    const isSendable = isSendableKey(key);
+    this.keyMistake = isSendable ? '' : 'A key has only printable ASCII characters and no spaces.';
+    this.#render();
+    if (!isSendable) return;
+    if (key === '') sessionStorage.removeItem(KEY_ITEM);
+    else sessionStorage.setItem(KEY_ITEM, key);
+    this.key = key;
+    // What the former key was shown is not for this one.
+    this.seen = new Seen();
+    this.load();
+  }
+
+  /** Asks for all that the page shows. */
+  load(): void {
+    this.#render();
+    void this.loadTools();
+    this.readSession();
+  }
+
+  /** Folds something out or in. */
+  toggle(identity: string): void {
+    if (!this.opened.delete(identity)) this.opened.add(identity);
+    this.#render();
+  }
+
+  search(query: string): void {
+    this.query = query;
+    this.#render();
+  }
+
+  answerQuestion(answer: 'yes' | 'no'): void {
+    const { question } = this;
+    if (question === null) return;
+    this.question = null;
+    this.#render();
+    if (answer === 'yes') question.act();
+  }
+
+  async loadTools(): Promise<void> {
+    const answer = await this.#ask<{ readonly tools: readonly ToolDescription[] }>({ path: 'tools' });
+    if (answer.kind === 'aborted') return;
+    this.seen.tools = answer.kind === 'done' ? answer.body.tools : null;
+    this.seen.toolsTrouble = answer.kind === 'done' ? null : answer;
+    this.#render();
+  }
+
+  draftOf(tool: string): Draft {
+    const draft = this.seen.drafts.get(tool) ?? { text: '{}', attempt: null };
+    this.seen.drafts.set(tool, draft);
+    return draft;
+  }
+
+  editText(tool: string, text: string): void {
+    this.draftOf(tool).text = text;
+    this.#render();
+  }
+
+  /** Puts a value into the arguments; undefined takes it out. */
+  editValue(tool: string, path: JsonPath, value: unknown): void {
+    const parsed = parseJson(this.draftOf(tool).text);
+    const root = 'value' in parsed ? parsed.value : {};
+    this.editText(tool, JSON.stringify(withValueAt(root, path, value), null, 2));
+  }
+
+  setOption(name: keyof PageModel['options'], value: string): void {
+    this.options[name] = value;
+    this.#render();
+  }
+
+  /** Sends the call; asks first unless the tool is known to do no harm. */
+  send(tool: ToolDescription): void {
+    const act = (): void => void this.#post(tool);
+    const title = `Run ${toVisibleName(tool.name)}?`;
+    const text = 'Its effect may be permanent, and running it twice may apply it twice.';
+    if (isHarmless(tool)) act();
+    else this.#confirm({ title, text, label: 'Run', act });
+  }
+
+  /** Asks for the end of a pending call; what comes of it is seen as any end of it. */
+  async cancelCall(requestId: string): Promise<void> {
+    const { kind } = await this.#ask({ path: resultsPath(requestId), method: 'DELETE' });
+    if (kind !== 'aborted')
+      this.#announce(kind === 'done' ? 'The call was asked to end.' : 'The call was not cancelled.');
+  }
+
+  setPolling(polling: PageModel['polling']): void {
+    this.polling = polling;
+    this.#render();
+    if (polling === 'paused') this.#stopReading();
+    else this.readSession();
+  }
+
+  /** Reads the session that is looked at, again and again while its page and its tab are seen. */
+  readSession(): void {
+    this.#stopReading();
+    const { route } = this;
+    if (route.page !== 'session' || !isAddressable(route.id) || document.hidden) return;
+    this.#reading = new AbortController();
+    void this.#read(sessionPath(route.id), this.#reading.signal);
+  }
+
+  /** Deletes what `path` names below the session that is looked at, after a yes; then says `done`. */
+  confirmDelete(question: Omit<Question, 'act'>, path: string, done: string): void {
+    const { route } = this;
+    if (route.page !== 'session') return;
+    this.#confirm({ ...question, act: () => void this.#delete(`${sessionPath(route.id)}${path}`, done) });
+  }
+
+  #confirm(question: Question): void {
+    this.question = question;
+    this.#render();
+  }
+
+  #announce(text: string): void {
+    this.seen.announcement = text;
+    this.#render();
+  }
+
+  /**
+   * Asks the service with the key in use; never rejects. What comes for a former key is `aborted`, so that it is not shown
+   * under the key that followed.
+   */
+  async #ask<Body>({ watch, ...request }: Request): Promise<Answer<Body>> {
+    const { seen, key } = this;
+    const watchOwn = (event: StreamEvent): void => {
+      if (this.seen === seen) watch?.(event);
+    };
+    const answer = await callService<Body>({ ...request, ...(watch && { watch: watchOwn }) }, key);
+    if (this.seen !== seen) return { kind: 'aborted' };
+    if (answer.kind === 'done') seen.keyState = 'in use';
+    if (answer.kind === 'refused' && answer.status === 401 && key !== '') seen.keyState = 'refused';
+    return answer;
+  }
+
+  async #post({ name, background }: ToolDescription): Promise<void> {
+    const draft = this.draftOf(name);
+    const attempt: Attempt = { progress: '', parts: [], answer: null };
+    draft.attempt = attempt;
+    this.#render();
+    const request = callRequest(name, draft.text, this.options, background !== undefined);
+    // A background call is followed by its state, which has a button to end it.
+    const watch = background === undefined && { watch: (event: StreamEvent) => this.#addShown(attempt, event) };
+    this.#settle(draft, attempt, await this.#ask<CallsAnswer>({ ...request, ...watch }));
+    const requestId = findPending(attempt);
+    if (requestId !== null) await this.#follow(draft, attempt, resultsPath(requestId));
+  }
+
+  /** Reads a pending call until it has ended, or another call of the tool was made. */
+  async #follow(draft: Draft, attempt: Attempt, path: string): Promise<void> {
+    // A browser has six connections to the service: one may be held by a stream for hours, the latest.
+    this.#watching.abort();
+    const watching = new AbortController();
+    this.#watching = watching;
+    // State, progress and result come from reading again and again: a stream that breaks here costs parts alone.
+    const watch = (event: StreamEvent): void => {
+      if (event.event === 'part') this.#addShown(attempt, event);
+    };
+    void this.#ask({ path: `${path}/events`, signal: watching.signal, watch });
+    while (draft.attempt === attempt && findPending(attempt) !== null) {
+      const answer = await this.#ask<CallsAnswer>({ path: `${path}?wait_ms=${POLL_MS}` });
+      if (answer.kind === 'aborted') break;
+      if (answer.kind !== 'done' && mayPass(answer)) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      else this.#settle(draft, attempt, answer);
+    }
+    watching.abort();
+  }
+
+  #settle(draft: Draft, attempt: Attempt, answer: Answer<CallsAnswer>): void {
+    if (answer.kind === 'aborted' || draft.attempt !== attempt) return;
+    attempt.answer = answer;
+    const result = resultOf(attempt);
+    const code = result?.error ? `, ${result.error.code}` : '';
+    this.#announce(result ? `Result: ${result.outcome}${code}.` : 'The service did not answer the call.');
+  }
+
+  /** Takes what a call shows; the page shows it a few times a second. */
+  #addShown(attempt: Attempt, event: StreamEvent): void {
+    addShown(attempt, event);
+    if (this.#renderTimer !== 0) return;
+    this.#renderTimer = setTimeout(() => {
+      this.#renderTimer = 0;
+      this.#render();
+    }, SHOW_EVERY_MS);
+  }
+
+  #stopReading(): void {
+    clearTimeout(this.#readTimer);
+    this.#reading.abort();
+  }
+
+  async #read(path: string, signal: AbortSignal): Promise<void> {
+    const answer = await this.#ask<SessionView>({ path, signal });
+    if (answer.kind === 'aborted' || signal.aborted) return;
+    this.seen.sessionTrouble = answer.kind === 'done' ? null : answer;
+    if (answer.kind === 'done') Object.assign(this.seen, { session: answer.body, readAt: new Date().toISOString() });
+    this.#render();
+    // A refusal that another key or another page is needed for stays.
+    if (this.polling === 'paused' || (answer.kind !== 'done' && !mayPass(answer))) return;
+    const waitMs = answer.kind === 'refused' ? (answer.retryAfterSeconds ?? 0) * 1000 : 0;
+    const delayMs = Math.min(LONGEST_POLL_MS, Math.max(POLL_MS, waitMs));
+    this.#readTimer = setTimeout(() => void this.#read(path, signal), delayMs);
+  }
+
+  async #delete(path: string, done: string): Promise<void> {
+    const answer = await this.#ask({ path, method: 'DELETE' });
+    if (answer.kind === 'aborted') return;
+    this.seen.sessionTrouble = answer.kind === 'done' ? null : answer;
+    this.#announce(answer.kind === 'done' ? done : 'The change was not made.');
+    if (answer.kind === 'done') this.readSession();
+  }
+}
+
+/** Whether a call needs no question first: only what is known to do no harm twice, and not whatever is not called `write`. */
+export const isHarmless = ({ effects }: ToolDescription): boolean => effects === 'read' || effects === 'idempotent';
+
+/** The result of an attempt's one call; undefined without an answer. */
+export const resultOf = ({ answer }: Attempt) => (answer?.kind === 'done' ? answer.body.results[0] : undefined);
+
+/** The request id of an attempt whose call is pending, or null. */
+const findPending = (attempt: Attempt): string | null =>
+  attempt.answer?.kind === 'done' && resultOf(attempt)?.outcome === 'pending' ? attempt.answer.body.request_id : null;
+
+const resultsPath = (requestId: string): string => `tool-calls/${encodeURIComponent(requestId)}`;
+
+const sessionPath = (id: string): string => `sessions/${encodeURIComponent(id)}`;
+
+// The arguments go as the text that was typed, as models send them: nothing is rounded, and what is no JSON gets the
+// answer that a model would get.
+const callRequest = (name: string, text: string, options: PageModel['options'], isBackground: boolean): Request => {
+  const { sessionId, idempotencyKey, timeoutMs } = options;
+  const typed = timeoutMs.trim();
+  const timeout = typed !== '' && { timeout_ms: Number.isFinite(Number(typed)) ? Number(typed) : typed };
+  const call = { id: 'console', name, arguments: text, ...timeout };
+  return {
+    path: 'tool-calls',
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      ...(idempotencyKey !== '' && { 'idempotency-key': idempotencyKey }),
+      // A call that ends within a second is answered as any other.
+      ...(isBackground && { prefer: 'respond-async, wait=1' }),
+    },
+    body: JSON.stringify({ ...(sessionId !== '' && { session_id: sessionId }), calls: [call] }),
+  };
+};
+
+// What a person reads while a call runs; of more the newest are shown, and of each its beginning.
+const MAX_PARTS = 100;
+const MAX_CHARACTERS = 2_000;
+
+const addShown = (attempt: Attempt, { event, data }: StreamEvent): void => {
+  if (event === 'progress') {
+    const { done, total, message } = data.progress;
+    const count = total === null ? `${done}` : `${done} of ${total}`;
+    attempt.progress = message === null ? count : `${count} · ${message}`;
+  }
+  if (event !== 'part') return;
+  const text = typeof data.value === 'string' ? data.value : JSON.stringify(data.value);
+  const part = text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text;
+  attempt.parts = [...attempt.parts, part].slice(-MAX_PARTS);
+};

@@ -1,0 +1,16 @@
+/** What is looked at; kept in the fragment of the address, which is never sent. */
+export type Route =
+  | { readonly page: 'tools'; readonly tool: string | null }
+  | { readonly page: 'session'; readonly id: string }
+  | { readonly page: 'extension'; readonly name: string };
+
+/** Reads the fragment of an address: `#tool=read_file`, `#session=s_42`, `#page=clock`. */
+export const parseRoute = (fragment: string): Route => {
+  const names = new URLSearchParams(fragment.replace(/^#/, ''));
+  const name = names.get('page');
+  if (name !== null) return { page: 'extension', name };
+  const id = names.get('session');
+  return id === null ? { page: 'tools', tool: names.get('tool') } : { page: 'session', id };
+};
+
+export const routeLink = (names: Readonly<Record<string, string>>): string => `#${new URLSearchParams(names)}`;
