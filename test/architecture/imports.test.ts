@@ -128,7 +128,7 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   tools: /^(zod|ajv|ajv-formats|ajv\/.*|re2js|node:(diagnostics_channel|module|util|vm))$/,
   extensions: /^(prom-client|zod|node:(fs|module|path|url))$/,
   '@toolkit-kit': /^(zod|node:crypto)$/,
-  '@toolkit-kit/workspace': /^(zod|lru-cache|fastest-levenshtein|node:.*)$/,
+  '@toolkit-kit/workspace': /^(zod|fastest-levenshtein|node:.*)$/,
   '@toolkit-kit/egress': /^(ipaddr\.js|undici|node:.*)$/,
   '@upstream-mcp': /^(zod|@modelcontextprotocol\/client(\/.*)?|undici|node:.*)$/,
   '@upstreams': /^(pino|node:(path|timers\/promises|util))$/,

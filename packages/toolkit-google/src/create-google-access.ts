@@ -1,13 +1,15 @@
-import { type HttpClient, NoAnswerError, systemRetryClock } from '@recourse/toolkit-kit/http';
 import {
   type ClientFetch,
   CUT_HEADER,
   createClientFetch,
   createClientOpener,
+  type HttpClient,
+  NoAnswerError,
+  systemRetryClock,
   toChosenService,
   untilAborted,
   withTimeLimit,
-} from '@recourse/toolkit-kit/vendor-client';
+} from '@recourse/toolkit-kit/http';
 import {
   findRemainingMs,
   type GoogleAccess,

@@ -12,6 +12,7 @@ export { isOwnFile, type Pinned, pin, readBeginning } from './workspace/pin.ts';
 export type { Place } from './workspace/place.ts';
 export { readBytes, readTextPart, withPlace } from './workspace/place.ts';
 export { type Entry, readPage } from './workspace/read-entries.ts';
+export { type FromThread, locateThread, RequestThread, type ToThread } from './workspace/request-thread.ts';
 export { findSameLook } from './workspace/same-look.ts';
 export type { SearchFindings, SearchLimits } from './workspace/search-thread.ts';
 export { createFileSearch, DEFAULT_SEARCH_LIMITS, type FileSearch, searchText } from './workspace/search-thread.ts';

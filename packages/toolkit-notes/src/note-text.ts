@@ -1,5 +1,4 @@
 import { basename, extname } from 'node:path/posix';
-import * as z from 'zod';
 
 const NOTE_NAME = /\.(md|markdown)$/i;
 
@@ -13,8 +12,7 @@ const isHiddenName = (name: string): boolean => name.startsWith('.') || name ===
 export const isOpenPath = (path: string): boolean => path === '.' || !path.split('/').some(isHiddenName);
 
 /** What is looked for: a word, or words that follow each other; with a star, words that begin so. */
-export const Term = z.object({ text: z.string(), isPrefix: z.boolean() });
-export type Term = z.output<typeof Term>;
+export type Term = { readonly text: string; readonly isPrefix: boolean };
 
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/v;

@@ -27,7 +27,8 @@ export const createNotes = ({ directory, access = probeFileAccess(), log }: Note
 const indexAhead = async ({ open, index }: OpenedNotes, log: ExtensionLog): Promise<void> => {
   const asking = { signal: new AbortController().signal, progress: () => undefined };
   await open()
-    .then(async ({ root }) => log.info({ ...(await index.prepare({ ...asking, root })) }, 'notes are indexed'))
+    .then(({ root }) => index.prepare({ ...asking, root }))
+    .then(({ notes, ms }) => log.info({ notes, ms }, 'notes are indexed'))
     // Told by then, and told again to the call that needs it.
     .catch(() => undefined);
 };

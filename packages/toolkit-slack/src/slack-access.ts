@@ -1,11 +1,14 @@
-import { NoAnswerError, type RetryClock, showText, systemRetryClock } from '@recourse/toolkit-kit/http';
-import { toWorkMs } from '@recourse/toolkit-kit/page-answers';
 import {
   type ClientFetch,
   createClientFetch,
   createClientOpener,
+  NoAnswerError,
+  type RetryClock,
+  showText,
+  systemRetryClock,
   toChosenService,
-} from '@recourse/toolkit-kit/vendor-client';
+} from '@recourse/toolkit-kit/http';
+import { toWorkMs } from '@recourse/toolkit-kit/page-answers';
 import type { LogLevel, WebClientOptions } from '@slack/web-api';
 import { RetryableToolError, TerminalToolError } from 'recourse-server';
 import type { ToolContext } from 'recourse-server/extension';

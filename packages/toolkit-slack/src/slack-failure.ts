@@ -1,4 +1,6 @@
 import {
+  type ClientFetch,
+  CUT_HEADER,
   findNoAnswer,
   isSuccess,
   type NoAnswer,
@@ -7,7 +9,6 @@ import {
   toNoAnswerFailure,
   toSeconds,
 } from '@recourse/toolkit-kit/http';
-import { type ClientFetch, CUT_HEADER } from '@recourse/toolkit-kit/vendor-client';
 import { RetryableToolError, TerminalToolError, UpstreamToolError } from 'recourse-server';
 import * as z from 'zod';
 

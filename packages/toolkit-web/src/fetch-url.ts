@@ -2,21 +2,20 @@ import {
   ACCEPT_ENCODING,
   type AddressPolicy,
   type Answer,
+  createClientOpener,
   createDnsLookup,
   createFetchPolicy,
+  createResponseFailure,
   type Fetched,
-  type HttpClient,
   isAnyAddress,
   isSuccess,
   type Lookup,
   lookupBySystem,
-  openHttpClient,
   parseTargetUrl,
   type RetryClock,
   showText,
   showUrl,
   systemRetryClock,
-  toResponseFailure,
   toText,
 } from '@recourse/toolkit-kit/http';
 import { defineTool, empty, ok, RetryableToolError } from 'recourse-server';
@@ -82,15 +81,12 @@ export const createFetchUrl = (
   const { privateAddresses, clock = systemRetryClock, limitMs = DEFAULT_LIMIT_MS } = options;
   const isPublic = options.isPublic ?? createFetchPolicy({ allowed: options.allowedAddresses ?? [] });
   const ports = privateAddresses === 'allow' ? 'any' : 'web';
-  let client: Promise<HttpClient> | undefined;
-  // With the first call: undici is 8 MB and 70 ms that a service which never fetches need not pay.
-  const openClient = (): Promise<HttpClient> =>
-    openHttpClient({
-      mayConnect: privateAddresses === 'allow' ? isAnyAddress : isPublic,
-      lookup: options.lookup ?? (privateAddresses === 'allow' ? lookupBySystem : createDnsLookup()),
-      ports,
-      clock,
-    });
+  const client = createClientOpener({
+    mayConnect: privateAddresses === 'allow' ? isAnyAddress : isPublic,
+    lookup: options.lookup ?? (privateAddresses === 'allow' ? lookupBySystem : createDnsLookup()),
+    ports,
+    clock,
+  });
   const headers = {
     'user-agent': options.userAgent ?? DEFAULT_USER_AGENT,
     accept: 'text/*, application/json, application/xml;q=0.9, */*;q=0.5',
@@ -98,10 +94,10 @@ export const createFetchUrl = (
   };
   const run = async ({ url: text, max_bytes: maxBytes }: z.output<typeof input>, { signal }: ToolContext) => {
     const url = parseTargetUrl(text, ports);
-    client ??= openClient();
-    const fetched = await (await client).get({ url, headers, maxBytes, limitMs, signal });
+    const { get } = await client.open();
+    const fetched = await get({ url, headers, maxBytes, limitMs, signal });
     if (fetched.kind === 'answer' && isSuccess(fetched.status)) return toPage(fetched, maxBytes);
-    throw toResponseFailure(fetched, { url, limitMs, nowMs: clock.now() });
+    throw createResponseFailure(fetched, { url, limitMs, nowMs: clock.now() });
   };
   const tool = defineTool({
     name: 'fetch_url',
@@ -116,7 +112,7 @@ export const createFetchUrl = (
     output,
     run,
   });
-  return { tool, close: async () => (await client)?.close() };
+  return { tool, close: client.close };
 };
 
 const toOrigin = (sent: unknown): string => {

@@ -7,7 +7,7 @@ import { toText } from './text-content.ts';
 import { isTransientStatus, retryAfterOf } from './transport-retries.ts';
 
 /** What the failure text needs to know of the call. Times in milliseconds. */
-type AskedFor = { readonly url: URL; readonly limitMs: number; readonly nowMs: number };
+type RequestFacts = { readonly url: URL; readonly limitMs: number; readonly nowMs: number };
 
 type Failure = RetryableToolError | TerminalToolError | UpstreamToolError;
 
@@ -15,50 +15,48 @@ type Failure = RetryableToolError | TerminalToolError | UpstreamToolError;
  * The error for a GET that brought no content. Retryable where another URL may work, terminal where this place refuses
  * whoever asks, upstream where it cannot be reached or is busy. Texts: seed 001 for 404 and 429.
  */
-export const toResponseFailure = (fetched: Fetched, asked: AskedFor): Failure => {
-  if (fetched.kind === 'no_answer') return toSilenceFailure(fetched, asked);
-  return isTransientStatus(fetched.status) ? toBusyFailure(fetched, asked) : toStatusFailure(fetched, asked);
+export const createResponseFailure = (fetched: Fetched, request: RequestFacts): Failure => {
+  if (fetched.kind === 'no_answer') return createSilenceFailure(fetched, request);
+  return isTransientStatus(fetched.status)
+    ? createBusyFailure(fetched, request)
+    : createStatusFailure(fetched, showUrl(request.url));
 };
 
-type Verdict = { readonly kind: 'retryable' | 'terminal'; readonly text: (url: string) => string };
-const retryable = (text: Verdict['text']): Verdict => ({ kind: 'retryable', text });
-const terminal = (text: Verdict['text']): Verdict => ({ kind: 'terminal', text });
+type StatusTexts = ReadonlyMap<number, (url: string) => string>;
 
-const VERDICTS: ReadonlyMap<number, Verdict> = new Map([
-  [400, retryable((url) => `HTTP 400: the server does not understand URL '${url}'. Correct its path or query.`)],
-  [
-    401,
-    terminal((url) => `HTTP 401: URL '${url}' needs a login, and none is sent. Use a source that is open to everyone.`),
-  ],
-  [402, terminal((url) => `HTTP 402: URL '${url}' requires payment. Use another source.`)],
-  [403, terminal((url) => `HTTP 403: access to URL '${url}' is forbidden. Use another source.`)],
-  [404, retryable((url) => `HTTP 404: URL '${url}' not found. Try a different URL.`)],
-  [405, terminal((url) => `HTTP 405: URL '${url}' does not answer GET requests. Use another source.`)],
-  [410, retryable((url) => `HTTP 410: URL '${url}' no longer exists. Try a different URL.`)],
-  [414, retryable((url) => `HTTP 414: URL '${url}' is too long for the server. Send a shorter one.`)],
-  [422, retryable((url) => `HTTP 422: the server cannot process URL '${url}'. Correct its path or query.`)],
-  [451, terminal((url) => `HTTP 451: URL '${url}' is withheld for legal reasons. Use another source.`)],
+/** Where another URL may work. */
+const RETRYABLE: StatusTexts = new Map([
+  [400, (url) => `the server does not understand URL '${url}'. Correct its path or query.`],
+  [404, (url) => `URL '${url}' not found. Try a different URL.`],
+  [410, (url) => `URL '${url}' no longer exists. Try a different URL.`],
+  [414, (url) => `URL '${url}' is too long for the server. Send a shorter one.`],
+  [422, (url) => `the server cannot process URL '${url}'. Correct its path or query.`],
+]);
+
+/** Where this server refuses whoever asks. */
+const TERMINAL: StatusTexts = new Map([
+  [401, (url) => `URL '${url}' needs a login, and none is sent. Use a source that is open to everyone.`],
+  [402, (url) => `URL '${url}' requires payment. Use another source.`],
+  [403, (url) => `access to URL '${url}' is forbidden. Use another source.`],
+  [405, (url) => `URL '${url}' does not answer GET requests. Use another source.`],
+  [451, (url) => `URL '${url}' is withheld for legal reasons. Use another source.`],
 ]);
 
 const FIRST_SERVER_ERROR = 500;
 
-const verdictOn = (status: number): Verdict => {
-  const known = VERDICTS.get(status);
-  if (known !== undefined) return known;
+const createStatusFailure = (fetched: Answer & Fetched, url: string): Failure => {
+  const { status } = fetched;
+  const options = { value: describeErrorBody(fetched) };
+  const terminal = TERMINAL.get(status)?.(url);
+  if (terminal !== undefined) return new TerminalToolError(`HTTP ${status}: ${terminal}`, options);
   if (status >= FIRST_SERVER_ERROR)
-    return terminal((url) => `HTTP ${status}: the server failed on URL '${url}'. Use another source.`);
-  return retryable((url) => `HTTP ${status}: URL '${url}' did not answer with content. Try a different URL.`);
-};
-
-const toStatusFailure = (fetched: Answer & Fetched, asked: AskedFor): Failure => {
-  const { kind, text } = verdictOn(fetched.status);
-  const message = text(showUrl(asked.url));
-  const value = toErrorPayload(fetched);
-  return kind === 'terminal' ? new TerminalToolError(message, { value }) : new RetryableToolError(message, { value });
+    return new TerminalToolError(`HTTP ${status}: the server failed on URL '${url}'. Use another source.`, options);
+  const retryable = RETRYABLE.get(status)?.(url) ?? `URL '${url}' did not answer with content. Try a different URL.`;
+  return new RetryableToolError(`HTTP ${status}: ${retryable}`, options);
 };
 
 // The server's own words often name the mistake: `{"error": "unknown parameter 'pag'"}`.
-const toErrorPayload = ({ url, status, headers, body, attempts }: Answer & Fetched) => {
+const describeErrorBody = ({ url, status, headers, body, attempts }: Answer & Fetched) => {
   const contentType = headers.get('content-type') ?? '';
   return {
     url: showUrl(url),
@@ -69,66 +67,56 @@ const toErrorPayload = ({ url, status, headers, body, attempts }: Answer & Fetch
   };
 };
 
-const toBusyFailure = (fetched: Answer & Fetched, asked: AskedFor): UpstreamToolError => {
-  const retryAfterMs = retryAfterOf(fetched, asked.nowMs);
+const createBusyFailure = (fetched: Answer & Fetched, { url, nowMs }: RequestFacts): UpstreamToolError => {
+  const { status } = fetched;
+  const retryAfterMs = retryAfterOf(fetched, nowMs);
   const when = retryAfterMs === undefined ? 'later' : `in ${toSeconds(retryAfterMs)}`;
-  const options = { ...triedHint(fetched), ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
-  if (fetched.status === 429)
-    return new UpstreamToolError(
-      'upstream_rate_limited',
-      `Rate limit exceeded (429). Try again ${when} or use another source.`,
-      { ...options, executed: 'no' },
-    );
-  return new UpstreamToolError(
-    'upstream_unavailable',
-    `HTTP ${fetched.status}: the server of URL '${showUrl(asked.url)}' is not available. Try again ${when} or use another source.`,
-    // Whatever stands before the server may have passed the request on before it gave up.
-    { ...options, executed: 'maybe' },
-  );
+  const options = { ...describeAttempts(fetched), ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+  const advice = `Try again ${when} or use another source.`;
+  if (status === 429) {
+    const message = `Rate limit exceeded (429). ${advice}`;
+    return new UpstreamToolError('upstream_rate_limited', message, { ...options, executed: 'no' });
+  }
+  const message = `HTTP ${status}: the server of URL '${showUrl(url)}' is not available. ${advice}`;
+  // Whatever stands before the server may have passed the request on before it gave up.
+  return new UpstreamToolError('upstream_unavailable', message, { ...options, executed: 'maybe' });
 };
 
-const triedHint = ({ attempts }: Fetched): { readonly hint?: string } =>
+const describeAttempts = ({ attempts }: Fetched): { readonly hint?: string } =>
   attempts === 1 ? {} : { hint: `This was already tried ${attempts} times; wait before calling again.` };
 
-const toSilenceFailure = (fetched: NoAnswer & Fetched, asked: AskedFor): Failure => {
+const LATER = 'Try again later or use another source.';
+
+const createSilenceFailure = (fetched: NoAnswer & Fetched, { url, limitMs }: RequestFacts): Failure => {
   const { executed, cause, code, reason } = fetched;
   const host = showText(fetched.url.host);
   const unavailable = (text: string): UpstreamToolError =>
-    new UpstreamToolError('upstream_unavailable', text, { executed, cause, ...triedHint(fetched) });
+    new UpstreamToolError('upstream_unavailable', text, { executed, cause, ...describeAttempts(fetched) });
+  const terminal = (text: string): TerminalToolError =>
+    new TerminalToolError(`${text}. Use another source.`, { cause });
   switch (reason) {
     case 'address_refused':
-      return new RetryableToolError(toRefusal(fetched.url, asked.url), { cause });
+      return new RetryableToolError(explainRefusal(fetched.url, url), { cause });
     case 'not_sent':
-      return new TerminalToolError(`URL '${showUrl(asked.url)}' cannot be requested (${code}). Use another source.`, {
-        cause,
-      });
+      return terminal(`URL '${showUrl(url)}' cannot be requested (${code})`);
+    case 'bad_certificate':
+      return terminal(`No secure connection to '${host}' (${code})`);
+    case 'unreadable':
+      return terminal(`'${host}' sent an answer that cannot be read (${showText(code)})`);
     case 'no_such_host':
       return unavailable(`There is no host '${host}' (${code}). Check its spelling or use another source.`);
-    case 'lookup_failed':
-      return unavailable(
-        `The address of host '${host}' could not be resolved (${code}). Try again later or use another source.`,
-      );
-    case 'not_connected':
-      return unavailable(`No connection to '${host}' (${code}). Try again later or use another source.`);
-    case 'lost':
-      return unavailable(
-        `The connection to '${host}' broke before the answer was complete (${code}). Try again later or use another source.`,
-      );
     case 'too_slow':
-      return unavailable(
-        `URL '${showUrl(fetched.url)}' did not answer within ${toSeconds(asked.limitMs)}. Try again later or use another source.`,
-      );
-    case 'bad_certificate':
-      return new TerminalToolError(`No secure connection to '${host}' (${code}). Use another source.`, { cause });
-    case 'unreadable':
-      return new TerminalToolError(
-        `'${host}' sent an answer that cannot be read (${showText(code)}). Use another source.`,
-        { cause },
-      );
+      return unavailable(`URL '${showUrl(fetched.url)}' did not answer within ${toSeconds(limitMs)}. ${LATER}`);
+    case 'lookup_failed':
+      return unavailable(`The address of host '${host}' could not be resolved (${code}). ${LATER}`);
+    case 'not_connected':
+      return unavailable(`No connection to '${host}' (${code}). ${LATER}`);
+    case 'lost':
+      return unavailable(`The connection to '${host}' broke before the answer was complete (${code}). ${LATER}`);
   }
 };
 
-const toRefusal = (url: URL, asked: URL): string =>
-  url.href === asked.href
+const explainRefusal = (url: URL, requested: URL): string =>
+  url.href === requested.href
     ? `URL '${showUrl(url)}' was not fetched: its address is not public. Use a public URL.`
-    : `URL '${showUrl(asked)}' redirects to '${showUrl(url)}', whose address is not public. Use a public URL.`;
+    : `URL '${showUrl(requested)}' redirects to '${showUrl(url)}', whose address is not public. Use a public URL.`;

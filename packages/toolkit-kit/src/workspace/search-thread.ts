@@ -1,7 +1,6 @@
-import type { Worker } from 'node:worker_threads';
-import { startThread } from 'recourse-server/files/own-thread';
 import { RetryableToolError, UpstreamToolError } from 'recourse-server/tools/tool-errors';
 import { checkReadable, withPlace } from './place.ts';
+import { locateThread, RequestThread } from './request-thread.ts';
 import type { FileAccess, Workspace } from './workspace.ts';
 import { quotePath } from './workspace-path.ts';
 
@@ -50,14 +49,6 @@ export type SearchOutcome =
   | { readonly kind: 'binary' }
   | { readonly kind: 'unreadable'; readonly code: string };
 
-/** To the thread. A search that was called off is not answered. */
-export type ToSearchThread =
-  | { readonly kind: 'search'; readonly id: number; readonly request: SearchRequest }
-  | { readonly kind: 'call_off'; readonly id: number };
-
-/** From the thread. */
-export type FromSearchThread = { readonly id: number; readonly outcome: SearchOutcome };
-
 /** What a search may cost: some seconds, some ten megabytes of memory, and an answer a model can still read. */
 export const DEFAULT_SEARCH_LIMITS: SearchLimits = {
   maxEntries: 200_000,
@@ -93,9 +84,9 @@ export const searchText = async (
 ): Promise<SearchFindings> => {
   // The thread has a clock of its own, with another origin.
   const endsAtMs = performance.timeOrigin + performance.now() + timeoutMs * PART_OF_TIMEOUT;
-  const kind = await toKind(workspace, path);
+  const kind = await findKind(workspace, path);
   const request = { ...workspace, path, kind, query, limits, endsAtMs };
-  const outcome = await files.search(request, signal);
+  const outcome = await files.request(request, signal);
   switch (outcome.kind) {
     case 'found':
       return outcome.findings;
@@ -107,20 +98,12 @@ export const searchText = async (
 };
 
 /** Refuses what cannot be searched in the words of the other file tools. The thread pins it anew. */
-const toKind = (workspace: Workspace, path: string): Promise<SearchRequest['kind']> =>
+const findKind = (workspace: Workspace, path: string): Promise<SearchRequest['kind']> =>
   withPlace(workspace, path, async ({ stats }) => {
     if (stats.isDirectory()) return 'directory';
     checkReadable(stats, path);
     return 'file';
   });
-
-/** Searches files beside the event loop. */
-export type FileSearch = {
-  /** Rejects with the signal's reason as soon as it is aborted, and with UpstreamToolError where the thread has ended. */
-  readonly search: (request: SearchRequest, signal: AbortSignal) => Promise<SearchOutcome>;
-  /** Ends the thread and all searches in it. */
-  readonly close: () => Promise<void>;
-};
 
 export type FileSearchOptions = {
   /** How long the thread is kept without a search. */
@@ -129,104 +112,22 @@ export type FileSearchOptions = {
   readonly file?: URL;
 };
 
-const SEARCH_WORKER = new URL(
-  `./searching/search-worker${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`,
-  import.meta.url,
-);
+const SEARCH_WORKER = locateThread('./searching/search-worker', import.meta.url);
 
 // Starting takes some 50 ms; what is kept meanwhile is some 10 MB.
 const IDLE_MS = 60_000;
 
-type PendingSearch = { readonly resolve: (outcome: SearchOutcome) => void; readonly reject: (error: unknown) => void };
+export type FileSearch = RequestThread<SearchRequest, SearchOutcome>;
 
-type Thread = {
-  readonly worker: Worker;
-  /** By the id of the search. */
-  readonly pending: Map<number, PendingSearch>;
-  /** Why it ends. */
-  reason: unknown;
-};
-
-/** One thread for all searches: started with the first, stopped when there was none for a while. */
-export const createFileSearch = ({ idleMs = IDLE_MS, file = SEARCH_WORKER }: FileSearchOptions = {}): FileSearch => {
-  let thread: Thread | undefined;
-  let idle: NodeJS.Timeout | undefined;
-  let isClosed = false;
-  let lastId = 0;
-
-  const stop = async (): Promise<void> => {
-    clearTimeout(idle);
-    const stopped = thread;
-    thread = undefined;
-    await stopped?.worker.terminate();
-  };
-
-  const onEnd = (ended: Thread): void => {
-    if (thread === ended) thread = undefined;
-    for (const { reject } of ended.pending.values()) reject(toStopped(ended.reason));
-  };
-
-  const forget = ({ pending, worker }: Thread, id: number): void => {
-    pending.delete(id);
-    if (pending.size > 0 || isClosed) return;
-    // An idle thread keeps no process from ending.
-    worker.unref();
-    clearTimeout(idle);
-    idle = setTimeout(() => void stop(), idleMs).unref();
-  };
-
-  const start = (): Thread => {
-    const started: Thread = { worker: startWorker(file), pending: new Map(), reason: undefined };
-    started.worker.on('message', ({ id, outcome }: FromSearchThread) => {
-      started.pending.get(id)?.resolve(outcome);
-      forget(started, id);
-    });
-    started.worker.on('error', (error) => {
-      started.reason = error;
-    });
-    started.worker.once('exit', () => onEnd(started));
-    return started;
-  };
-
-  return {
-    search: async (request, signal) => {
-      if (isClosed) throw toStopped(undefined);
-      signal.throwIfAborted();
-      clearTimeout(idle);
-      thread ??= start();
-      const current = thread;
-      lastId += 1;
-      const id = lastId;
-      const { promise, resolve, reject } = Promise.withResolvers<SearchOutcome>();
-      current.pending.set(id, { resolve, reject });
-      current.worker.ref();
-      say(current, { kind: 'search', id, request });
-      const onAbort = (): void => {
-        say(current, { kind: 'call_off', id });
-        forget(current, id);
-        reject(signal.reason);
-      };
-      signal.addEventListener('abort', onAbort, { once: true });
-      return await promise.finally(() => signal.removeEventListener('abort', onAbort));
-    },
-    close: async () => {
-      isClosed = true;
-      await stop();
-    },
-  };
-};
-
-const startWorker = (file: URL): Worker =>
-  startThread(file, {
+/** One thread for all searches, beside the event loop: started with the first, stopped when there was none for a while. */
+export const createFileSearch = ({ idleMs = IDLE_MS, file = SEARCH_WORKER }: FileSearchOptions = {}): FileSearch =>
+  new RequestThread<SearchRequest, SearchOutcome>({
+    file,
     name: 'file-search',
-    // Texts are looked through once: 16 MB, the default, would only fill with what nobody needs any more.
-    resourceLimits: { maxYoungGenerationSizeMb: 4 },
-  });
-
-const say = ({ worker }: Thread, message: ToSearchThread): void => worker.postMessage(message);
-
-const toStopped = (cause: unknown): UpstreamToolError =>
-  new UpstreamToolError('upstream_unavailable', 'The search stopped before it ended. Call again.', {
-    executed: 'maybe',
-    cause,
+    idleMs,
+    createStoppedError: (cause) =>
+      new UpstreamToolError('upstream_unavailable', 'The search stopped before it ended. Call again.', {
+        executed: 'maybe',
+        cause,
+      }),
   });

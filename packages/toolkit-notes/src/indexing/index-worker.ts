@@ -1,9 +1,10 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import type { FromThread, ToThread } from '@recourse/toolkit-kit/directories';
 import { findNearestNames } from '@recourse/toolkit-kit/page-answers';
-import { type IndexMessage, IndexRequest, IndexSetup, type Question } from '../index-messages.ts';
+import type { IndexAnswer, IndexNews, IndexRequest, IndexSetup, ListedNote, Question } from '../index-messages.ts';
 import { toStem } from '../note-text.ts';
 import { makeSnippet } from './make-snippet.ts';
-import type { ListRow, NoteDatabase } from './note-database.ts';
+import type { NoteDatabase } from './note-database.ts';
 import {
   createIndexKeeper,
   createPace,
@@ -36,11 +37,11 @@ const findNearNotes = (database: NoteDatabase, wanted: string, most: number): re
   return [...new Set(candidates.flatMap((candidate) => pathsOf.get(candidate) ?? []))].slice(0, most);
 };
 
-// The thread of the notes' index: requests in, answers out. An error that is not expected here ends the thread, whose
-// next start makes everything anew.
-const say = (message: IndexMessage): void => parentPort?.postMessage(message);
+// The thread of the notes' index: requests in, answers out, one after the other. An error that is not expected here ends the
+// thread, whose next start makes everything anew.
+const post = (message: FromThread<IndexAnswer, IndexNews>): void => parentPort?.postMessage(message);
 const noticed = new Set<string>();
-const { access } = IndexSetup.parse(workerData);
+const { access }: IndexSetup = workerData;
 
 const keeper = createIndexKeeper((root) =>
   openNoteIndex(
@@ -49,9 +50,9 @@ const keeper = createIndexKeeper((root) =>
       limits: INDEX_LIMITS,
       pace: createPace(),
       observer: {
-        progress: (done, total) => say({ kind: 'progress', done, total }),
+        progress: (done, total) => post({ id: null, news: { kind: 'progress', done, total } }),
         notice: (notice, most) => {
-          if (!noticed.has(notice)) say({ kind: 'notice', notice, most });
+          if (!noticed.has(notice)) post({ id: null, news: { kind: 'notice', notice, most } });
           noticed.add(notice);
         },
       },
@@ -59,22 +60,23 @@ const keeper = createIndexKeeper((root) =>
   ),
 );
 
-const answer = (index: NoteIndex, question: Question, askedMs: number): unknown => {
+const answer = (index: NoteIndex, question: Question, askedMs: number): IndexAnswer => {
   const { database } = index;
   const isComplete = index.isComplete();
-  switch (question.kind) {
+  const { kind } = question;
+  switch (kind) {
     case 'prepare':
-      return { notes: index.count(), ms: performance.now() - askedMs };
+      return { kind, notes: index.count(), ms: performance.now() - askedMs };
     case 'list':
-      return { ...toPage(database.list(withOneMore(question)), question.limit), isComplete };
+      return { kind, ...toPage(database.list(withOneMore(question)), question.limit), isComplete };
     case 'search': {
       const { matched, rows } = database.search(question, withOneMore(question));
       const { items, hasMore } = toPage(rows, question.limit);
-      const toItem = (row: ListRow) => ({ ...row, snippet: makeSnippet(index.textOf(row.path), question.terms) });
-      return { items: items.map(toItem), hasMore, matched, isComplete };
+      const toItem = (row: ListedNote) => ({ ...row, snippet: makeSnippet(index.textOf(row.path), question.terms) });
+      return { kind, items: items.map(toItem), hasMore, matched, isComplete };
     }
     case 'suggest':
-      return { paths: findNearNotes(database, question.wanted, question.most) };
+      return { kind, paths: findNearNotes(database, question.wanted, question.most) };
   }
 };
 
@@ -86,15 +88,19 @@ const toPage = <Row>(rows: readonly Row[], limit: number) => ({
   hasMore: rows.length > limit,
 });
 
-const onRequest = async (request: unknown): Promise<void> => {
-  const { id, root, question } = IndexRequest.parse(request);
+const respond = async ({ root, question }: IndexRequest): Promise<IndexAnswer> => {
   const askedMs = performance.now();
   try {
-    say({ kind: 'answer', id, answer: answer(await keeper.freshIndex(root), question, askedMs) });
+    return answer(await keeper.freshIndex(root), question, askedMs);
   } catch (thrown) {
     if (!(thrown instanceof RootUnreadableError)) throw thrown;
-    say({ kind: 'unreadable', id, code: thrown.message });
+    return { kind: 'unreadable', code: thrown.message };
   }
 };
 
-parentPort?.on('message', (request: unknown) => void onRequest(request));
+const onMessage = async ({ id, request }: ToThread<IndexRequest>): Promise<void> => {
+  // A question that was begun is answered, wanted or not.
+  if (request !== undefined) post({ id, answer: await respond(request) });
+};
+
+parentPort?.on('message', (message: ToThread<IndexRequest>) => void onMessage(message));
