@@ -1,5 +1,29 @@
-# Sourced by scripts that want programs of a Debian package and not the package: it is downloaded and unpacked, nothing is
-# installed. They have a function `fail` that says one sentence and exits with 1.
+# Sourced by scripts that need programs of a Debian package: install_package installs it, unpack_package only downloads and
+# unpacks it. The scripts have a function `fail` that says one sentence and exits with 1.
+
+# Installs the package $1 by apt-get without what it only recommends, and says that $2.
+install_package() {
+  command -v apt-get >/dev/null || fail 'apt-get, which could install it, is not here either'
+  if [ "$(id -u)" -ne 0 ]; then
+    { command -v sudo && sudo -n true; } >/dev/null 2>&1 || fail 'installing it takes root, or sudo without a password'
+  fi
+  echo "recourse: installing the package $1 with apt-get: $2."
+  log=$(mktemp) || exit 1
+  # Package lists are missing or too old: only then are new ones asked for.
+  if ! { apt install --no-install-recommends "$1" || { apt update && apt install --no-install-recommends "$1"; }; }; then
+    tail -n 5 "$log" >&2
+    rm -f "$log"
+    fail "apt-get could not install $1 (its last lines are above)"
+  fi
+  rm -f "$log"
+}
+
+# Runs apt-get with the rights it needs; what it prints is kept in $log for the case that it fails.
+apt() {
+  set -- env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 -y "$@"
+  [ "$(id -u)" -eq 0 ] || set -- sudo -n "$@"
+  "$@" >"$log" 2>&1 </dev/null
+}
 
 # Unpacks the package $1 in a directory of its own below $2, and sets `package` to what it holds and `log` to a file for
 # what programs say. The directory goes when the script ends.
@@ -16,7 +40,7 @@ unpack_package() {
 
   echo "recourse: getting the package $1 with apt-get; it is unpacked into $2, nothing is installed."
   # Package lists are missing or too old: only then are new ones asked for.
-  download_package "$1" || { update_lists && download_package "$1"; } ||
+  download_package "$1" || { apt update && download_package "$1"; } ||
     fail_with_log "apt-get could not download the package $1"
   dpkg-deb -x "$work/$1"_*.deb "$package" >"$log" 2>&1 || fail_with_log "the package $1 could not be unpacked"
 }
@@ -34,12 +58,6 @@ try_program() {
 # Needs no rights but to write here.
 download_package() {
   (cd "$work" && apt-get download "$1") >"$log" 2>&1 </dev/null
-}
-
-update_lists() {
-  set -- env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 -y update
-  [ "$(id -u)" -eq 0 ] || set -- sudo -n "$@"
-  "$@" >"$log" 2>&1 </dev/null
 }
 
 fail_with_log() {

@@ -13,25 +13,6 @@ fail() {
   exit 1
 }
 
-# Runs apt-get with the rights it needs; its talk is kept for the case that it fails.
-apt() {
-  set -- env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 -y "$@"
-  [ "$(id -u)" -eq 0 ] || set -- sudo -n "$@"
-  "$@" >"$log" 2>&1 </dev/null
-}
-
-command -v apt-get >/dev/null || fail 'apt-get, which could install it, is not here either'
-if [ "$(id -u)" -ne 0 ]; then
-  { command -v sudo && sudo -n true; } >/dev/null 2>&1 || fail 'installing it takes root, or sudo without a password'
-fi
-echo 'recourse: installing the package chromium with apt-get: the tests of the console look at it in a real browser.'
-log=$(mktemp) || exit 1
-trap 'rm -f "$log"' EXIT
-# Package lists may be missing or too old: only then is the network asked for new ones.
-if ! apt install --no-install-recommends chromium; then
-  if ! { apt update && apt install --no-install-recommends chromium; }; then
-    tail -n 5 "$log" >&2
-    fail 'apt-get could not install chromium (its last lines are above)'
-  fi
-fi
+. "$(dirname "$0")/debian-package.sh"
+install_package chromium 'the tests of the console look at it in a real browser'
 command -v chromium >/dev/null || fail 'the package chromium brought no command of that name'

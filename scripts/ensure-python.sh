@@ -12,32 +12,13 @@ fail() {
   exit 1
 }
 
-# Runs apt-get with the rights it needs; its talk is kept for the case that it fails.
-apt() {
-  set -- env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 -y "$@"
-  [ "$(id -u)" -eq 0 ] || set -- sudo -n "$@"
-  "$@" >"$talk" 2>&1 </dev/null
-}
-
-install_python() {
-  command -v apt-get >/dev/null || fail 'there is no python3, and no apt-get, which could install it'
-  echo 'recourse: installing the package python3 with apt-get: it runs the tests of the Python client.'
-  talk=$(mktemp) || exit 1
-  apt install --no-install-recommends python3 || { apt update && apt install --no-install-recommends python3; } || {
-    tail -n 5 "$talk" >&2
-    rm -f "$talk"
-    fail 'apt-get could not install python3 (its last lines are above)'
-  }
-  rm -f "$talk"
-}
-
-command -v python3 >/dev/null || install_python
+. "$root/scripts/debian-package.sh"
+command -v python3 >/dev/null || install_package python3 'it runs the tests of the Python client'
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || fail "$(python3 --version 2>&1) is too old"
 
 python3 -c 'import hatchling.build' 2>/dev/null && exit 0
 [ -d "$cache/hatchling" ] && exit 0
 
-. "$root/scripts/debian-package.sh"
 mkdir -p "${cache%/*}" || fail "${cache%/*} cannot be written"
 parts=$(mktemp -d "${cache%/*}/.hatchling-XXXXXX") || fail "${cache%/*} cannot be written"
 # Newer versions of Debian have a further package that hatchling wants there.

@@ -16,29 +16,9 @@ fail() {
   exit 1
 }
 
-# Runs apt-get with the rights it needs; its talk is kept for the case that it fails.
-apt() {
-  set -- env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 -y "$@"
-  [ "$(id -u)" -eq 0 ] || set -- sudo -n "$@"
-  "$@" >"$log" 2>&1 </dev/null
-}
-
-install_tools() {
-  command -v apt-get >/dev/null || fail 'apt-get, which could install it, is not here either'
-  if [ "$(id -u)" -ne 0 ]; then
-    { command -v sudo && sudo -n true; } >/dev/null 2>&1 || fail 'installing it takes root, or sudo without a password'
-  fi
-  echo 'recourse: installing the package redis-tools with apt-get: its redis-server runs the tests, no daemon is started.'
-  log=$(mktemp) || exit 1
-  trap 'rm -f "$log"' EXIT
-  apt install --no-install-recommends redis-tools && return
-  # Package lists are missing or too old: only then is the network asked for new ones.
-  apt update && apt install --no-install-recommends redis-tools && return
-  tail -n 5 "$log" >&2
-  fail 'apt-get could not install redis-tools (its last lines are above)'
-}
-
-command -v redis-check-rdb >/dev/null || install_tools
+. "$root/scripts/debian-package.sh"
+command -v redis-check-rdb >/dev/null ||
+  install_package redis-tools 'its redis-server runs the tests, no daemon is started'
 binary=$(command -v redis-check-rdb) || fail 'the package redis-tools brought no redis-check-rdb'
 
 { mkdir -p "${link%/*}" && ln -sf "$binary" "$link"; } || fail "$link cannot be written"

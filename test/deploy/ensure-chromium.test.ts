@@ -1,101 +1,25 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createScriptSandbox, type Ran, type ScriptSandbox } from './script-sandbox.ts';
 
-// An apt-get that notes how it was called, and brings the package as Debian does.
-const APT_NOTES = 'echo "$*" >>calls';
-const APT_BRINGS_IT = 'case "$*" in *install*) printf \'#!/bin/sh\\n\' >bin/chromium; chmod +x bin/chromium;; esac';
-const INSTALL = '-o DPkg::Lock::Timeout=120 -y install --no-install-recommends chromium';
-const UPDATE = '-o DPkg::Lock::Timeout=120 -y update';
-
 let sandbox: ScriptSandbox;
 beforeEach(() => {
-  sandbox = createScriptSandbox('scripts/ensure-chromium.sh');
+  sandbox = createScriptSandbox('scripts/ensure-chromium.sh', 'scripts/debian-package.sh');
   sandbox.command('id', 'echo 0');
+  sandbox.command('apt-get', 'exit 100');
 });
 afterEach(() => sandbox.remove());
 
 const ensure = (environment: Readonly<Record<string, string>> = {}): Ran =>
   sandbox.run(['sh', 'scripts/ensure-chromium.sh'], environment);
-const aptCalls = (): string[] => readFileSync(join(sandbox.root, 'calls'), 'utf8').trim().split('\n');
 const SILENT = { status: 0, stdout: '', stderr: '' };
-const MISSING = 'recourse: the tests of the console need a chromium and there is none:';
-const REFUSED = 'Install one, or set CHROMIUM_BIN to a browser like it.\n';
 
 test.each(['chromium', 'chromium-browser', 'google-chrome'])('with %s on PATH nothing is done or said', (name) => {
-  sandbox.command('apt-get', APT_NOTES, 'exit 100');
+  expect(ensure()).toMatchObject({ status: 1 });
   sandbox.command(name);
   expect(ensure()).toMatchObject(SILENT);
-  expect(existsSync(join(sandbox.root, 'calls'))).toBe(false);
 });
 
 test('with CHROMIUM_BIN nothing is done or said, and an empty one counts as none', () => {
-  sandbox.command('apt-get', APT_NOTES, 'exit 100');
   expect(ensure({ CHROMIUM_BIN: '/opt/browser' })).toMatchObject(SILENT);
-  expect(existsSync(join(sandbox.root, 'calls'))).toBe(false);
   expect(ensure({ CHROMIUM_BIN: '' })).toMatchObject({ status: 1 });
-});
-
-test('chromium is installed without what it only recommends, said aloud, and the second time it is found', () => {
-  sandbox.command('apt-get', APT_NOTES, APT_BRINGS_IT);
-  expect(ensure()).toMatchObject({
-    status: 0,
-    stdout:
-      'recourse: installing the package chromium with apt-get: the tests of the console look at it in a real browser.\n',
-    stderr: '',
-  });
-  expect(ensure()).toMatchObject(SILENT);
-  expect(aptCalls()).toEqual([INSTALL]);
-});
-
-test('package lists are fetched only after an installation failed without them', () => {
-  sandbox.command(
-    'apt-get',
-    APT_NOTES,
-    'case "$*" in *install*) [ -f lists ] || exit 100;; *update*) cat /dev/null >lists;; esac',
-    APT_BRINGS_IT,
-  );
-  expect(ensure()).toMatchObject({ status: 0, stderr: '' });
-  expect(aptCalls()).toEqual([INSTALL, UPDATE, INSTALL]);
-});
-
-test('where apt-get fails its last lines are shown, and one sentence says what is missing', () => {
-  sandbox.command('apt-get', 'echo "E: Unable to locate package chromium"', 'exit 100');
-  expect(ensure()).toMatchObject({
-    status: 1,
-    stderr: `E: Unable to locate package chromium\n${MISSING} apt-get could not install chromium (its last lines are above). ${REFUSED}`,
-  });
-});
-
-test('a package that brings no chromium is not taken for one', () => {
-  sandbox.command('apt-get', 'exit 0');
-  expect(ensure()).toMatchObject({
-    status: 1,
-    stderr: `${MISSING} the package chromium brought no command of that name. ${REFUSED}`,
-  });
-});
-
-test('a user without root installs through sudo, and only if that asks for no password', () => {
-  sandbox.command('id', 'echo 1000');
-  sandbox.command('apt-get', APT_NOTES, APT_BRINGS_IT);
-  const refused = {
-    status: 1,
-    stdout: '',
-    stderr: `${MISSING} installing it takes root, or sudo without a password. ${REFUSED}`,
-  };
-  expect(ensure()).toMatchObject(refused);
-  sandbox.command('sudo', 'exit 1');
-  expect(ensure()).toMatchObject(refused);
-  sandbox.command('sudo', '[ "$1" = -n ] || exit 1', 'shift', '[ "$1" = true ] || exec "$@"');
-  expect(ensure()).toMatchObject({ status: 0, stderr: '' });
-  expect(aptCalls()).toEqual([INSTALL]);
-});
-
-test('a machine without apt-get is told so', () => {
-  expect(ensure()).toMatchObject({
-    status: 1,
-    stdout: '',
-    stderr: `${MISSING} apt-get, which could install it, is not here either. ${REFUSED}`,
-  });
 });
