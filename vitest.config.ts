@@ -56,7 +56,8 @@ export default defineConfig({
       // `npm test`. A worker runs many files: they share the modules of src, and no state.
       { extends: true, test: { name: 'fast', include: TESTS, exclude: SYSTEM, isolate: false } },
       // `npm run test:system`: browsers, Prometheus, kill -9, chaos, attackers, images, whole machines of services.
-      { extends: true, test: { name: 'system', include: SYSTEM } },
+      // They wait for processes and servers half of their time: a third worker uses the cores meanwhile.
+      { extends: true, test: { name: 'system', include: SYSTEM, maxWorkers: 3, sequence: { groupOrder: 1 } } },
     ],
   },
 });

@@ -141,7 +141,8 @@ const traceCalls = (context: Context, clock: () => number, counts: Counts, traci
       span.setAttributes(toCallAttributes(event, answer, tracing));
       if (begun !== undefined) span.setAttribute(ATTRIBUTE.queueMs, Math.round(begun.queueMs * 100) / 100);
       if (!event.success) span.setStatus({ code: SpanStatusCode.ERROR, message: findStatusMessage(event, tracing) });
-      span.end(begun === undefined ? startedAt : startedAt + event.durationMs);
+      // The duration counts from before the span's own start: the span must not outlast the request's.
+      span.end(begun === undefined ? startedAt : Math.min(startedAt + event.durationMs, clock()));
     }),
   };
 };
