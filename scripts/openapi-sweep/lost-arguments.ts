@@ -1,5 +1,5 @@
 import { isJson, type Json, jsonAt, type StandInDocument } from '@recourse/test-support/openapi-stand-in-schemas.ts';
-import { isWithheld, toCredentialKeys } from '@recourse/upstream-openapi/parameters';
+import { findCredentialKeys, isHidden } from '@recourse/upstream-openapi/parameters';
 import type { ToolOffer } from '../../src/tools/tool-offer.ts';
 
 const METHODS = ['get', 'head', 'options', 'put', 'post', 'patch', 'delete'] as const;
@@ -12,7 +12,7 @@ export const findLostArguments = (
   { root, follow }: Pick<StandInDocument, 'root' | 'follow'>,
   { tools }: ToolOffer,
 ): readonly string[] => {
-  const credentials = toCredentialKeys(root, undefined);
+  const credentials = findCredentialKeys(root, undefined);
   const counts = new Map(
     tools.map(({ source, inputSchema }) => [source, Object.keys(jsonAt(inputSchema, 'properties')).length]),
   );
@@ -39,7 +39,7 @@ const parametersOf = (item: Json, operation: Json, { path, follow, credentials }
   const kept = all.filter(({ in: place, name }) => {
     if (place === 'path') return path.includes(`{${name}}`);
     if (place === 'query' && fixed.has(String(name))) return false;
-    return String(name).toLowerCase() !== 'idempotency-key' && !isWithheld(String(place), String(name), credentials);
+    return String(name).toLowerCase() !== 'idempotency-key' && !isHidden(String(place), String(name), credentials);
   });
   return new Set(kept.map((one) => `${one['in']} ${one['name']}`)).size;
 };

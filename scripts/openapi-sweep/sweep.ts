@@ -3,7 +3,7 @@ import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { createDocumentView, isJson, type Json } from '@recourse/test-support/openapi-stand-in-schemas.ts';
 import { openStandIn } from '@recourse/test-support/openapi-stand-in-server.ts';
-import { isWithheld, toCredentialKeys } from '@recourse/upstream-openapi/parameters';
+import { findCredentialKeys, isHidden } from '@recourse/upstream-openapi/parameters';
 import { parse } from 'yaml';
 import { type CallOutcome, callOnStandIn } from './call-tools.ts';
 import { importOnce } from './import-once.ts';
@@ -76,9 +76,9 @@ const readDocument = (path: string): Json | null => {
 };
 
 const callChosen = async (path: string, document: Json, chosen: ReadonlySet<string>) => {
-  const credentials = toCredentialKeys(createDocumentView(document).root, undefined);
+  const credentials = findCredentialKeys(createDocumentView(document).root, undefined);
   // No import of the sweep has credentials.
-  const standIn = await openStandIn(document, '', (place, name) => !isWithheld(place, name, credentials));
+  const standIn = await openStandIn(document, '', (place, name) => !isHidden(place, name, credentials));
   const { offer, stop } = await importOnce(path, { baseUrl: standIn.origin });
   const calls: (CallOutcome & { readonly source: string })[] = [];
   for (const tool of offer.tools)

@@ -1,42 +1,37 @@
 import type { OpenApiAuth } from './openapi-import-settings.ts';
-import type { Pair } from './written-values.ts';
+import { type Pair, percentEncode } from './written-values.ts';
 
-/** What the settings add to each request. */
-export type Credentials = {
-  /** Lower-case name → value. */
-  readonly headers: Readonly<Record<string, string>>;
-  readonly query: readonly Pair[];
-  readonly cookies: readonly Pair[];
-};
-
-const NOTHING: Credentials = { headers: {}, query: [], cookies: [] };
-
-const toBasic = (username: string, password: string): string =>
+const encodeBasic = (username: string, password: string): string =>
   Buffer.from(`${username}:${password}`).toString('base64');
 
-export const toCredentials = (auth: OpenApiAuth | undefined): Credentials => {
-  const withHeaders = (headers: readonly Pair[]): Credentials => ({
-    ...NOTHING,
-    headers: Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), value])),
-  });
+const toHeaders = (headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+
+/** What the settings add to each request: headers by lower-case name, and pairs as a query and a cookie have them. */
+export const createCredentials = (auth: OpenApiAuth | undefined) => {
+  const nothing = { headers: toHeaders({}), query: [] as readonly Pair[], cookies: [] as readonly Pair[] };
   switch (auth?.type) {
     case undefined:
-      return NOTHING;
+      return nothing;
     case 'bearer':
-      return withHeaders([['authorization', `Bearer ${auth.token}`]]);
+      return { ...nothing, headers: toHeaders({ authorization: `Bearer ${auth.token}` }) };
     case 'basic':
-      return withHeaders([['authorization', `Basic ${toBasic(auth.username, auth.password)}`]]);
+      return {
+        ...nothing,
+        headers: toHeaders({ authorization: `Basic ${encodeBasic(auth.username, auth.password)}` }),
+      };
     case 'headers':
-      return withHeaders(Object.entries(auth.headers));
+      return { ...nothing, headers: toHeaders(auth.headers) };
     case 'apiKey': {
-      const pairs: readonly Pair[] = [[auth.name, auth.value]];
-      if (auth.in === 'header') return withHeaders(pairs);
-      return auth.in === 'query' ? { ...NOTHING, query: pairs } : { ...NOTHING, cookies: pairs };
+      const { name, value } = auth;
+      if (auth.in === 'header') return { ...nothing, headers: toHeaders({ [name]: value }) };
+      if (auth.in === 'cookie') return { ...nothing, cookies: [[name, value] as const] };
+      return { ...nothing, query: [[percentEncode(name), percentEncode(value)] as const] };
     }
   }
 };
 
-const toSecretTexts = (auth: OpenApiAuth | undefined): readonly string[] => {
+const listSecrets = (auth: OpenApiAuth | undefined): readonly string[] => {
   switch (auth?.type) {
     case undefined:
       return [];
@@ -45,7 +40,7 @@ const toSecretTexts = (auth: OpenApiAuth | undefined): readonly string[] => {
     case 'apiKey':
       return [auth.value];
     case 'basic':
-      return [auth.password, toBasic(auth.username, auth.password)];
+      return [auth.password, encodeBasic(auth.username, auth.password)];
     case 'headers':
       // `Token abc`: the word before is no secret, what follows it is one by itself.
       return Object.values(auth.headers).flatMap((value) => [value, value.split(/\s+/).at(-1) ?? value]);
@@ -58,7 +53,7 @@ const toSecretTexts = (auth: OpenApiAuth | undefined): readonly string[] => {
  * parts of other words.
  */
 export const createSecretRemover = (auth: OpenApiAuth | undefined, least: number): ((text: string) => string) => {
-  const secrets = [...new Set(toSecretTexts(auth))].filter((secret) => secret.length >= Math.max(least, 1));
+  const secrets = [...new Set(listSecrets(auth))].filter((secret) => secret.length >= Math.max(least, 1));
   const forms = secrets
     .toSorted((a, b) => b.length - a.length)
     .flatMap((secret) => [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)]);

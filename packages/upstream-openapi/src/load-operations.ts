@@ -3,10 +3,10 @@ import { defineTool } from 'recourse-server/tools/define-tool';
 import type { InlineTool } from 'recourse-server/tools/tool';
 import type { UnavailableTool } from 'recourse-server/tools/tool-offer';
 import * as z from 'zod';
-import { type OperationPlan, type PlanContext, toOperationPlan } from './operation-plan.ts';
+import { createOperationPlan, type OperationPlan, type PlanContext } from './operation-plan.ts';
 import { createOperationTool, type ImportMeans } from './operation-tool.ts';
 import { type DocumentedOperation, isSelected, listOperations, toEffects, toOperationToolName } from './operations.ts';
-import { toCredentialKeys } from './parameters.ts';
+import { findCredentialKeys } from './parameters.ts';
 import { OperationProblem, toBase, usualServerOf } from './references.ts';
 
 /** What a document comes to: tools, and operations that cannot be one, with the reason. */
@@ -78,7 +78,7 @@ const createLoad = ({ document, documentUrl, settings, means }: LoadOptions) => 
     ...{ document, documentUrl, settings, base: means.base },
     usualServer: usualServerOf(document.root),
     allowed: settings.servers.map((server) => toBase(new URL(server))),
-    credentials: toCredentialKeys(document.root, settings.auth),
+    credentials: findCredentialKeys(document.root, settings.auth),
   };
   const takenBy = new Map<string, string>();
   let charactersLeft = MOST_CHARACTERS;
@@ -92,7 +92,7 @@ const createLoad = ({ document, documentUrl, settings, means }: LoadOptions) => 
     const made = attempt(() => {
       if (other !== undefined) throw new OperationProblem(`${other} already has the name '${name}'.`);
       if (charactersLeft <= 0) throw new OperationProblem(FULL);
-      return createOperationTool({ name, source }, toOperationPlan(operation, effects, context), means);
+      return createOperationTool({ name, source }, createOperationPlan(operation, effects, context), means);
     });
     if (typeof made === 'string') return toUnavailable({ name, source, effects }, made, means);
     takenBy.set(name, label);

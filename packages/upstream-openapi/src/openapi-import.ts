@@ -7,7 +7,7 @@ import { objectionTo } from '@recourse/toolkit-kit/egress/target-url';
 import { type RetryClock, systemRetryClock } from '@recourse/toolkit-kit/egress/transport-retries';
 import type { SourceOptions, ToolSource, UpstreamState } from 'recourse-server/extension';
 import type { ToolLog } from 'recourse-server/tools/tool';
-import { createSecretRemover, toCredentials } from './credentials.ts';
+import { createCredentials, createSecretRemover } from './credentials.ts';
 import { createLinkedFiles, type LinkedFiles } from './linked-files.ts';
 import { type LoadedOperations, loadOperations } from './load-operations.ts';
 import type { OpenApiImportSettings } from './openapi-import-settings.ts';
@@ -109,7 +109,7 @@ const toMeans = (
 ): Means => ({
   importName: name,
   auth: settings.auth,
-  credentials: toCredentials(settings.auth),
+  credentials: createCredentials(settings.auth),
   files: {
     maxUploadBytes: settings.maxUploadBytes,
     readWorkspaceFile: settings.uploads === 'workspace' ? readWorkspaceFile : null,

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { HttpClient } from '@recourse/toolkit-kit/egress/http-client';
 import { isRedirect, toPinnedRedirects } from '@recourse/toolkit-kit/egress/redirects';
 import { isSuccess } from '@recourse/toolkit-kit/egress/response-status';
-import { isRecord } from 'recourse-server/contract/json-record';
+import { isRecord, type JsonRecord } from 'recourse-server/contract/json-record';
 import type { JsonSchema } from 'recourse-server/contract/tool-description';
 import { defineTool } from 'recourse-server/tools/define-tool';
 import { createExampleArguments } from 'recourse-server/tools/json-schema';
@@ -15,20 +15,19 @@ import {
 import { runInTimeBox } from 'recourse-server/tools/time-box';
 import { type InlineTool, type ToolContext, toWorkMs, type Upstream } from 'recourse-server/tools/tool';
 import * as z from 'zod';
-import { type Credentials, createSecretRemover } from './credentials.ts';
+import { type createCredentials, createSecretRemover } from './credentials.ts';
 import type { OpenApiAuth } from './openapi-import-settings.ts';
 import type { OperationPlan } from './operation-plan.ts';
-import { toOperationRequest } from './operation-request.ts';
+import { createOperationRequest } from './operation-request.ts';
 import { readOperationValue } from './operation-value.ts';
 import type { FileReading } from './sent-body.ts';
-import type { Arguments } from './written-values.ts';
 
 /** What all tools of one import share. */
 export type ImportMeans = {
   readonly importName: string;
   readonly base: URL;
   readonly auth: OpenApiAuth | undefined;
-  readonly credentials: Credentials;
+  readonly credentials: ReturnType<typeof createCredentials>;
   readonly files: FileReading;
   readonly upstream: Upstream;
   readonly timeoutMs: number;
@@ -82,9 +81,9 @@ const createRun = (plan: OperationPlan, means: ImportMeans) => {
     fromFailure: createSecretRemover(auth, LEAST_SECRET_IN_FAILURE),
   };
   const isSafeMethod = plan.method === 'GET' || plan.method === 'HEAD';
-  return async (input: Arguments, context: ToolContext): Promise<unknown> => {
+  return async (input: JsonRecord, context: ToolContext): Promise<unknown> => {
     const { effects } = context;
-    const request = await toOperationRequest(plan, input, means, context);
+    const request = await createOperationRequest(plan, input, means, context);
     const client = await means.openClient();
     const fetched = await client.send({
       ...request,

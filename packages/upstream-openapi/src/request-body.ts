@@ -8,15 +8,12 @@ import {
   textsAt,
 } from 'recourse-server/contract/json-record';
 import type { JsonSchema } from 'recourse-server/contract/tool-description';
-import type { SetParameters } from './parameters.ts';
-import { isPortable, STYLES, type Style, toDemand } from './parameters.ts';
+import { findRule, isPortable, type Part, type PartContext, readExplode, settlePart } from './parameters.ts';
 import { toPlainText } from './plain-text.ts';
 import { followReferences, OperationProblem } from './references.ts';
-import type { RequestSchemas } from './request-schema.ts';
+import { STYLES, type Styling } from './written-values.ts';
 
 type BodyKind = 'json' | 'form' | 'multipart' | 'text' | 'binary';
-/** How one member of a form is written where the document says so. */
-export type MemberEncoding = { readonly style: Style; readonly explode: boolean };
 
 /** What a request carries as its body, and which arguments it is made of. */
 export type RequestBody = {
@@ -25,26 +22,11 @@ export type RequestBody = {
   readonly media: string;
   readonly required: boolean;
   /** The one argument that is the whole body; null = each member is an argument of its own. */
-  readonly argument: string | null;
-  /** Argument → its schema. */
-  readonly arguments: ReadonlyMap<string, JsonSchema>;
-  readonly requiredArguments: readonly string[];
-  /** What is sent of a member for which the model gives nothing: a default, or what the settings say. */
-  readonly fallbacks: ReadonlyMap<string, unknown>;
-  /** What is sent of a member whatever the model gives. */
-  readonly fixed: ReadonlyMap<string, unknown>;
-  /** Members of a multipart body that are files. */
-  readonly files: ReadonlySet<string>;
-  readonly encodings: ReadonlyMap<string, MemberEncoding>;
-};
-
-type BodyOptions = {
-  readonly root: JsonRecord;
-  readonly schemas: RequestSchemas;
-  /** The names of the arguments that are parameters. */
-  readonly taken: ReadonlySet<string>;
-  readonly uploads: Uploads;
-  readonly set: SetParameters;
+  readonly whole: Part | null;
+  /** With `whole`, only those that are files, that have a default, or that the settings give. */
+  readonly members: readonly Part[];
+  /** How members of a form are written where the document says so. */
+  readonly encodings: ReadonlyMap<string, Pick<Styling, 'style' | 'explode'>>;
 };
 
 const KINDS: readonly (readonly [RegExp, BodyKind])[] = [
@@ -56,53 +38,80 @@ const KINDS: readonly (readonly [RegExp, BodyKind])[] = [
   [/^application\/(octet-stream|pdf|zip|x-tar|gzip|x-gzip|dicom)$|^(image|audio|video)\/[\w.+*-]+$/, 'binary'],
 ];
 
-/** Reads what an operation takes as its body, null where it takes none. Throws an OperationProblem for media we cannot write. */
-export const toRequestBody = (operation: JsonRecord, options: BodyOptions): RequestBody | null => {
+/**
+ * Reads what an operation takes as its body, null where it takes none. `used`: the names of the arguments that are
+ * parameters. Throws an OperationProblem for media we cannot write.
+ */
+export const readRequestBody = (
+  operation: JsonRecord,
+  used: ReadonlySet<string>,
+  context: PartContext,
+): RequestBody | null => {
   if (memberOf(operation, 'requestBody') === undefined) return null;
-  const { root } = options;
-  const source = followReferences(root, operation['requestBody']);
+  const source = followReferences(context.root, operation['requestBody']);
   const contents = recordAt(source, 'content');
   const required = source['required'] === true;
-  const chosen = chooseMedia(root, contents);
+  const chosen = chooseMedia(context.root, contents);
   if (chosen === null) return refuseMedia(Object.keys(contents), required);
-  const content = recordAt(contents, chosen.media);
-  const whole: Whole = {
-    kind: chosen.kind,
-    media: toSentMedia(toMedia(chosen.media), chosen.kind),
-    required,
-    encodings: toEncodings(content),
-  };
-  const members = whole.kind === 'text' || whole.kind === 'binary' ? null : toMembers(content, whole, options);
-  if (members !== null && canStandAlone(members, required, options.taken))
-    return toOwnArguments(members, whole, options);
-  if (members !== null && whole.kind === 'multipart') return toOneOfMembers(members, whole, options);
-  return toOneArgument(memberOf(content, 'schema') ?? {}, whole, options);
+  const { content, kind } = chosen;
+  const schema = memberOf(content, 'schema');
+  const body = { kind, media: toSentMedia(chosen.media, kind), required, encodings: readEncodings(content) };
+  const members = ['text', 'binary'].includes(kind) ? null : readOwnMembers(schema, kind, context);
+  const argument = canStandAlone(members, required, used) ? null : nameOfBody(used);
+  if (members !== null && (argument === null || kind === 'multipart')) {
+    const parts = members.flatMap((member) => readMember(member, kind, context));
+    return { ...body, members: parts, whole: createWhole(argument, required, toArgumentsSchema(parts)) };
+  }
+  const { left, parts } = splitRuled(schema ?? {}, kind, context);
+  return { ...body, members: parts, whole: createWhole(argument, required, convertBody(kind, left, context)) };
 };
 
 // Of an optional body all or nothing is sent: beside the others, its required members would seem optional.
-const canStandAlone = (members: Members, isRequired: boolean, taken: ReadonlySet<string>): boolean =>
-  (isRequired || members.required.size === 0) &&
-  [...members.properties.keys()].every((name) => isPortable(name) && !taken.has(name));
+const canStandAlone = (members: readonly Member[] | null, isSent: boolean, used: ReadonlySet<string>): boolean =>
+  members?.every(({ name, isRequired }) => (isSent || !isRequired) && isPortable(name) && !used.has(name)) === true;
 
-type Whole = Pick<RequestBody, 'kind' | 'media' | 'required' | 'encodings'>;
-type Chosen = { readonly media: string; readonly kind: BodyKind };
+const nameOfBody = (used: ReadonlySet<string>): string =>
+  ['body', 'request_body', 'request_body_2'].find((name) => !used.has(name)) ?? 'the_request_body';
 
-/** The first of our kinds that the operation takes; of a form with files, the one that can carry them. */
-const chooseMedia = (root: JsonRecord, contents: JsonRecord): Chosen | null => {
-  const all = KINDS.flatMap(([pattern, kind]) =>
-    Object.keys(contents).flatMap((media): readonly Chosen[] =>
-      pattern.test(toMedia(media)) ? [{ media, kind }] : [],
-    ),
-  );
-  const [first] = all;
-  const multipart = all.find(({ kind }) => kind === 'multipart');
-  if (first?.kind !== 'form' || multipart === undefined) return first ?? null;
-  const flat = toFlatObject(root, memberOf(recordAt(contents, multipart.media), 'schema'));
-  const hasFile = [...(flat?.properties.values() ?? [])].some((member) => toFileKind(root, member) !== null);
-  return hasFile ? multipart : first;
+const createWhole = (argument: string | null, required: boolean, schema: JsonSchema): Part | null =>
+  argument === null
+    ? null
+    : {
+        ...{ name: argument, argument, in: 'body', required, fallback: undefined, schema },
+        ...{ style: 'form', explode: true, reserved: 'encode', content: 'plain' },
+      };
+
+/** The schema of an object of these arguments, and of nothing else. */
+export const toArgumentsSchema = (parts: readonly Part[]): JsonSchema => {
+  const shown = parts.flatMap((part) => (part.argument === null ? [] : [{ ...part, argument: part.argument }]));
+  const required = shown.filter((part) => part.required).map(({ argument }) => argument);
+  return {
+    type: 'object',
+    properties: Object.fromEntries(shown.map(({ argument, schema }) => [argument, schema])),
+    ...(required.length === 0 ? {} : { required }),
+    additionalProperties: false,
+  };
 };
 
-const toMedia = (media: string): string => media.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+const convertBody = (kind: BodyKind, source: unknown, { schemas, uploads }: PartContext): JsonSchema => {
+  if (kind === 'binary') return createFileSchema('one', uploads, source);
+  return kind === 'text' ? { type: 'string', description: 'The text to send.' } : schemas.toSchema(source);
+};
+
+/** The first of our kinds that the operation takes; of a form with files, the one that can carry them. */
+const chooseMedia = (root: JsonRecord, contents: JsonRecord) => {
+  const all = Object.entries(contents).map(([name, content]) => ({
+    media: name.split(';', 1)[0]?.trim().toLowerCase() ?? '',
+    content: isRecord(content) ? content : {},
+  }));
+  const known = KINDS.flatMap(([pattern, kind]) =>
+    all.filter(({ media }) => pattern.test(media)).map((one) => ({ ...one, kind })),
+  );
+  const [first = null] = known;
+  const multipart = known.find(({ kind }) => kind === 'multipart');
+  if (first?.kind !== 'form' || multipart === undefined) return first;
+  return holdsFile(root, memberOf(multipart.content, 'schema'), 0) ? multipart : first;
+};
 
 const toSentMedia = (media: string, kind: BodyKind): string => {
   if (!media.includes('*')) return media;
@@ -117,22 +126,59 @@ const refuseMedia = (media: readonly string[], required: boolean): null => {
   );
 };
 
-type Members = { readonly properties: ReadonlyMap<string, unknown>; readonly required: ReadonlySet<string> };
+const readEncodings = (content: JsonRecord): RequestBody['encodings'] =>
+  new Map(
+    Object.entries(recordAt(content, 'encoding')).flatMap(([name, encoding]) => {
+      const style = STYLES.find((candidate) => candidate === memberOf(encoding, 'style'));
+      if (style === undefined || !isRecord(encoding)) return [];
+      return [[name, { style, explode: readExplode(encoding, style) }] as const];
+    }),
+  );
 
-const toMembers = (content: JsonRecord, { kind }: Whole, { root }: BodyOptions): Members | null => {
-  const flat = toFlatObject(root, memberOf(content, 'schema'));
-  if (flat === null && kind === 'multipart' && holdsFile(root, memberOf(content, 'schema'), 0))
+/** A member of a body as the document has it. */
+type Member = { readonly name: string; readonly source: unknown; readonly isRequired: boolean };
+
+/** Those of a plain object that a request may have; null where the schema is none. */
+const readOwnMembers = (schema: unknown, kind: BodyKind, { root }: PartContext): readonly Member[] | null => {
+  const flat = flattenObject(root, schema);
+  if (flat === null && kind === 'multipart' && holdsFile(root, schema, 0))
     throw new OperationProblem('Its body has a file among alternatives, which is not supported.');
-  if (flat === null) return null;
-  const found = withAllRequired(flat);
-  // An object of which nothing is said takes any members: the model gives all of it.
-  if (found.properties.size === 0) return null;
-  const kept = [...found.properties].filter(([, schema]) => {
-    const resolved = isRecord(schema) ? followReferences(root, schema) : {};
-    return resolved['readOnly'] !== true && (!isRecord(schema) || schema['readOnly'] !== true);
-  });
-  const properties = new Map(kept);
-  return { properties, required: new Set([...found.required].filter((name) => properties.has(name))) };
+  const isForAnswers = (source: unknown): boolean =>
+    isRecord(source) && (source['readOnly'] === true || followReferences(root, source)['readOnly'] === true);
+  const members = flat === null ? null : [...flat.properties].filter(([, source]) => !isForAnswers(source));
+  return members?.map(([name, source]) => ({ name, source, isRequired: flat?.required.has(name) === true })) ?? null;
+};
+
+const readMember = ({ name, source, isRequired }: Member, kind: BodyKind, context: PartContext): readonly Part[] => {
+  const file = kind === 'multipart' ? findFileKind(context.root, source) : null;
+  return settlePart(
+    {
+      ...{ name, in: 'body', required: isRequired, style: 'form', explode: true, reserved: 'encode' },
+      content: file === null ? 'plain' : 'file',
+      schema: file === null ? context.schemas.toSchema(source) : createFileSchema(file, context.uploads, source),
+    },
+    context,
+  );
+};
+
+/** Of a body that is one argument: the members that the settings set, and its schema without them. */
+const splitRuled = (source: unknown, kind: BodyKind, context: PartContext) => {
+  const schema = context.rules.length > 0 && isRecord(source) ? followReferences(context.root, source) : {};
+  const members = Object.entries(recordAt(schema, 'properties'));
+  const isRuled = (name: string): boolean => findRule(context.rules, name, 'body') !== undefined;
+  const ruled = members.filter(([name]) => isRuled(name));
+  if (ruled.length === 0) return { left: source, parts: [] };
+  const required = textsAt(schema, 'required');
+  return {
+    left: {
+      ...schema,
+      properties: Object.fromEntries(members.filter(([name]) => !isRuled(name))),
+      required: required.filter((name) => !isRuled(name)),
+    },
+    parts: ruled.flatMap(([name, member]) =>
+      readMember({ name, source: member, isRequired: required.includes(name) }, kind, context),
+    ),
+  };
 };
 
 const MOST_LEVELS = 4;
@@ -143,110 +189,13 @@ const holdsFile = (root: JsonRecord, source: unknown, level: number): boolean =>
   const schema = followReferences(root, source);
   const parts = ['allOf', 'anyOf', 'oneOf'].flatMap((word) => listAt(schema, word));
   return (
-    Object.values(recordAt(schema, 'properties')).some((member) => toFileKind(root, member) !== null) ||
+    Object.values(recordAt(schema, 'properties')).some((member) => findFileKind(root, member) !== null) ||
     parts.some((part) => holdsFile(root, part, level + 1))
   );
 };
 
-const NOTHING = { fallbacks: new Map<string, unknown>(), fixed: new Map<string, unknown>(), files: new Set<string>() };
-
-const toOwnArguments = ({ properties, required }: Members, whole: Whole, options: BodyOptions): RequestBody => {
-  const members = [...properties].map(([name, source]) =>
-    toMember({ name, source, isRequired: required.has(name) }, whole.kind, options),
-  );
-  const offered = members.filter((member) => member.rule === null);
-  return {
-    ...whole,
-    argument: null,
-    arguments: new Map(offered.map(({ name, schema }) => [name, schema])),
-    requiredArguments: offered.filter((member) => member.required).map(({ name }) => name),
-    fallbacks: new Map(
-      members.flatMap(({ name, fallback }) => (fallback === undefined ? [] : [[name, fallback] as const])),
-    ),
-    fixed: new Map(members.flatMap(({ name, rule }) => (rule?.kind === 'value' ? [[name, rule.value] as const] : []))),
-    files: new Set(members.filter((member) => member.file !== null).map(({ name }) => name)),
-  };
-};
-
-type DocumentedMember = { readonly name: string; readonly source: unknown; readonly isRequired: boolean };
-
-const toMember = ({ name, source, isRequired }: DocumentedMember, kind: BodyKind, options: BodyOptions) => {
-  const { root, schemas, uploads, set } = options;
-  const file = kind === 'multipart' ? toFileKind(root, source) : null;
-  const schema = file === null ? schemas.toSchema(source) : toFileSchema(file, uploads, source);
-  const demand = toDemand(isRequired, schema, schemas);
-  const rule = set.find(name, 'body');
-  if (rule?.kind === 'hidden' && demand.required) throw new OperationProblem(hiddenProblem(name));
-  return { name, file, schema, rule, ...demand };
-};
-
-/** Why an operation that must have what the settings keep from it is unavailable. */
-export const hiddenProblem = (name: string): string =>
-  `Its parameter ${name.slice(0, 100)} is required, but the settings hide it without a value.`;
-
-const nameOfBody = (taken: ReadonlySet<string>): string =>
-  ['body', 'request_body', 'request_body_2'].find((name) => !taken.has(name)) ?? 'the_request_body';
-
-/** A multipart body whose members cannot stand by themselves: one argument that has them. */
-const toOneOfMembers = (members: Members, whole: Whole, options: BodyOptions): RequestBody => {
-  const own = toOwnArguments(members, whole, options);
-  const argument = nameOfBody(options.taken);
-  const schema: JsonSchema = {
-    type: 'object',
-    properties: Object.fromEntries(own.arguments),
-    ...(own.requiredArguments.length === 0 ? {} : { required: own.requiredArguments }),
-    additionalProperties: false,
-  };
-  return {
-    ...own,
-    argument,
-    arguments: new Map([[argument, schema]]),
-    requiredArguments: whole.required ? [argument] : [],
-  };
-};
-
-const toOneArgument = (
-  source: unknown,
-  whole: Whole,
-  { root, schemas, taken, uploads, set }: BodyOptions,
-): RequestBody => {
-  const argument = nameOfBody(taken);
-  const { fixed, left } = set.splitBody(root, source);
-  const schema = toBodySchema(whole.kind, left, { schemas, uploads });
-  return {
-    ...whole,
-    ...NOTHING,
-    fixed,
-    argument,
-    arguments: new Map([[argument, schema]]),
-    requiredArguments: whole.required ? [argument] : [],
-  };
-};
-
-const toBodySchema = (
-  kind: BodyKind,
-  source: unknown,
-  { schemas, uploads }: Pick<BodyOptions, 'schemas' | 'uploads'>,
-): JsonSchema => {
-  if (kind === 'binary') return toFileSchema('one', uploads, source);
-  return kind === 'text' ? { type: 'string', description: 'The text to send.' } : schemas.toSchema(source);
-};
-
-const toEncodings = (content: JsonRecord): ReadonlyMap<string, MemberEncoding> =>
-  new Map(
-    Object.entries(recordAt(content, 'encoding')).flatMap(([name, encoding]) => {
-      const style = isRecord(encoding) ? STYLES.find((known) => known === encoding['style']) : undefined;
-      if (style === undefined || !isRecord(encoding)) return [];
-      const explode = encoding['explode'];
-      return [[name, { style, explode: typeof explode === 'boolean' ? explode : style === 'form' }] as const];
-    }),
-  );
-
-/** What files a model may send: those whose content it gives, or also files of the workspace. */
-type Uploads = 'content' | 'workspace';
-
 /** Whether a member of a multipart body is a file, or a list of files. */
-const toFileKind = (root: JsonRecord, source: unknown): 'one' | 'list' | null => {
+const findFileKind = (root: JsonRecord, source: unknown): 'one' | 'list' | null => {
   if (!isRecord(source)) return null;
   const schema = followReferences(root, source);
   if (isBinary(schema)) return 'one';
@@ -259,25 +208,23 @@ const isBinary = (schema: JsonRecord): boolean =>
   schema['format'] === 'binary' ||
   (textAt(schema, 'contentMediaType') === 'application/octet-stream' && !('contentEncoding' in schema));
 
-const CONTENT = {
+const FILE_MEMBERS = {
   text: { type: 'string', description: 'The content, if it is text.' },
   base64: { type: 'string', description: 'The content in base64, if it is not text.' },
-} as const;
-const PATH = { path: { type: 'string', description: 'A file of the workspace, by its path.' } } as const;
-const NAMES = {
+  path: { type: 'string', description: 'A file of the workspace, by its path.' },
   file_name: { type: 'string', maxLength: 255, description: 'The file name sent to the API.' },
   content_type: { type: 'string', maxLength: 255, description: 'The media type of the content, such as image/png.' },
 } as const;
 
 /** What a model gives for a file: exactly one of `text`, `base64` and, where the settings allow it, `path`. */
-const toFileSchema = (kind: 'one' | 'list', uploads: Uploads, described: unknown): JsonSchema => {
+const createFileSchema = (kind: 'one' | 'list', uploads: PartContext['uploads'], described: unknown): JsonSchema => {
   const own = isRecord(described) ? toPlainText(textAt(described, 'description') ?? '') : '';
-  const ways = uploads === 'workspace' ? 'text, base64 or path' : 'text or base64';
-  const description = [own, `A file: give one of ${ways}.`].filter((text) => text !== '').join(' ');
+  const { path, ...content } = FILE_MEMBERS;
   const one: JsonSchema = {
     type: 'object',
-    description,
-    properties: { ...CONTENT, ...(uploads === 'workspace' ? PATH : {}), ...NAMES },
+    description:
+      `${own} A file: give one of ${uploads === 'workspace' ? 'text, base64 or path' : 'text or base64'}.`.trim(),
+    properties: uploads === 'workspace' ? FILE_MEMBERS : content,
     additionalProperties: false,
   };
   return kind === 'one' ? one : { type: 'array', items: one };
@@ -286,69 +233,45 @@ const toFileSchema = (kind: 'one' | 'list', uploads: Uploads, described: unknown
 /** The members of an object schema and which of them must be there. */
 type FlatObject = { readonly properties: ReadonlyMap<string, unknown>; readonly required: ReadonlySet<string> };
 
-const MOST_COMBINED_LEVELS = 8;
+const MOST_COMBINED = 256;
 // With these the members alone do not say what the object is.
 const FURTHER_WORDS = ['oneOf', 'if', 'not', 'patternProperties', 'propertyNames', 'dependentSchemas', '$dynamicRef'];
 
 /**
  * The members that can stand beside other arguments, or null where the schema is not a plain object: `allOf` of plain
- * objects is one; `anyOf` makes it none unless its parts only say what is required, which is left to the API; `oneOf`
- * and an object that says it takes any further members make it none.
+ * objects is one, with each part once; `anyOf` makes it none unless its parts only say what is required, which is left to
+ * the API; `oneOf`, two parts with one member, no member at all and an object that says it takes any further members make
+ * it none. A name that is required and that nothing describes is a member, too: without it no call could succeed.
  */
-export const toFlatObject = (root: JsonRecord, source: unknown): FlatObject | null => {
-  const joining: Joining = { root, properties: new Map(), required: new Set(), known: new Map() };
-  return join(joining, source, 0) ? joining : null;
+export const flattenObject = (root: JsonRecord, source: unknown): FlatObject | null => {
+  const parts = listParts(root, source);
+  const members = (parts ?? []).flatMap((part) => Object.entries(recordAt(part, 'properties')));
+  const required = new Set(parts?.flatMap((part) => textsAt(part, 'required')));
+  const properties = new Map(members);
+  if (parts === null || properties.size < members.length) return null;
+  for (const name of required) if (!properties.has(name)) properties.set(name, {});
+  return properties.size === 0 ? null : { properties, required };
 };
 
-type Joining = {
-  readonly root: JsonRecord;
-  readonly properties: Map<string, unknown>;
-  readonly required: Set<string>;
-  /** What was joined: no member can be there twice, and what is open would go on without end. */
-  readonly known: Map<JsonRecord, 'open' | 'with_members' | 'without_members'>;
+/** The objects that `allOf` joins, in their order and each once; null where one of them is no plain object. */
+const listParts = (root: JsonRecord, source: unknown): readonly JsonRecord[] | null => {
+  const parts = new Set<JsonRecord>();
+  const open = [source];
+  while (open.length > 0) {
+    const part = open.pop();
+    if (!isRecord(part) || parts.size > MOST_COMBINED) return null;
+    const schema = followReferences(root, part);
+    if (!isPlainObject(schema)) return null;
+    if (!parts.has(schema)) open.push(...listAt(schema, 'allOf').toReversed());
+    parts.add(schema);
+  }
+  return [...parts];
 };
 
-/** Joins a part to the others, each part once. False where it cannot be, and then the whole is no plain object. */
-const join = (joining: Joining, source: unknown, level: number): boolean => {
-  if (level > MOST_COMBINED_LEVELS || !isRecord(source)) return false;
-  const schema = followReferences(joining.root, source);
-  const { properties, known } = joining;
-  const state = known.get(schema);
-  if (state !== undefined) return state === 'without_members';
-  const before = properties.size;
-  known.set(schema, 'open');
-  if (!isPlainObject(schema) || !joinOwn(joining, schema)) return false;
-  if (!listAt(schema, 'allOf').every((part) => join(joining, part, level + 1))) return false;
-  known.set(schema, properties.size > before ? 'with_members' : 'without_members');
-  return true;
-};
-
-const joinOwn = ({ properties, required }: Joining, schema: JsonRecord): boolean => {
-  const own = Object.entries(recordAt(schema, 'properties'));
-  if (own.some(([name]) => properties.has(name))) return false;
-  for (const [name, property] of own) properties.set(name, property);
-  for (const name of textsAt(schema, 'required')) required.add(name);
-  return true;
-};
-
-/** With a member for every name that is required and that nothing describes: without it no call could succeed. */
-const withAllRequired = ({ properties, required }: FlatObject): FlatObject => {
-  const undescribed = [...required].filter((name) => !properties.has(name));
-  return { properties: new Map([...properties, ...undescribed.map((name) => [name, {}] as const)]), required };
-};
-
-const isPlainObject = (schema: JsonRecord): boolean => {
-  const isObject = schema['type'] === 'object' || 'properties' in schema || 'allOf' in schema || 'required' in schema;
-  const further = schema['additionalProperties'] ?? false;
-  return (
-    isObject &&
-    further === false &&
-    (schema['type'] ?? 'object') === 'object' &&
-    schema['nullable'] !== true &&
-    !FURTHER_WORDS.some((word) => word in schema) &&
-    listAt(schema, 'anyOf').every(onlyRequires)
-  );
-};
-
-const onlyRequires = (alternative: unknown): boolean =>
-  isRecord(alternative) && Object.keys(alternative).every((word) => word === 'required');
+const isPlainObject = (schema: JsonRecord): boolean =>
+  ['type', 'properties', 'allOf', 'required'].some((word) => word in schema) &&
+  (schema['additionalProperties'] ?? false) === false &&
+  (schema['type'] ?? 'object') === 'object' &&
+  schema['nullable'] !== true &&
+  !FURTHER_WORDS.some((word) => word in schema) &&
+  listAt(schema, 'anyOf').every((part) => isRecord(part) && Object.keys(part).every((word) => word === 'required'));
