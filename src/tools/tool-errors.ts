@@ -4,29 +4,27 @@ import type { Executed } from '../contract/failure.ts';
 export const TOOL_ERROR: unique symbol = Symbol.for('recourse.tool-error');
 type ToolErrorKind = 'retryable' | 'terminal' | 'upstream_rate_limited' | 'upstream_unavailable';
 
-/** "You called this wrong, fix your parameters" (seed 004). The model reads the text as it is. */
-export class RetryableToolError extends Error {
-  override readonly name: string = 'RetryableToolError';
-  readonly [TOOL_ERROR]: ToolErrorKind = 'retryable';
+type ToolErrorOptions = {
+  /** What to do differently, one sentence. */
+  readonly hint?: string;
+  readonly retryAfterMs?: number;
+  /** A structured error payload: becomes the result's `value`. */
+  readonly value?: unknown;
+  /** Whether something may have happened. */
+  readonly executed?: Executed;
+  readonly cause?: unknown;
+};
+
+class ToolError extends Error {
+  readonly [TOOL_ERROR]: ToolErrorKind;
   readonly hint: string | undefined;
   readonly retryAfterMs: number | undefined;
   readonly value: unknown;
   readonly executed: Executed | undefined;
 
-  constructor(
-    message: string,
-    options: {
-      /** What to do differently, one sentence. */
-      readonly hint?: string;
-      readonly retryAfterMs?: number;
-      /** A structured error payload: becomes the result's `value`. */
-      readonly value?: unknown;
-      /** For a write tool: `no` is assumed, say otherwise if something may have happened. */
-      readonly executed?: Executed;
-      readonly cause?: unknown;
-    } = {},
-  ) {
-    super(message, { cause: options.cause });
+  constructor(kind: ToolErrorKind, message: string, { cause, ...options }: ToolErrorOptions) {
+    super(message, { cause });
+    this[TOOL_ERROR] = kind;
     this.hint = options.hint;
     this.retryAfterMs = options.retryAfterMs;
     this.value = options.value;
@@ -34,28 +32,27 @@ export class RetryableToolError extends Error {
   }
 }
 
-/** "Repeating this call is pointless." The model reads the text as it is. */
-export class TerminalToolError extends Error {
-  override readonly name: string = 'TerminalToolError';
-  readonly [TOOL_ERROR]: ToolErrorKind = 'terminal';
-  readonly hint: string | undefined;
-  readonly value: unknown;
-  readonly executed: Executed | undefined;
+/**
+ * "You called this wrong, fix your parameters" (seed 004). The model reads the text as it is. `executed`, for a write tool: `no` is
+ * assumed, say otherwise if something may have happened.
+ */
+export class RetryableToolError extends ToolError {
+  override readonly name: string = 'RetryableToolError';
 
-  constructor(
-    message: string,
-    options: {
-      readonly hint?: string;
-      readonly value?: unknown;
-      /** For a write tool: `yes` is assumed, say otherwise if nothing, or perhaps nothing, has happened. */
-      readonly executed?: Executed;
-      readonly cause?: unknown;
-    } = {},
-  ) {
-    super(message, { cause: options.cause });
-    this.hint = options.hint;
-    this.value = options.value;
-    this.executed = options.executed;
+  constructor(message: string, options: ToolErrorOptions = {}) {
+    super('retryable', message, options);
+  }
+}
+
+/**
+ * "Repeating this call is pointless." The model reads the text as it is. `executed`, for a write tool: `yes` is assumed, say
+ * otherwise if nothing, or perhaps nothing, has happened.
+ */
+export class TerminalToolError extends ToolError {
+  override readonly name: string = 'TerminalToolError';
+
+  constructor(message: string, options: Omit<ToolErrorOptions, 'retryAfterMs'> = {}) {
+    super('terminal', message, options);
   }
 }
 
@@ -65,30 +62,17 @@ const UPSTREAM_USE =
   "Write new UpstreamToolError('upstream_unavailable' or 'upstream_rate_limited', text, { executed: 'no' or 'maybe' }).";
 
 /** What the tool talks to is at fault: it limits us (`upstream_rate_limited`) or cannot be reached or heard. */
-export class UpstreamToolError extends Error {
+export class UpstreamToolError extends ToolError {
   override readonly name: string = 'UpstreamToolError';
-  readonly [TOOL_ERROR]: ToolErrorKind;
-  readonly hint: string | undefined;
-  readonly retryAfterMs: number | undefined;
-  readonly executed: Executed;
 
   /** `executed` is `no` only when the request certainly never took effect (refused, 429), else `maybe`. */
   constructor(
     code: 'upstream_rate_limited' | 'upstream_unavailable',
     message: string,
-    options: {
-      readonly executed: 'no' | 'maybe';
-      readonly hint?: string;
-      readonly retryAfterMs?: number;
-      readonly cause?: unknown;
-    },
+    options: Omit<ToolErrorOptions, 'value' | 'executed'> & { readonly executed: 'no' | 'maybe' },
   ) {
     // In JavaScript nothing else says so, and what it would come to says nothing of it.
     if (!UPSTREAM_CODES.has(code) || !UPSTREAM_EXECUTED.has(options?.executed)) throw new TypeError(UPSTREAM_USE);
-    super(message, { cause: options.cause });
-    this[TOOL_ERROR] = code;
-    this.hint = options.hint;
-    this.retryAfterMs = options.retryAfterMs;
-    this.executed = options.executed;
+    super(code, message, options);
   }
 }

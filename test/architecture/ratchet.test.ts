@@ -10,8 +10,8 @@ const ROOT = join(import.meta.dirname, '../..');
 
 /** Most lines of each unit, with scripts of Redis, pages and styles; without tests and README. */
 const LINES: Readonly<Record<string, number>> = {
-  src: 27910,
-  'packages/background': 5250,
+  src: 27890,
+  'packages/background': 5230,
   'packages/cli': 1390,
   'packages/console': 2380,
   'packages/dialects': 2940,

@@ -13,15 +13,21 @@ type WatchedCall = {
   version: string;
 };
 
+type CallWaitersOptions = {
+  readonly records: CallRecords;
+  /** The store's, in Unix milliseconds. */
+  readonly time: () => number;
+  /** Ends a call whose time is over, where no worker holds it; false: it is not over yet. */
+  readonly endOverdue: (key: string, record: CallRecord) => Promise<boolean>;
+};
+
 /**
  * Waits for calls on behalf of requests and streams. Messages tell of what happens to them. Once a second all calls are
  * looked at for what no message came of; a call is read only where something has happened, and once for all who ask while it is
  * being read.
  */
 export class CallWaiters {
-  readonly #records: CallRecords;
-  /** The store's, in Unix milliseconds. */
-  readonly #time: () => number;
+  readonly #options: CallWaitersOptions;
   readonly #calls = new Map<string, WatchedCall>();
   readonly #readings = new Map<string, Promise<CallRecord | null>>();
   #waiting = 0;
@@ -30,37 +36,47 @@ export class CallWaiters {
   #unwatch: (() => void) | undefined;
   #isLooking = false;
 
-  constructor(records: CallRecords, time: () => number) {
-    this.#records = records;
-    this.#time = time;
+  constructor(options: CallWaitersOptions) {
+    this.#options = options;
   }
 
   /**
-   * Resolves with the record when the call has ended, or with what is known after `waitMs`, or once the call's own time is
-   * over; null: unknown, or no reader waits any more since `over` has resolved. Rejects with the store.
+   * Resolves with the record when the call has ended, or with what is known after `waitMs`. A call whose own time is over, and that no
+   * worker holds, ends here. null: unknown, or no reader waits any more since `over` has resolved. Rejects with the store.
    */
   async untilEnded(key: string, waitMs: number, over?: Promise<void>): Promise<CallRecord | null> {
-    const first = await this.#read(key);
-    if (first === null || first.state === 'ended' || waitMs <= 0) return first;
-    const { promise, resolve, reject } = Promise.withResolvers<CallRecord | null>();
-    const look = (): void => {
-      this.#read(key).then((record) => {
-        if (record === null || record.state === 'ended') resolve(record);
-      }, reject);
-    };
-    const stop = this.onChange(key, look);
-    // By then it is over, also by a clock that is rounded.
-    const leftMs = first.expiresAt + 1 - this.#time();
-    const timer = setTimeout(() => resolve(this.#read(key)), leftMs > 0 ? Math.min(waitMs, leftMs) : waitMs);
-    void over?.then(() => resolve(null));
-    // It may have ended between the first reading and this.
-    look();
+    const until = performance.now() + waitMs;
+    const isOver = over?.then(() => 'over' as const);
+    let wake = ignore;
+    const stop = waitMs > 0 ? this.onChange(key, () => wake()) : ignore;
     try {
-      return await promise;
+      while (true) {
+        // Before the reading: what happens meanwhile is read next.
+        const { promise: changed, resolve } = Promise.withResolvers<void>();
+        wake = resolve;
+        const record = await this.#settle(key);
+        const leftMs = until - performance.now();
+        if (record === null || record.state === 'ended' || leftMs <= 0) return record;
+        const timer = setTimeout(wake, Math.min(leftMs, this.#ownMs(record)));
+        const next = await Promise.race([changed, isOver ?? changed]);
+        clearTimeout(timer);
+        if (next === 'over') return null;
+      }
     } finally {
       stop();
-      clearTimeout(timer);
     }
+  }
+
+  /** Until its own time is over, also by a clock that is rounded. */
+  #ownMs({ expiresAt }: CallRecord): number {
+    const leftMs = expiresAt + 1 - this.#options.time();
+    return leftMs > 0 ? leftMs : Number.POSITIVE_INFINITY;
+  }
+
+  async #settle(key: string): Promise<CallRecord | null> {
+    const record = await this.#read(key);
+    if (record === null || record.state === 'ended') return record;
+    return (await this.#options.endOverdue(key, record)) ? this.#read(key) : record;
   }
 
   /** Calls back whenever something may have happened to the call; gives the way to stop. */
@@ -69,9 +85,9 @@ export class CallWaiters {
     this.#calls.set(key, call);
     call.listeners.add(listener);
     this.#waiting += 1;
-    this.#unwatch ??= this.#records.signals.watch(this.#tell);
+    this.#unwatch ??= this.#options.records.signals.watch(this.#tell);
     // Where the records are of this process no message gets lost.
-    if (this.#records.durability === 'durable')
+    if (this.#options.records.durability === 'durable')
       this.#timer ??= setInterval(() => void this.#lookAgain(), LOOK_AGAIN_MS).unref();
     return () => {
       if (!call.listeners.delete(listener)) return;
@@ -100,7 +116,7 @@ export class CallWaiters {
   #read(key: string): Promise<CallRecord | null> {
     const known = this.#readings.get(key);
     if (known !== undefined) return known;
-    const reading = this.#records.find(key).finally(() => {
+    const reading = this.#options.records.find(key).finally(() => {
       if (this.#readings.get(key) === reading) this.#readings.delete(key);
     });
     this.#readings.set(key, reading);
@@ -114,7 +130,7 @@ export class CallWaiters {
     const keys = [...this.#calls.keys()];
     for (let place = 0; place < keys.length; place += LOOKED_AT_ONCE) {
       const some = keys.slice(place, place + LOOKED_AT_ONCE);
-      const versions = await this.#records.versions(some).catch(() => null);
+      const versions = await this.#options.records.versions(some).catch(() => null);
       // The store is away.
       if (versions === null) break;
       for (const [at, key] of some.entries()) this.#compare(key, versions[at] ?? '');
@@ -130,3 +146,5 @@ export class CallWaiters {
     this.#tell(key);
   }
 }
+
+const ignore = (): void => undefined;

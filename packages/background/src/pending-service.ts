@@ -61,7 +61,8 @@ export class PendingService implements PendingCalls {
 
   constructor(options: PendingServiceOptions) {
     this.#options = options;
-    this.waiters = new CallWaiters(options.records, options.time);
+    const endOverdue = (key: string, record: CallRecord): Promise<boolean> => this.#endOverdue(key, record);
+    this.waiters = new CallWaiters({ ...options, endOverdue });
   }
 
   async accept(spec: CallSpec, announce: Announce, withinMs: number): Promise<Acceptance> {
@@ -101,7 +102,7 @@ export class PendingService implements PendingCalls {
    * any more since `over` has resolved. Rejects with the store.
    */
   async lookUp(tenant: string, handle: string, waitMs: number, over?: Promise<void>): Promise<KnownCall | null> {
-    return this.#toKnown(await this.#untilEnded(toCallKey(tenant, handle), waitMs, over), handle);
+    return this.#toKnown(await this.waiters.untilEnded(toCallKey(tenant, handle), waitMs, over), handle);
   }
 
   /** The same of the call that a batch has accepted in that place, now and without its arguments. */
@@ -112,7 +113,7 @@ export class PendingService implements PendingCalls {
 
   /** The same without what it runs by, also where that cannot be told. */
   async stateOf(tenant: string, handle: string, waitMs: number, over?: Promise<void>): Promise<PendingState | null> {
-    const record = await this.#untilEnded(toCallKey(tenant, handle), waitMs, over);
+    const record = await this.waiters.untilEnded(toCallKey(tenant, handle), waitMs, over);
     return record === null ? null : this.#toState(record, handle);
   }
 
@@ -266,22 +267,9 @@ export class PendingService implements PendingCalls {
     });
   }
 
-  /** Waits for the end of a call. One whose time is over, and that no worker holds, ends here. */
-  async #untilEnded(key: string, waitMs: number, over?: Promise<void>): Promise<CallRecord | null> {
-    const from = performance.now();
-    const record = await this.waiters.untilEnded(key, waitMs, over);
-    if (record === null || record.state === 'ended') return record;
-    const isOver = await this.#endOverdue(key, record);
-    const leftMs = Math.max(0, waitMs - (performance.now() - from));
-    if (isOver) return this.waiters.untilEnded(key, leftMs, over);
-    // The store's clock may say so a moment later than was reckoned.
-    return leftMs === 0 ? record : this.#untilEnded(key, leftMs, over);
-  }
-
   /** Ends a call whose time is over, also where no worker takes it; false: it had not been over. */
-  async #endOverdue(key: string, record: CallRecord | null): Promise<boolean> {
-    if (record === null || record.state === 'ended' || this.#options.time() < record.expiresAt) return false;
-    if (record.spec === null) return false;
+  async #endOverdue(key: string, record: CallRecord): Promise<boolean> {
+    if (record.spec === null || this.#options.time() < record.expiresAt) return false;
     await this.end(key, record.spec);
     return true;
   }
@@ -294,7 +282,7 @@ export class PendingService implements PendingCalls {
   #toAccepted(key: string, record: CallRecord): AcceptedCall {
     const handle = handleOf(key);
     const ended = async (waitMs: number, over?: Promise<void>): Promise<PendingState | null> => {
-      const waited = this.#untilEnded(key, waitMs, over).catch(this.#options.onFailed);
+      const waited = this.waiters.untilEnded(key, waitMs, over).catch(this.#options.onFailed);
       // That no reader waits any more says nothing of its record.
       const found = await Promise.race([over?.then(() => undefined) ?? waited, waited]);
       if (found === undefined) return null;

@@ -47,7 +47,7 @@ export const wireWebhooks = async (parts: WebhookParts): Promise<WiredWebhooks> 
 const openWebhooks = async (parts: WebhookParts): Promise<ConfigurableWebhooks> => {
   const { backend, redactor, createId } = parts;
   const { createWebhooks } = await import('./webhooks/webhooks.ts');
-  const { createWebhookObserver } = await import('./webhooks/webhook-logs.ts');
+  const { createWebhookObserver } = await import('./webhooks/webhook-observer.ts');
   const { createEndpointClients } = await import('./webhooks/endpoint-clients.ts');
   const observer = createWebhookObserver(parts);
   const clients = createEndpointClients();

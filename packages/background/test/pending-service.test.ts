@@ -210,7 +210,7 @@ test('who waits hears of an end at once, also where the record was being read wh
       return copy;
     },
   };
-  const waiters = new CallWaiters(slow, Date.now);
+  const waiters = new CallWaiters({ records: slow, time: Date.now, endOverdue: async () => false });
   onTestFinished(waiters.close);
   const waited = waiters.untilEnded(key, 600_000);
   await expect.poll(() => reads, WAIT).toBe(1);

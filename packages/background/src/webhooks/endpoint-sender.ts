@@ -5,7 +5,7 @@ import type { ClaimedDelivery, DeliveryStore } from './delivery-store.ts';
 import type { EndpointSettings } from './endpoint-settings.ts';
 import { findRetryDelay } from './retry-schedule.ts';
 import { signMessage } from './sign-message.ts';
-import type { DeliveryResult, WebhookObserver } from './webhook-observer.ts';
+import type { DeliveryReport, WebhookObserver } from './webhook-observer.ts';
 
 export type SenderOptions = {
   readonly store: DeliveryStore;
@@ -151,7 +151,7 @@ export class EndpointSender {
     observer.attempted({ endpoint, id, attempt, result: 'retried', reason, retryMs });
   }
 
-  async #end(delivery: ClaimedDelivery, result: DeliveryResult, reason: string): Promise<void> {
+  async #end(delivery: ClaimedDelivery, result: DeliveryReport['result'], reason: string): Promise<void> {
     const { endpoint, id, attempt } = delivery;
     await this.#options.store.remove(delivery);
     this.#options.observer.attempted({ endpoint, id, attempt, result, reason, retryMs: null });

@@ -1,6 +1,5 @@
 /**
- * The rule by which `packages/background/src/jobs/lua/tenant-order.lua` gives tags, as simple as it can be said; what it promises is told in
- * `packages/background/src/jobs/fair-lane.ts`, which is the same for jobs of one process.
+ * The rule by which `packages/background/src/jobs/lua/tenant-order.lua` gives tags, as simple as it can be said.
  */
 export type FairTurns = {
   /** The tag of a job that is offered now. */

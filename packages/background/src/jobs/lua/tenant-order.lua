@@ -1,4 +1,7 @@
--- Which job of a lane runs next, at one shard: in Redis what packages/background/src/jobs/fair-lane.ts is in a process.
+-- Which job of a lane runs next, at one shard, so that tenants take turns: start-time fair queueing (Goyal, Vin, Cheng 1996) where
+-- each job costs the same. The tag of a job is one more than that of the job before it of its tenant, and no less than the virtual
+-- time, the highest tag that was taken. The lowest tag runs next, the older job among equals; one that comes again before all.
+-- While a tenant has jobs waiting and starts n of them, each other tenant starts at most n + 2.
 --
 -- KEYS[1]  turns, a hash: `time`, the virtual time; `last:<tenant>`, the tag that the tenant got last; `offered_at`, ms
 -- KEYS[2]  waiting, a hash: `<tag>:<tenant>` to the call that has that tag and that no worker has taken
