@@ -384,7 +384,6 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   'sessions/fallback-session-store.ts': 'while the store is away the policy decides',
   'sessions/idempotency/idempotency-store.ts': 'where the store is away nothing can be promised, and that is said',
   'sessions/record-page-tokens.ts': 'while the store is away pages of this process are found',
-  'sessions/idempotency/result-cap.ts': 'what was kept may be no JSON any more',
   '@store-redis/redis-client.ts': 'NOSCRIPT: the script is sent whole',
   'sessions/store-space.ts':
     'where a write fails its room is given back, and a share that cannot be told of is told of later',

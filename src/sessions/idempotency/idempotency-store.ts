@@ -25,24 +25,19 @@ import {
   setCall,
 } from './idempotency-kinds.ts';
 import { type Names, readByNames, reserveByNames } from './record-names.ts';
-import { createResultCap, LEASE_MS, RECORD_TTL_MS, readResults } from './result-cap.ts';
-
-// What is larger is committed in several updates, of which each makes sense alone: other commands of Redis have 50 ms.
-const PIECE_BYTES = 512 * 1024;
+import { capResult, LEASE_MS, RECORD_TTL_MS, type ResultLimits, readResults } from './result-cap.ts';
 
 type Options = {
   readonly store: RecordStore;
   readonly durability: IdempotencyStore['durability'];
   /** Where results take room. Left out: there is room for all. */
-  readonly space?: ResultSpace;
+  readonly space?: Pick<StoreSpace, 'take' | 'give'>;
   readonly maxResultBytes?: number;
   /** Under which names the record of a key is found, in the order in which they are taken. Left out: under its own. */
   readonly toNames?: Seals['toNames'];
   /** That of this process, where the records are in it. */
   readonly memory?: Pick<StoreMemory, 'limitOf'>;
 };
-
-type ResultSpace = Pick<StoreSpace, 'take' | 'give'>;
 
 // A record that could fill the memory for results alone would leave no other its own.
 const RECORDS_AT_LEAST = 4;
@@ -56,26 +51,26 @@ export const createIdempotencyStore = ({
   ...options
 }: Options): IdempotencyStore => {
   const { maxResultBytes, memory } = options;
-  const maxRecordBytes = memory === undefined ? undefined : Math.floor(memory.limitOf('results') / RECORDS_AT_LEAST);
+  const maxRecordBytes = memory && Math.floor(memory.limitOf('results') / RECORDS_AT_LEAST);
+  const limits = { maxResultBytes, maxRecordBytes };
   const records = store.open(idempotencyKind);
   const answers = store.open(answerKind);
   return {
     durability,
-    open: async (asked) => {
+    open: async (requested) => {
       const id = randomUUID();
-      const names = toNames(asked.recordKey);
-      const decide: Decide<IdempotencyRecord, Claim> = (record, now) => reserveRecord(record, asked, id, now);
+      const names = toNames(requested.recordKey);
+      const decide: Decide<IdempotencyRecord, Claim> = (record, now) => reserveRecord(record, requested, id, now);
       const named = await orAway(() => reserveByNames(records, names, id, decide));
-      if (named === AWAY) return findComplete(records, asked, names);
+      if (named === AWAY) return findComplete(records, requested, names);
       const { claim, name } = named;
-      const batch = { ...asked, recordKey: name };
+      const batch = { ...requested, recordKey: name };
       if (claim.kind === 'complete') {
         const remembered = await remember(answers, batch, claim.life, []);
         return { kind: 'complete', results: claim.results, isFound: remembered === 'kept' };
       }
       if (claim.kind !== 'held') return claim;
-      const cap = createResultCap(toResults(claim.earlier), { maxResultBytes, maxRecordBytes });
-      return openLeased({ ...claim, batch, id, cap, records, answers, space });
+      return openLeased({ ...claim, batch, id, limits, records, answers, space });
     },
     find: (requestKey) =>
       orAway(async () => {
@@ -88,7 +83,7 @@ export const createIdempotencyStore = ({
 /** Before any call is accepted what an answer may name is there, whatever happens to the store after this. */
 const openLeased = async (parts: Try): Promise<Opening> => {
   const { answers, batch, life, mayBePending } = parts;
-  const record = new Hold(parts);
+  const record = new HeldRecord(parts);
   if (batch.answer !== 'promised' && !mayBePending) return { kind: 'held', record };
   if ((await remember(answers, batch, life, null)) === 'kept') return { kind: 'held', record };
   void record.commit([]).catch(ignore);
@@ -139,9 +134,6 @@ const toEarlierCalls = ({ calls }: IdempotencyRecord): ReadonlyMap<number, Earli
     ]),
   );
 
-const toResults = (earlier: ReadonlyMap<number, EarlierCall>): readonly string[] =>
-  [...earlier.values()].flatMap((call) => (call.state === 'committed' ? [call.result] : []));
-
 type Claim = ReturnType<typeof reserveRecord>;
 
 /** What a batch that opens the record gets; `held` is a try of its own, with a lease. */
@@ -177,17 +169,15 @@ const renewLease = (record: IdempotencyRecord, id: string, now: number): 'held' 
   return 'held';
 };
 
-/** Results of a commit: with the last of them it ends the lease. */
-type Piece = { readonly results: readonly ResultToKeep[]; readonly isLast: boolean };
-
-const commitPiece = (record: IdempotencyRecord, id: string, { results, isLast }: Piece, now: number): void => {
+/** Ends the lease with the results of a try. */
+const commitResults = (record: IdempotencyRecord, id: string, results: readonly ResultToKeep[], now: number): void => {
   for (const { index, result, kind } of results) {
     if (kind === 'final') setCall(record, index, result);
     // Its call never ran.
     else if (record.calls.get(index) === STARTED) removeCall(record, index);
   }
-  record.leaseEndsAt = isLast ? 0 : now + LEASE_MS;
-  if (isLast) record.committer = id;
+  record.leaseEndsAt = 0;
+  record.committer = id;
   record.endsAt = now + RECORD_TTL_MS;
 };
 
@@ -195,21 +185,21 @@ const commitPiece = (record: IdempotencyRecord, id: string, { results, isLast }:
 type Try = Omit<Extract<Claim, { readonly kind: 'held' }>, 'kind'> & {
   readonly records: Records<IdempotencyRecord>;
   readonly answers: Records<AnswerRecord>;
-  readonly space: ResultSpace;
+  readonly space: Pick<StoreSpace, 'take' | 'give'>;
   readonly batch: KeyedBatch;
   readonly id: string;
-  readonly cap: (result: string) => string;
+  readonly limits: ResultLimits;
 };
 
 /** The record for the try that holds it. */
-class Hold implements LeasedRecord {
+class HeldRecord implements LeasedRecord {
   readonly earlier: LeasedRecord['earlier'];
   readonly mayBePending: boolean;
   readonly #try: Try;
   /** Calls that this try has committed as final. */
   readonly #finals = new Set<number>();
-  /** Until they are committed: a commit that is tried again has the same. */
-  readonly #capped = new Map<number, { readonly result: string; readonly capped: string }>();
+  /** Of all results that the record has. */
+  #bytes = 0;
   /** A commit was not answered: it may have ended the lease, and another try may have begun since. */
   #isUnsure = false;
 
@@ -217,6 +207,8 @@ class Hold implements LeasedRecord {
     this.#try = parts;
     this.earlier = parts.earlier;
     this.mayBePending = parts.mayBePending;
+    for (const call of parts.earlier.values())
+      if (call.state === 'committed') this.#bytes += Buffer.byteLength(call.result);
   }
 
   // The one step that a store which is away is not asked for: the call then does not run.
@@ -237,8 +229,13 @@ class Hold implements LeasedRecord {
 
   readonly commit: LeasedRecord['commit'] = async (results, answer) => {
     const { batch, space } = this.#try;
-    const capped = results.map((one) => ({ ...one, result: this.#cap(one) }));
-    const weight = toWeight(capped);
+    let bytes = this.#bytes;
+    const capped = results.map((one) => {
+      const result = this.#cap(one.result, bytes);
+      bytes += Buffer.byteLength(result);
+      return { ...one, result };
+    });
+    const weight = createWeight(bytes - this.#bytes);
     const hasRoom = capped.length === 0 || (await this.#takeRoom(weight));
     // The marks of writes that began stay: none of them runs again.
     const stored = hasRoom ? capped : capped.filter(({ kind }) => kind === 'repeatable');
@@ -248,7 +245,7 @@ class Hold implements LeasedRecord {
     // What is tried again takes its room again.
     const state = await (hasRoom ? inRoom(space, tenantOfKey(batch.recordKey), weight, commit) : commit());
     this.#isUnsure = false;
-    this.#capped.clear();
+    this.#bytes = bytes;
     if (state === 'lost') return 'lost';
     if (!hasRoom) return 'marked';
     for (const { index, kind } of stored) if (kind === 'final') this.#finals.add(index);
@@ -258,21 +255,18 @@ class Hold implements LeasedRecord {
   readonly amend = async (index: number, result: string): Promise<void> => {
     const { life } = this.#try;
     if (!this.#finals.has(index)) return;
-    const capped = this.#cap({ index, result });
-    if (!(await this.#takeRoom(toWeight([{ result: capped }])))) return;
+    const capped = this.#cap(result, this.#bytes);
+    const bytes = Buffer.byteLength(capped);
+    this.#bytes += bytes;
+    if (!(await this.#takeRoom(createWeight(bytes)))) return;
     await this.#update((record) => {
       const isCommitted = record.life === life && toResult(record.calls.get(index)) !== null;
       if (isCommitted) setCall(record, index, capped);
     });
   };
 
-  /** What the record keeps of a result, which counts once in its size however often it is committed. */
-  #cap({ index, result }: Pick<ResultToKeep, 'index' | 'result'>): string {
-    const known = this.#capped.get(index);
-    if (known?.result === result) return known.capped;
-    const capped = this.#try.cap(result);
-    this.#capped.set(index, { result, capped });
-    return capped;
+  #cap(result: string, usedBytes: number): string {
+    return capResult(result, usedBytes, this.#try.limits);
   }
 
   async #update<Result>(decide: Decide<IdempotencyRecord, Result>): Promise<Result> {
@@ -287,7 +281,7 @@ class Hold implements LeasedRecord {
   }
 
   /**
-   * `own`: what only this answer has; null: it is not to be found. The answer goes with the last piece, in one command where there is
+   * `own`: what only this answer has; null: it is not to be found. The answer goes with the results, in one command where there is
    * one server. Where a death leaves one of the two alone, `find` knows of nothing, or of what a later try commits.
    */
   async #commitAll(
@@ -295,65 +289,26 @@ class Hold implements LeasedRecord {
     own: readonly ResultToKeep[] | null,
     answer: 'named' | undefined,
   ): Promise<'held' | 'lost'> {
-    const { batch, life, answers } = this.#try;
+    const { batch, id, life, answers } = this.#try;
     const wasUnsure = this.#isUnsure;
     this.#isUnsure = true;
-    const pieces = toPieces(results);
-    const last = pieces.pop() ?? [];
-    for (const piece of pieces) {
-      const state = await this.#commitPiece({ results: piece, isLast: false }, wasUnsure);
-      if (state === 'lost') return checkStored(state, await this.#rememberAll(results), answer);
-    }
-    const committed = this.#commitPiece({ results: last, isLast: true }, wasUnsure);
-    const remembered = own === null ? ('kept' as const) : remember(answers, batch, life, own);
-    const [state, ownState] = await Promise.all([committed, remembered]);
-    return checkStored(state, state === 'lost' ? await this.#rememberAll(results) : ownState, answer);
-  }
-
-  // The record has, or will have, others.
-  #rememberAll(results: readonly ResultToKeep[]): Promise<'kept' | 'away'> {
-    const { batch, life, answers } = this.#try;
-    return remember(answers, batch, life, results);
-  }
-
-  #commitPiece(piece: Piece, wasUnsure: boolean): Promise<'held' | 'lost'> {
-    const { id } = this.#try;
-    return this.#update((record, now) => {
+    const committed = this.#update((record, now) => {
       if (record.holder !== id) return wasUnsure && record.committer === id ? 'held' : 'lost';
-      commitPiece(record, id, piece, now);
+      commitResults(record, id, results, now);
       return 'held';
     });
+    const [state, remembered] = await Promise.all([
+      committed,
+      own === null ? 'kept' : remember(answers, batch, life, own),
+    ]);
+    // The record of another try has, or will have, other results.
+    const found = state === 'lost' ? await remember(answers, batch, life, results) : remembered;
+    if (found === 'away' && answer === 'named') throw new Error('The answer could not be kept.');
+    return state;
   }
 }
 
-const toWeight = (results: readonly Pick<ResultToKeep, 'result'>[]): Weight => {
-  let bytes = 0;
-  for (const { result } of results) bytes += Buffer.byteLength(result);
-  return { bytes, endsAt: Date.now() + RECORD_TTL_MS };
-};
-
-/** Throws where a name that is answered would lead nowhere. */
-const checkStored = <State>(state: State, remembered: 'kept' | 'away', answer: 'named' | undefined): State => {
-  if (remembered === 'away' && answer === 'named') throw new Error('The answer could not be kept.');
-  return state;
-};
-
-// At least one, for it is the last that ends the lease.
-const toPieces = (results: readonly ResultToKeep[]): ResultToKeep[][] => {
-  let piece: ResultToKeep[] = [];
-  let bytes = 0;
-  const pieces = [piece];
-  for (const one of results) {
-    if (bytes >= PIECE_BYTES) {
-      piece = [];
-      bytes = 0;
-      pieces.push(piece);
-    }
-    piece.push(one);
-    bytes += one.kind === 'final' ? Buffer.byteLength(one.result) : 0;
-  }
-  return pieces;
-};
+const createWeight = (bytes: number): Weight => ({ bytes, endsAt: Date.now() + RECORD_TTL_MS });
 
 /**
  * Notes what a request was answered; `own` are the results that only this answer has; null: it is not answered yet, and what an

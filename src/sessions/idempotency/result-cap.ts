@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { parseJson } from '../../json/parse-json.ts';
 
 /** How long a batch that does not renew its lease holds its record; it renews it every 1.5 s, so that two renewals may be lost. */
 export const LEASE_MS = 5000;
@@ -18,29 +19,25 @@ const recordTooLarge = (bytes: number): string =>
 const NO_ROOM = `The store had no room for the result, and it was ${NOT_KEPT}`;
 const resultTooLarge = (bytes: number): string => `The result was larger than ${bytes} bytes and was ${NOT_KEPT}`;
 
+export type ResultLimits = {
+  readonly maxResultBytes?: number | undefined;
+  readonly maxRecordBytes?: number | undefined;
+};
+
 /**
- * Makes of a result what the record keeps of it: all results within the record's size, of which its earlier ones have used
- * a part. A result that is too large stays what it was, success or not, with a null value, `truncated` and a warning; id and
- * name, the caller's own words, stay too.
+ * What the record keeps of a result: all results within the record's size, of which other ones have used `usedBytes`. A result
+ * that is too large stays what it was, success or not, with a null value, `truncated` and a warning; id and name, the caller's own
+ * words, stay too.
  */
-export const createResultCap = (
-  earlier: Iterable<string>,
-  limits: { readonly maxResultBytes?: number | undefined; readonly maxRecordBytes?: number | undefined },
-): ((result: string) => string) => {
-  const { maxResultBytes = MAX_RESULT_BYTES } = limits;
-  const maxRecordBytes = Math.min(MAX_RECORD_BYTES, limits.maxRecordBytes ?? MAX_RECORD_BYTES);
-  let bytes = 0;
-  for (const result of earlier) bytes += Buffer.byteLength(result);
-  const cap = (result: string): string => {
-    const size = Buffer.byteLength(result);
-    if (size > maxResultBytes) return withoutValue(result, resultTooLarge(maxResultBytes));
-    return bytes + size > maxRecordBytes ? withoutValue(result, recordTooLarge(maxRecordBytes)) : result;
-  };
-  return (result) => {
-    const capped = cap(result);
-    bytes += Buffer.byteLength(capped);
-    return capped;
-  };
+export const capResult = (
+  result: string,
+  usedBytes: number,
+  { maxResultBytes = MAX_RESULT_BYTES, maxRecordBytes = MAX_RECORD_BYTES }: ResultLimits,
+): string => {
+  const most = Math.min(MAX_RECORD_BYTES, maxRecordBytes);
+  const size = Buffer.byteLength(result);
+  if (size > maxResultBytes) return withoutValue(result, resultTooLarge(maxResultBytes));
+  return usedBytes + size > most ? withoutValue(result, recordTooLarge(most)) : result;
 };
 
 /** What is kept of a result that the store has no room for: all but its value. */
@@ -63,14 +60,8 @@ const cutMessage = (message: string): string =>
  * the answer around it.
  */
 export const parseObject = (text: string): object | null => {
-  if (!text.endsWith('}')) return null;
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' ? value : null;
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
+  const parsed = text.endsWith('}') ? parseJson(text) : null;
+  return parsed?.ok === true && typeof parsed.value === 'object' ? parsed.value : null;
 };
 
 /** All results of a batch in the order of its calls; null where one is missing. */

@@ -1,5 +1,5 @@
 import type { CallSpec } from 'recourse-server/executor/pending-calls';
-import { createResultCap, withoutRoom } from 'recourse-server/sessions/idempotency/result-cap';
+import { capResult, withoutRoom } from 'recourse-server/sessions/idempotency/result-cap';
 import type { Weight } from 'recourse-server/sessions/share-kind';
 import type { StoreSpace } from 'recourse-server/sessions/store-space';
 import { RESULT_TTL_MS } from './call-kind.ts';
@@ -37,7 +37,7 @@ export const takeResultRoom = async (
   uncapped: string,
   maxResultBytes: number | undefined,
 ): Promise<ReturnType<typeof weighResult>> => {
-  const whole = weighResult(createResultCap([], { maxResultBytes })(uncapped));
+  const whole = weighResult(capResult(uncapped, 0, { maxResultBytes }));
   const isBrief = whole.weight.bytes < BRIEF_FROM_BYTES;
   if (!isBrief && (await take(tenant, 'pending_results', whole.weight)) === null) return whole;
   const brief = isBrief ? whole : weighResult(withoutRoom(whole.result));
