@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { createRedisClient, type RedisClient } from '@recourse/store-redis/redis-client';
 import { createRedisRecordStore } from '@recourse/store-redis/redis-record-store';
-import { createSqliteRecordStore } from '@recourse/store-sqlite/sqlite-record-store';
+import { SqliteRecordStore } from '@recourse/store-sqlite/sqlite-record-store';
 import type { Round, RoundReport, SessionStore } from '#src/executor/session-store.ts';
 import { createStoreMemory } from '#src/memory/store-memory.ts';
 import { createRecordSessionStore } from '#src/sessions/record-session-store.ts';
@@ -112,7 +112,7 @@ const sqlite = (durable: 'process' | 'power'): SessionStore => {
   const path = join(folder, `${print()}.db`);
   return onRecords(
     'memory',
-    createSqliteRecordStore({ path, durable, cacheBytes: 200_000_000, now: Date.now, onFailed }),
+    new SqliteRecordStore({ path, durable, cacheBytes: 200_000_000, now: Date.now, onFailed }),
   );
 };
 

@@ -1,5 +1,5 @@
 import { createRedisRecordStore } from '@recourse/store-redis/redis-record-store';
-import { createSqliteRecordStore } from '@recourse/store-sqlite/sqlite-record-store';
+import { SqliteRecordStore } from '@recourse/store-sqlite/sqlite-record-store';
 import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import { createManualClock, toRedisClient, useRedis } from '@recourse/test-support/session-stores-under-test.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
@@ -32,5 +32,5 @@ describeRecordStore('in SQLite', async () => {
     throw error;
   };
   const options = { path: ':memory:', durable: 'process', cacheBytes: 1_000_000, now: clock.now, onFailed } as const;
-  return { store: createSqliteRecordStore(options), expire: async () => clock.advance(60_001) };
+  return { store: new SqliteRecordStore(options), expire: async () => clock.advance(60_001) };
 });

@@ -11,7 +11,7 @@ import { createRedisLiveCalls, createRedisSessionCalls } from '@recourse/backgro
 import { openEmbeddedCallRecords } from '@recourse/background/open-call-records';
 import type { RedisClient, RedisSubscription } from '@recourse/store-redis/redis-client';
 import { createRedisRecordStore } from '@recourse/store-redis/redis-record-store';
-import { createSqliteRecordStore } from '@recourse/store-sqlite/sqlite-record-store';
+import { SqliteRecordStore } from '@recourse/store-sqlite/sqlite-record-store';
 import type { Cluster, Redis } from 'ioredis';
 import type { CallSpec } from '#src/executor/pending-calls.ts';
 import { type ByteBudget, createByteBudget } from '#src/memory/byte-budget.ts';
@@ -95,7 +95,7 @@ export const createSqliteCallsUnderTest: CreateCallRecordsUnderTest = (terms) =>
     throw error;
   };
   const options = { path: ':memory:', durable: 'process', cacheBytes: 10_000_000, onFailed } as const;
-  return createEmbeddedUnderTest((now) => createSqliteRecordStore({ ...options, now }), terms);
+  return createEmbeddedUnderTest((now) => new SqliteRecordStore({ ...options, now }), terms);
 };
 
 export const toCallRedisKey = (key: string): string => `recourse2:{${key}}:call`;

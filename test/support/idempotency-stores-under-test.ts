@@ -1,7 +1,7 @@
 import type { RedisClient } from '@recourse/store-redis/redis-client';
 import { createRedisRecordStore } from '@recourse/store-redis/redis-record-store';
 import type { SwapOptions } from '@recourse/store-redis/swap-sender';
-import { createSqliteRecordStore } from '@recourse/store-sqlite/sqlite-record-store';
+import { SqliteRecordStore } from '@recourse/store-sqlite/sqlite-record-store';
 import { expect } from 'vitest';
 import { type IdempotencyStore, type KeyedBatch, type LeasedRecord, toWhole } from '#src/executor/idempotency-store.ts';
 import type { StoreMemory } from '#src/memory/store-memory.ts';
@@ -57,7 +57,7 @@ export const createSqliteKeyedUnderTest = (terms: KeyedStoreTerms, cacheBytes = 
   const onFailed = (error: unknown): void => {
     throw error;
   };
-  const store = createSqliteRecordStore({ path: ':memory:', durable: 'process', cacheBytes, now: clock.now, onFailed });
+  const store = new SqliteRecordStore({ path: ':memory:', durable: 'process', cacheBytes, now: clock.now, onFailed });
   return {
     store: createIdempotencyStore({ store, durability: 'durable', ...terms }),
     lapse: async () => clock.advance(5001),

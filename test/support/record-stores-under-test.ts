@@ -1,5 +1,5 @@
 import { createRedisRecordStore } from '@recourse/store-redis/redis-record-store';
-import { createSqliteRecordStore } from '@recourse/store-sqlite/sqlite-record-store';
+import { SqliteRecordStore } from '@recourse/store-sqlite/sqlite-record-store';
 import type { Redis } from 'ioredis';
 import type { SessionSettings } from '#src/executor/session-store.ts';
 import { createRecordSessionStore } from '#src/sessions/record-session-store.ts';
@@ -53,7 +53,7 @@ export const openSqliteRecords = (): AgingRecords => {
     throw error;
   };
   const options = { path: ':memory:', durable: 'process', cacheBytes: 10_000_000, now: clock.now, onFailed } as const;
-  return { store: createSqliteRecordStore(options), pass: clock.advance };
+  return { store: new SqliteRecordStore(options), pass: clock.advance };
 };
 
 /** Replicas in one Redis. Time passes for all of them, but not for the ends of records. */

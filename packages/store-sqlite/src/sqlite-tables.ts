@@ -15,26 +15,31 @@ CREATE TABLE field (record INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT 
 CREATE TABLE element (id INTEGER PRIMARY KEY, record INTEGER NOT NULL, text TEXT NOT NULL);
 CREATE INDEX element_record ON element (record);`;
 
-/** Where a record is in the file, and when it ends, in Unix milliseconds. */
-export type Place = { readonly id: number; readonly ends: number };
+// For each record that is made two are looked at for their end, and one for each commit: so many at once.
+const SWEEP_TIMES = 2;
+const SWEEP_RECORDS = 128;
 
 /** The statements on the tables. */
 export class SqliteTables {
+  /** Gets the end of a record, and its id. */
+  readonly touch: StatementSync;
+  /** Gets the id of a record, and the name of a field. */
+  readonly drop: StatementSync;
+  /** Removes all elements but the last: gets the id of their record, and how many stay. */
+  readonly trim: StatementSync;
   readonly #find: StatementSync;
   readonly #fields: StatementSync;
   readonly #elements: StatementSync;
   readonly #keys: StatementSync;
   readonly #add: StatementSync;
-  readonly #touch: StatementSync;
   readonly #put: StatementSync;
   readonly #append: StatementSync;
-  readonly #drop: StatementSync;
-  readonly #trim: StatementSync;
   readonly #next: StatementSync;
   readonly #expired: StatementSync;
   readonly #deletions: readonly StatementSync[];
   #lastId: number;
   #sweptTo = 0;
+  #unswept = 0;
 
   constructor(db: DatabaseSync) {
     this.#find = db.prepare('SELECT id, ends FROM record WHERE hash = ? AND key = ?');
@@ -42,11 +47,11 @@ export class SqliteTables {
     this.#elements = db.prepare('SELECT text FROM element WHERE record = ? ORDER BY id DESC LIMIT ?');
     this.#keys = db.prepare('SELECT key FROM record WHERE ends > ?');
     this.#add = db.prepare('INSERT INTO record VALUES (?, ?, ?, ?)');
-    this.#touch = db.prepare('UPDATE record SET ends = ? WHERE id = ?');
+    this.touch = db.prepare('UPDATE record SET ends = ? WHERE id = ?');
     this.#put = db.prepare('REPLACE INTO field VALUES (?, ?, ?)');
     this.#append = db.prepare('INSERT INTO element (record, text) VALUES (?, ?)');
-    this.#drop = db.prepare('DELETE FROM field WHERE record = ? AND name = ?');
-    this.#trim = db.prepare(
+    this.drop = db.prepare('DELETE FROM field WHERE record = ? AND name = ?');
+    this.trim = db.prepare(
       'DELETE FROM element WHERE record = ?1 AND id <= (SELECT id FROM element WHERE record = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)',
     );
     this.#next = db.prepare(
@@ -59,72 +64,61 @@ export class SqliteTables {
     this.#lastId = Number(db.prepare('SELECT max(id) AS id FROM record').get()?.['id'] ?? 0);
   }
 
-  find(key: string): Place | null {
-    const row = this.#find.get(toHash(key), key);
+  /** Where a record is, and when it ends, in Unix milliseconds. */
+  find(key: string): { readonly id: number; readonly ends: number } | null {
+    const row = this.#find.get(hashKey(key), key);
     return row === undefined ? null : { id: Number(row['id']), ends: Number(row['ends']) };
   }
 
   fields(id: number): Fields {
-    const fields = new Map<string, string>();
-    for (const { name, value } of this.#fields.all(id)) fields.set(String(name), String(value));
-    return fields;
+    return new Map(this.#fields.all(id).map(({ name, value }) => [String(name), String(value)]));
   }
 
   /** The last elements, oldest first. */
   elements(id: number, count: number): readonly string[] {
-    return this.#elements
-      .all(id, count)
-      .map(({ text }) => String(text))
-      .toReversed();
+    const rows = this.#elements.all(id, count);
+    return rows.map(({ text }) => String(text)).toReversed();
   }
 
+  /** The keys of records that have not ended. */
   keys(now: number): readonly string[] {
     return this.#keys.all(now).map(({ key }) => String(key));
   }
 
   /** Makes a record and gives its id. */
   add(key: string, ends: number): number {
+    this.#unswept += SWEEP_TIMES;
     this.#lastId += 1;
-    this.#add.run(this.#lastId, toHash(key), key, ends);
+    this.#add.run(this.#lastId, hashKey(key), key, ends);
     return this.#lastId;
-  }
-
-  touch(id: number, ends: number): void {
-    this.#touch.run(ends, id);
   }
 
   put(id: number, name: string, value: string): void {
     this.#put.run(id, name, value.toWellFormed());
   }
 
-  drop(id: number, name: string): void {
-    this.#drop.run(id, name);
-  }
-
   append(id: number, text: string): void {
     this.#append.run(id, text.toWellFormed());
-  }
-
-  /** Removes all elements but the last. */
-  trim(id: number, keep: number): void {
-    this.#trim.run(id, keep);
   }
 
   delete(id: number): void {
     for (const deletion of this.#deletions) deletion.run(id);
   }
 
-  /** Deletes those of the next records that ended before; after the last record it begins again. */
-  sweep(records: number, before: number): void {
-    const next = this.#next.get(this.#sweptTo, records);
+  /** Called in each commit: now and then deletes those of the next records that ended before; after the last record it begins again. */
+  sweep(before: number): void {
+    this.#unswept += 1;
+    if (this.#unswept < SWEEP_RECORDS) return;
+    this.#unswept -= SWEEP_RECORDS;
+    const next = this.#next.get(this.#sweptTo, SWEEP_RECORDS);
     const to = Number(next?.['id'] ?? 0);
     for (const { id } of this.#expired.all(this.#sweptTo, to, before)) this.delete(Number(id));
-    this.#sweptTo = next?.['count'] === records ? to : 0;
+    this.#sweptTo = next?.['count'] === SWEEP_RECORDS ? to : 0;
   }
 }
 
-// 52 bits. Keys end with a digest, and whoever is found by a hash is compared with the key.
-const toHash = (key: string): number => {
+// 52 bits. Keys end with a digest, and a record that is found by a hash is compared with the key.
+const hashKey = (key: string): number => {
   let [high, low] = [0xdeadbeef, 0x41c6ce57];
   for (let at = 0; at < key.length; at += 1) {
     const code = key.charCodeAt(at);

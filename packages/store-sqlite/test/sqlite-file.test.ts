@@ -10,7 +10,7 @@ import { counterKind, countUp, olderCounterKind, readCounts } from '@recourse/te
 import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
 import { createManualClock } from '@recourse/test-support/session-stores-under-test.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { createSqliteRecordStore, waitForSqliteRecordStore } from '#src/sqlite-record-store.ts';
+import { SqliteRecordStore, waitForSqliteRecordStore } from '#src/sqlite-record-store.ts';
 
 const makeFolder = async (): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), 'recourse-sqlite-'));
@@ -21,9 +21,9 @@ const makeFolder = async (): Promise<string> => {
 const open = (path: string, now: () => number = Date.now) => {
   const failed: unknown[] = [];
   const onFailed = (error: unknown): void => void failed.push(error);
-  const store = createSqliteRecordStore({ path, durable: 'process', cacheBytes: 1_000_000, now, onFailed });
+  const store = new SqliteRecordStore({ path, durable: 'process', cacheBytes: 1_000_000, now, onFailed });
   onTestFinished(() => store.close());
-  return { ...store, records: store.open(counterKind), failed };
+  return Object.assign(store, { records: store.open(counterKind), failed });
 };
 
 type Counting = { readonly child: ChildProcess; readonly said: string[]; readonly saidMore: () => Promise<unknown> };

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createSqliteRecordStore } from '@recourse/store-sqlite/sqlite-record-store';
+import { SqliteRecordStore } from '@recourse/store-sqlite/sqlite-record-store';
 import {
   accept,
   createCallSpec,
@@ -28,7 +28,7 @@ const makeFile = async () => {
   onTestFinished(() => close());
   const start = async (limitBytes: number) => {
     close();
-    const store = createSqliteRecordStore({ ...options, now: clock.now });
+    const store = new SqliteRecordStore({ ...options, now: clock.now });
     close = store.close;
     const budget = createByteBudget({ limitBytes });
     const keys = store.keys(callKind.name);

@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createSqliteRecordStore } from '@recourse/store-sqlite/sqlite-record-store';
+import { SqliteRecordStore } from '@recourse/store-sqlite/sqlite-record-store';
 import {
   accept,
   createCallSpec,
@@ -220,7 +220,7 @@ test('the file of SQLite holds nothing of what a call runs from, and the next pr
     throw error;
   };
   const open = async (sealing: Sealing) => {
-    const store = createSqliteRecordStore({ path, durable: 'process', cacheBytes: 1_000_000, now: Date.now, onFailed });
+    const store = new SqliteRecordStore({ path, durable: 'process', cacheBytes: 1_000_000, now: Date.now, onFailed });
     const records = await openEmbeddedCalls(store, Date.now, { keys: store.keys(callKind.name), sealing });
     return { store, records };
   };

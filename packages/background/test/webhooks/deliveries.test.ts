@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createSqliteRecordStore } from '@recourse/store-sqlite/sqlite-record-store';
+import { SqliteRecordStore } from '@recourse/store-sqlite/sqlite-record-store';
 import {
   openMemoryRecords,
   openRedisRecords,
@@ -329,7 +329,7 @@ test('messages in a file are found by the next process, with the attempts that h
       throw error;
     };
     const options = { path, durable: 'process', cacheBytes: 1_000_000, now: clock.now, onFailed } as const;
-    const store = createSqliteRecordStore(options);
+    const store = new SqliteRecordStore(options);
     return { store, deliveries: new RecordDeliveries({ store, survives: 'process' }) };
   };
   const { endpoint } = createDelivery();
