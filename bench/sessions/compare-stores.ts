@@ -59,7 +59,7 @@ const toReport = ({ tools, calls }: Round, failed: boolean, packed: string): Rou
   })),
   calls: calls.map((call) => ({
     ...call,
-    ending: failed ? 'failed' : 'answered',
+    callEnd: failed ? 'failed' : 'answered',
     resultHash: failed || call.callHash === null ? null : call.callHash + 1,
     executed: true,
   })),

@@ -56,7 +56,7 @@ const tools = [{ name: 'echo', retries: 3, maxCalls: null, effects: 'read', poll
 
 const report: RoundReport = {
   outcomes: [{ name: 'echo', failed: false, succeeded: true, interrupted: false, error: '' }],
-  calls: [{ tool: 'echo', counts: true, callHash: 1, ending: 'answered', resultHash: 2, executed: true }],
+  calls: [{ tool: 'echo', counts: true, callHash: 1, callEnd: 'answered', resultHash: 2, executed: true }],
   journal: {
     lines: 1,
     refused: 0,

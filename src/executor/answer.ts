@@ -199,9 +199,9 @@ const IDENTICAL_FROM = 3;
 /** Said from the third time that a call gives the very same answer: a model may not have seen that it asked before. */
 const warnOfIdentical = ({ outcome, verdict, tool }: Call): readonly Warning[] => {
   if (outcome?.kind !== 'success' || tool === null || tool.polling) return NO_WARNINGS;
-  if (verdict?.kind !== 'run' || verdict.streak === null) return NO_WARNINGS;
-  const times = verdict.streak.same + 1;
-  if (times < IDENTICAL_FROM || verdict.streak.answer !== toTextHash(outcome.valueJson)) return NO_WARNINGS;
+  if (verdict?.kind !== 'run' || verdict.repeats === null) return NO_WARNINGS;
+  const times = verdict.repeats.same + 1;
+  if (times < IDENTICAL_FROM || verdict.repeats.answer !== toTextHash(outcome.valueJson)) return NO_WARNINGS;
   return [{ code: 'identical_call', message: identicalCallText(tool.name, times) }];
 };
 

@@ -32,7 +32,7 @@ export class RoundCall implements SettledCall {
     return this.#hash;
   }
 
-  get ending(): CallEnd {
+  get callEnd(): CallEnd {
     const { outcome, isAccepted } = this.#call;
     return outcome === null || isAccepted ? 'not_run' : classifyEnding(outcome);
   }

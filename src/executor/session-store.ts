@@ -81,7 +81,7 @@ export type CallLimit = 'session_calls' | 'session_rounds' | 'tool_calls';
 
 /** Whether one call may run, as far as limits and loop guard go. A denied tool's calls are not looked at: `run`. */
 export type CallVerdict =
-  | { readonly kind: 'run'; readonly streak: Repeats | null }
+  | { readonly kind: 'run'; readonly repeats: Repeats | null }
   /** `times`: how often in a row it has been made, this time included. */
   | { readonly kind: 'loop'; readonly cause: 'failed' | 'same_answer'; readonly times: number }
   | { readonly kind: 'limit'; readonly of: CallLimit; readonly limit: number };
@@ -107,7 +107,7 @@ export type CallEnd = 'failed' | 'answered' | 'looped' | 'other' | 'not_run';
 
 /** One of the round's calls, settled. */
 export type SettledCall = RequestedCall & {
-  readonly ending: CallEnd;
+  readonly callEnd: CallEnd;
   /** Of the JSON text of its value; null unless `answered`. Computed when it is read. */
   readonly resultHash: number | null;
   /** It ran or may have: it counts against the limits. */

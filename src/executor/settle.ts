@@ -51,7 +51,7 @@ const NO_BUDGETS: Budgets = new Map();
 /** No retry, nothing refused, and no call that failed the last time it was made. */
 const isUntroubled = ({ permits, verdicts }: Admission): boolean => {
   for (const { decision } of permits.values()) if (decision !== 'free') return false;
-  return verdicts.every((verdict) => verdict.kind === 'run' && (verdict.streak?.failed ?? 0) === 0);
+  return verdicts.every((verdict) => verdict.kind === 'run' && (verdict.repeats?.failed ?? 0) === 0);
 };
 
 const createReport = (batch: Batch, { step }: Admission): RoundReport => {

@@ -146,7 +146,7 @@ export class OutageSessions {
 const toShared = (here: SessionState): SessionState => ({
   ...here,
   callsOf: new Map(here.callsOf),
-  streaks: new Map(here.streaks),
+  repeats: new Map(here.repeats),
   tools: new Map(Array.from(here.tools, ([name, tool]) => [name, { ...tool, reservations: [] }])),
 });
 

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { Repeats } from '../executor/session-store.ts';
 import { parseJson } from '../json/parse-json.ts';
 import type { Fields, Kind } from '../store/record-store.ts';
-import { NO_ENDINGS, type ToolStreaks } from './rules/loop-guard.ts';
+import { NO_CALL_ENDS, type ToolRepeats } from './rules/loop-guard.ts';
 import { weighSession } from './rules/session-record.ts';
 import { createSessionState, type SessionState, type ToolState, VERDICTS } from './rules/session-state.ts';
 import { createSessionJournal, type SessionJournal, takeAdded, weighTail } from './session-journal.ts';
@@ -16,11 +16,11 @@ export type StoredSession = {
   bytes: number;
 };
 
-/** Fields as they were saved last: texts; of streaks and refused lines, whose texts are long, the value itself, which is never changed. */
-type Saved = Map<string, string | ToolStreaks | readonly string[]>;
+/** Fields as they were saved last: texts; of repeats and refused lines, whose texts are long, the value itself, which is never changed. */
+type Saved = Map<string, string | ToolRepeats | readonly string[]>;
 
 /**
- * Sessions as records. A field a tool for its budget (`t:NAME`) and one for its streaks (`s:NAME`), for they grow apart: the rest
+ * Sessions as records. A field a tool for its budget (`t:NAME`) and one for its repeats (`s:NAME`), for they grow apart: the rest
  * is small (`h`: format, life, counts; `n`: named rounds; `c`: calls of limited tools; `j`: lines of the list's elements; `q`: lines
  * of refused calls; `o`: lines were left out).
  */
@@ -40,7 +40,7 @@ export const createSessionKind = (ttlMs: number): Kind<StoredSession, Saved> => 
   toSaved: ({ session, journal }, fields) => {
     const saved: Saved = new Map();
     for (const [field, text] of fields) if (OWN.test(field)) saved.set(field, text);
-    for (const [name, ofTool] of session?.streaks ?? []) saved.set(`s:${name}`, ofTool);
+    for (const [name, ofTool] of session?.repeats ?? []) saved.set(`s:${name}`, ofTool);
     if (journal.tail.length > 0) saved.set('q', journal.tail);
     return saved;
   },
@@ -54,8 +54,8 @@ export const createSessionKind = (ttlMs: number): Kind<StoredSession, Saved> => 
     changes.put('o', journal.isTruncated ? '1' : '');
     changes.putValue('q', journal.tail, encodeTail);
     for (const [name, tool] of session.tools) changes.put(`t:${name}`, encodeTool(tool));
-    for (const [name, ofTool] of session.streaks) changes.putValue(`s:${name}`, ofTool, encodeStreaks);
-    changes.dropStreaks(session.streaks);
+    for (const [name, ofTool] of session.repeats) changes.putValue(`s:${name}`, ofTool, encodeRepeats);
+    changes.dropRepeats(session.repeats);
     return changes;
   },
   takeAdded: ({ journal }) => takeAdded(journal),
@@ -88,7 +88,7 @@ class Changes {
     this.#saved.set(field, text);
   }
 
-  putValue<Value extends ToolStreaks | readonly string[]>(
+  putValue<Value extends ToolRepeats | readonly string[]>(
     field: string,
     value: Value,
     encode: (value: Value) => string,
@@ -98,9 +98,9 @@ class Changes {
     if (this.#saved.has(field)) this.#saved.set(field, value);
   }
 
-  dropStreaks(streaks: SessionState['streaks']): void {
+  dropRepeats(repeats: SessionState['repeats']): void {
     for (const field of this.#saved.keys())
-      if (field.startsWith('s:') && !streaks.has(field.slice(2))) this.put(field, '');
+      if (field.startsWith('s:') && !repeats.has(field.slice(2))) this.put(field, '');
   }
 }
 
@@ -124,7 +124,7 @@ const refresh = (stored: StoredSession, saved: Saved, fields: Fields): void => {
 };
 
 const isSaved = (saved: ReturnType<Saved['get']>, text: string): boolean =>
-  saved === text || (saved instanceof PackedStreaks && saved.text === text);
+  saved === text || (saved instanceof PackedRepeats && saved.text === text);
 
 /** Reads a field beside the head; '': it is not there. Gives what is saved of it. */
 const readField = (
@@ -132,9 +132,9 @@ const readField = (
   journal: SessionJournal,
   field: string,
   text: string,
-): string | ToolStreaks | readonly string[] => {
+): string | ToolRepeats | readonly string[] => {
   const name = field.slice(2);
-  if (field.startsWith('s:')) return setOrDelete(session.streaks, name, decodeStreaks(text)) ?? text;
+  if (field.startsWith('s:')) return setOrDelete(session.repeats, name, decodeRepeats(text)) ?? text;
   if (field.startsWith('t:')) setOrDelete(session.tools, name, decodeTool(text));
   else if (field === 'n') readNamed(session, text);
   else if (field === 'c') readCalls(session, text);
@@ -249,8 +249,11 @@ const DOUBLE = 8;
 // In base64: 24 bytes are 32 characters.
 const CHARACTERS = 4 * DOUBLE;
 
-const encodeStreaks = ({ before, step, endings }: ToolStreaks): string => {
-  if (step !== 0) return `@${JSON.stringify([step, [...before], [...endings]])}`;
+const encodeRepeats = ({ before, step, callEnds }: ToolRepeats): string => {
+  if (step !== 0) {
+    const stored = Array.from(callEnds, ([callHash, { callEnd, answer }]) => [callHash, { ending: callEnd, answer }]);
+    return `@${JSON.stringify([step, [...before], stored])}`;
+  }
   const bytes = Buffer.allocUnsafe(3 * DOUBLE * before.size);
   let at = 0;
   for (const [callHash, { failed, same, answer }] of before) {
@@ -262,30 +265,32 @@ const encodeStreaks = ({ before, step, endings }: ToolStreaks): string => {
 };
 
 const Answer = z.union([z.number(), z.literal('')]);
-const OpenStreaks = z.tuple([
+const OpenRepeats = z.tuple([
   z.number(),
   z.array(z.tuple([z.number(), z.object({ failed: z.number(), same: z.number(), answer: Answer })])),
   z.array(
     z.tuple([
       z.number(),
-      z.object({ ending: z.enum(['failed', 'answered', 'looped', 'other', 'not_run']), answer: Answer }),
+      z
+        .object({ ending: z.enum(['failed', 'answered', 'looped', 'other', 'not_run']), answer: Answer })
+        .transform(({ ending, answer }) => ({ callEnd: ending, answer })),
     ]),
   ),
 ]);
 
-const decodeStreaks = (text: string): ToolStreaks | null => {
+const decodeRepeats = (text: string): ToolRepeats | null => {
   if (text === '') return null;
-  if (!text.startsWith('@')) return new PackedStreaks(text);
-  const [step, before, endings] = readJson(OpenStreaks, text.slice(1)) ?? [0, [], []];
-  return { step, before: new Map(before), endings: new Map(endings) };
+  if (!text.startsWith('@')) return new PackedRepeats(text);
+  const [step, before, callEnds] = readJson(OpenRepeats, text.slice(1)) ?? [0, [], []];
+  return { step, before: new Map(before), callEnds: new Map(callEnds) };
 };
 
 /** Decoded when they are read: a round looks at its own tools only. */
-class PackedStreaks implements ToolStreaks {
+class PackedRepeats implements ToolRepeats {
   readonly step = 0;
-  readonly endings = NO_ENDINGS;
+  readonly callEnds = NO_CALL_ENDS;
   readonly text: string;
-  #before: ToolStreaks['before'] | undefined;
+  #before: ToolRepeats['before'] | undefined;
 
   constructor(text: string) {
     this.text = text;
@@ -295,13 +300,13 @@ class PackedStreaks implements ToolStreaks {
     return Math.floor(this.text.length / CHARACTERS);
   }
 
-  get before(): ToolStreaks['before'] {
+  get before(): ToolRepeats['before'] {
     this.#before ??= decodePacked(this.text);
     return this.#before;
   }
 }
 
-const decodePacked = (text: string): ToolStreaks['before'] => {
+const decodePacked = (text: string): ToolRepeats['before'] => {
   const bytes = Buffer.from(text, 'base64');
   const before = new Map<number, Repeats>();
   for (let at = 0; at + 3 * DOUBLE <= bytes.length; at += 3 * DOUBLE) {

@@ -10,14 +10,14 @@ const ROOT = join(import.meta.dirname, '../..');
 
 /** Most lines of each unit, with scripts of Redis, pages and styles; without tests and README. */
 const LINES: Readonly<Record<string, number>> = {
-  src: 27890,
+  src: 27840,
   'packages/background': 5230,
   'packages/cli': 1390,
   'packages/console': 2380,
   'packages/dialects': 2940,
   'packages/mcp-server': 1710,
   'packages/store-redis': 1300,
-  'packages/store-sqlite': 810,
+  'packages/store-sqlite': 720,
   'packages/testing': 540,
   'packages/tool-hosts': 6540,
   'packages/toolkit-files': 450,

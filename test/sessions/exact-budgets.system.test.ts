@@ -64,7 +64,7 @@ const toReport = (runs: boolean): RoundReport => ({
       tool: 'read',
       counts: true,
       callHash: null,
-      ending: runs ? 'failed' : 'not_run',
+      callEnd: runs ? 'failed' : 'not_run',
       resultHash: null,
       executed: runs,
     },

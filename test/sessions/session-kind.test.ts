@@ -13,12 +13,12 @@ test('a session that was fetched weighs what it weighed where it was written', (
     [1, { failed: 0, same: 1, answer: 7 }],
     [2 ** 53 - 1, { failed: 0, same: 2, answer: 8 }],
   ]);
-  for (const tool of ['x', 'y']) written.session.streaks.set(tool, { before: streaks, step: 0, endings: new Map() });
+  for (const tool of ['x', 'y']) written.session.repeats.set(tool, { before: streaks, step: 0, callEnds: new Map() });
   const { set } = kind.changes(written, kind.toSaved(kind.create(), new Map()));
   const fetched = kind.decode(toFields(set));
   const weight = kind.bytes(fetched);
   expect(weight).toBe(kind.bytes(written));
-  expect(fetched.session?.streaks.get('x')).toMatchObject({ packed: 2, before: streaks });
+  expect(fetched.session?.repeats.get('x')).toMatchObject({ packed: 2, before: streaks });
   fetched.bytes = 0;
   expect(kind.bytes(fetched)).toBe(weight);
 });
@@ -33,12 +33,12 @@ const change = (stored: StoredSession, seed: number): void => {
   tool.failures = seed % 3;
   if (seed % 2 === 0) session.callsOf.set(name, seed);
   else session.callsOf.clear();
-  if (seed % 4 === 0) session.streaks.delete(name);
+  if (seed % 4 === 0) session.repeats.delete(name);
   else
-    session.streaks.set(name, {
+    session.repeats.set(name, {
       before: new Map([[seed, { failed: 1, same: 0, answer: '' }]]),
       step: 0,
-      endings: new Map(),
+      callEnds: new Map(),
     });
   session.namedRounds = seed % 7 === 0 ? [{ id: 'named', step: seed, joinUntil: 9 }] : [];
   journal.counts = seed % 3 === 0 ? [] : [1, 2, 2];
@@ -49,7 +49,7 @@ const change = (stored: StoredSession, seed: number): void => {
 
 const toPlain = (stored: StoredSession) => ({
   record: toSessionRecord(stored.session ?? createSessionState(''), 0),
-  streaks: new Map(Array.from(stored.session?.streaks ?? [], ([name, { before }]) => [name, before])),
+  streaks: new Map(Array.from(stored.session?.repeats ?? [], ([name, { before }]) => [name, before])),
   named: stored.session?.namedRounds,
   born: stored.session?.born,
   journal: stored.journal,
@@ -81,9 +81,9 @@ test('of a known session only the fields that others have changed are read again
   const fields = toFields(kind.changes(known, kind.toSaved(kind.create(), new Map())).set);
   const fetched = kind.decode(fields);
   const saved = kind.toSaved(fetched, fields);
-  const before = { tools: new Map(fetched.session?.tools), streaks: new Map(fetched.session?.streaks) };
+  const before = { tools: new Map(fetched.session?.tools), streaks: new Map(fetched.session?.repeats) };
   kind.refresh?.(fetched, saved, new Map([...fields, ['t:tool_1', '[2,0,0,0,"",[]]']]));
   expect(fetched.session?.tools.get('tool_1')?.failures).toBe(2);
   expect(fetched.session?.tools.get('tool_2')).toBe(before.tools.get('tool_2'));
-  expect(fetched.session?.streaks.get('tool_1')).toBe(before.streaks.get('tool_1'));
+  expect(fetched.session?.repeats.get('tool_1')).toBe(before.streaks.get('tool_1'));
 });

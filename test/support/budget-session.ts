@@ -84,7 +84,7 @@ const toOpenRound = (admission: Admission, tools: readonly string[]): OpenRound 
     end: async (marks, error = 'it failed') => {
       const outcomes = Object.entries(marks).map(([name, mark]) => toOutcome(name, mark, error));
       const calls = tools.map(
-        (tool) => ({ ...toCall(tool), ending: 'not_run', resultHash: null, executed: true }) as const,
+        (tool) => ({ ...toCall(tool), callEnd: 'not_run', resultHash: null, executed: true }) as const,
       );
       const budgets = await admission.settle({ outcomes, calls, journal: null });
       return (tool) => budgets.get(tool) ?? admitted(tool);

@@ -55,8 +55,8 @@ const toVerdictText = (verdict: CallVerdict | undefined): string => {
   if (verdict === undefined) return 'run';
   if (verdict.kind === 'loop') return `loop: ${verdict.cause}, ${verdict.times}`;
   if (verdict.kind === 'limit') return `limit: ${verdict.of}, ${verdict.limit}`;
-  if (verdict.streak === null) return 'run';
-  const { failed, same } = verdict.streak;
+  if (verdict.repeats === null) return 'run';
+  const { failed, same } = verdict.repeats;
   return failed > 0 ? `run, failed ${failed}` : `run, same ${same}`;
 };
 
@@ -78,12 +78,12 @@ const isLetIn = (admission: Admission, tool: string): boolean =>
 const toReport = (admission: Admission, calls: readonly ReturnType<typeof toCall>[], ends: readonly End[]) => {
   const settled = calls.map((call, position) => {
     const verdict = toVerdictText(admission.verdicts[position]);
-    const ending = toEnding(ends[position], verdict, isLetIn(admission, call.tool));
-    const resultHash = ending === 'answered' ? toHash(toDigest(ends[position] ?? '')) : null;
-    return { ...call, ending, resultHash, executed: !['looped', 'not_run'].includes(ending) };
+    const callEnd = toEnding(ends[position], verdict, isLetIn(admission, call.tool));
+    const resultHash = callEnd === 'answered' ? toHash(toDigest(ends[position] ?? '')) : null;
+    return { ...call, callEnd, resultHash, executed: !['looped', 'not_run'].includes(callEnd) };
   });
   const outcomes = [...new Set(calls.map(({ tool }) => tool))].map((name): ToolOutcome => {
-    const endings = settled.filter(({ tool }) => tool === name).map(({ ending }) => ending);
+    const endings = settled.filter(({ tool }) => tool === name).map(({ callEnd }) => callEnd);
     const failed = endings.includes('failed') || endings.includes('other');
     return { name, failed, succeeded: endings.includes('answered'), interrupted: false, error: failed ? 'failed' : '' };
   });

@@ -1,22 +1,22 @@
 import type { CallEnd, CallVerdict, Repeats, RequestedTool, SettledCall } from '../../executor/session-store.ts';
 
 /** How the calls of one hash ended in a round. */
-type RoundEnding = Pick<SettledCall, 'ending'> & Pick<Repeats, 'answer'>;
+type EndedCalls = Pick<SettledCall, 'callEnd'> & Pick<Repeats, 'answer'>;
 
 /**
- * The streaks of a tool by the hash of a call; a call without failures and answers in a row has none.
+ * How often in a row each call of a tool failed or gave the same answer, by the hash of the call; a call without has no entry.
  *
- * | state       | step              | before                    | endings                                   | becomes |
+ * | state       | step              | before                    | callEnds                                  | becomes |
  * |-------------|-------------------|---------------------------|-------------------------------------------|---------|
  * | settled     | 0                 | after the last round      | none                                      | settled by a round without a name, open by a named one |
  * | open        | of a named round  | before that round         | of the batches of that round so far       | open by the next batch of that round; else settled first |
  */
-export type ToolStreaks = {
+export type ToolRepeats = {
   readonly before: ReadonlyMap<number, Repeats>;
   readonly step: number;
   /** In the order in which the round named them. */
-  readonly endings: ReadonlyMap<number, RoundEnding>;
-  /** The size of `before`, where weighing the streaks must not decode them. */
+  readonly callEnds: ReadonlyMap<number, EndedCalls>;
+  /** The size of `before`, where weighing must not decode it. */
   readonly packed?: number;
 };
 
@@ -28,142 +28,137 @@ const MAX_SAME = 9;
 
 const NOTHING: Repeats = { failed: 0, same: 0, answer: '' };
 
-// A hash that comes twice in a round counts once: the higher ending counts.
+// A hash that comes twice in a round counts once: the higher end counts.
 const RANK = { not_run: 0, other: 1, looped: 2, failed: 3, answered: 4 } as const satisfies Record<CallEnd, number>;
 
 // Shared: an empty map takes 180 bytes, and each tool of each session has one.
-export const NO_ENDINGS: ToolStreaks['endings'] = new Map();
+export const NO_CALL_ENDS: ToolRepeats['callEnds'] = new Map();
 
-/** The guard's refusal of a call that has this streak; null where the call may run. */
-export const decideLoop = (streak: Repeats, { effects, polling }: RequestedTool): CallVerdict | null => {
-  if (streak.failed >= MAX_FAILED) return { kind: 'loop', cause: 'failed', times: streak.failed + 1 };
-  if (streak.same < MAX_SAME || effects === 'read' || polling) return null;
-  return { kind: 'loop', cause: 'same_answer', times: streak.same + 1 };
+/** The guard's refusal of a call that has been repeated so often; null where the call may run. */
+export const decideLoop = (repeats: Repeats, { effects, polling }: RequestedTool): CallVerdict | null => {
+  if (repeats.failed >= MAX_FAILED) return { kind: 'loop', cause: 'failed', times: repeats.failed + 1 };
+  if (repeats.same < MAX_SAME || effects === 'read' || polling) return null;
+  return { kind: 'loop', cause: 'same_answer', times: repeats.same + 1 };
 };
 
-/** A call's streak as the round with this step finds it; 0 = a round without a name. */
-export const streakBefore = (tool: ToolStreaks, callHash: number, step: number): Repeats => {
-  const streak = tool.before.get(callHash) ?? NOTHING;
-  if (tool.step === 0 || tool.step === step) return streak;
-  const ending = tool.endings.get(callHash);
-  return ending === undefined ? NOTHING : afterEnding(streak, ending);
+/** The repeats of a call as the round with this step finds it; 0 = a round without a name. */
+export const repeatsBefore = (tool: ToolRepeats, callHash: number, step: number): Repeats => {
+  const repeats = tool.before.get(callHash) ?? NOTHING;
+  if (tool.step === 0 || tool.step === step) return repeats;
+  const end = tool.callEnds.get(callHash);
+  return end === undefined ? NOTHING : countRepeat(repeats, end);
 };
 
-/** A tool's streaks after its last round. */
-export const streaksAfter = ({ before, step, endings }: ToolStreaks): ReadonlyMap<number, Repeats> => {
+/** The repeats of a tool after its last round. */
+export const repeatsAfter = ({ before, step, callEnds }: ToolRepeats): ReadonlyMap<number, Repeats> => {
   if (step === 0) return before;
   const after = new Map<number, Repeats>();
-  for (const [callHash, ending] of endings) {
-    const streak = afterEnding(before.get(callHash) ?? NOTHING, ending);
-    if (streak !== NOTHING) after.set(callHash, streak);
+  for (const [callHash, end] of callEnds) {
+    const repeats = countRepeat(before.get(callHash) ?? NOTHING, end);
+    if (repeats !== NOTHING) after.set(callHash, repeats);
   }
   return after;
 };
 
 /**
  * Counts the calls of a round: `step` is that of a named one, else 0. A tool that is not `read` and has answered may have
- * changed what made other tools fail, so their failures in a row end. Changes `streaks`; says whether they weigh
+ * changed what made other tools fail, so their failures in a row end. Changes `repeats`; says whether they weigh
  * something else now.
  */
-export const settleStreaks = (
-  streaks: Map<string, ToolStreaks>,
+export const settleRepeats = (
+  repeats: Map<string, ToolRepeats>,
   tools: readonly RequestedTool[],
   calls: readonly SettledCall[],
   step: number,
 ): boolean => {
   let isReweighed = false;
   for (const { name, effects } of tools) {
-    const hasChanged = effects !== 'read' && calls.some(({ tool, ending }) => tool === name && ending === 'answered');
-    if (hasChanged && endFailuresOfOthers(streaks, name, step)) isReweighed = true;
+    const hasChanged = effects !== 'read' && calls.some(({ tool, callEnd }) => tool === name && callEnd === 'answered');
+    if (hasChanged && endFailuresOfOthers(repeats, name, step)) isReweighed = true;
   }
-  for (const { name } of tools) if (addRound(streaks, name, calls, step)) isReweighed = true;
+  for (const { name } of tools) if (addRound(repeats, name, calls, step)) isReweighed = true;
   return isReweighed;
 };
 
-const endFailuresOfOthers = (streaks: Map<string, ToolStreaks>, changer: string, step: number): boolean => {
+const endFailuresOfOthers = (repeats: Map<string, ToolRepeats>, changer: string, step: number): boolean => {
   let isReweighed = false;
-  for (const [name, tool] of streaks) {
+  for (const [name, tool] of repeats) {
     const ended = name === changer ? tool : withoutFailures(tool, step);
     if (ended === tool) continue;
-    keepStreaks(streaks, name, ended);
+    keepRepeats(repeats, name, ended);
     isReweighed = true;
   }
   return isReweighed;
 };
 
+/** Counts the calls of one tool. A round without a name is settled at once, without a record of how its calls ended. */
 const addRound = (
-  streaks: Map<string, ToolStreaks>,
+  repeats: Map<string, ToolRepeats>,
   name: string,
   calls: readonly SettledCall[],
   step: number,
 ): boolean => {
-  const tool = streaks.get(name) ?? NONE;
-  if (step !== 0) return addNamedRound(streaks, name, calls, step);
-  const after = countCalls(streaksAfter(tool), name, calls);
-  if (after === null) return false;
-  keepStreaks(streaks, name, { before: after, step: 0, endings: NO_ENDINGS });
-  return tool.step !== 0 || tool.before.size !== after.size;
+  const tool = repeats.get(name) ?? NONE;
+  const isSameRound = step !== 0 && tool.step === step;
+  const before = isSameRound ? tool.before : repeatsAfter(tool);
+  if (step === 0) {
+    const after = countCalls(before, name, calls);
+    if (after === null) return false;
+    keepRepeats(repeats, name, { before: after, step, callEnds: NO_CALL_ENDS });
+    return tool.step !== 0 || tool.before.size !== after.size;
+  }
+  const callEnds = addCallEnds(isSameRound ? tool.callEnds : NO_CALL_ENDS, name, calls);
+  if (callEnds.size === 0) return false;
+  repeats.set(name, { before, step, callEnds });
+  return true;
 };
 
-const addNamedRound = (
-  streaks: Map<string, ToolStreaks>,
+const NONE: ToolRepeats = { before: new Map(), step: 0, callEnds: NO_CALL_ENDS };
+
+const addCallEnds = (
+  before: ToolRepeats['callEnds'],
   name: string,
   calls: readonly SettledCall[],
-  step: number,
-): boolean => {
-  const tool = streaks.get(name) ?? NONE;
-  const [before, former] = tool.step === step ? [tool.before, tool.endings] : [streaksAfter(tool), NO_ENDINGS];
-  const endings = addEndings(former, name, calls);
-  if (endings.size > 0) streaks.set(name, { before, step, endings });
-  return endings.size > 0;
-};
-
-const NONE: ToolStreaks = { before: new Map(), step: 0, endings: NO_ENDINGS };
-
-const addEndings = (
-  before: ToolStreaks['endings'],
-  name: string,
-  calls: readonly SettledCall[],
-): ToolStreaks['endings'] => {
-  const endings = new Map(before);
+): ToolRepeats['callEnds'] => {
+  const callEnds = new Map(before);
   for (const call of calls) {
     if (call.tool !== name || call.callHash === null) continue;
-    const { callHash, ending, resultHash } = call;
-    const former = endings.get(callHash);
-    if (former === undefined ? endings.size < MAX_HASHES : RANK[ending] >= RANK[former.ending])
-      endings.set(callHash, { ending, answer: resultHash ?? '' });
+    const { callHash, callEnd, resultHash } = call;
+    const former = callEnds.get(callHash);
+    if (former === undefined ? callEnds.size < MAX_HASHES : RANK[callEnd] >= RANK[former.callEnd])
+      callEnds.set(callHash, { callEnd, answer: resultHash ?? '' });
   }
-  return endings;
+  return callEnds;
 };
 
-/** The streaks of a tool after a round without a name, made without a record of its endings; null: it has no such call. */
+/** The repeats of a tool after a round without a name; null: it has no such call. */
 const countCalls = (
-  before: ToolStreaks['before'],
+  before: ToolRepeats['before'],
   name: string,
   calls: readonly SettledCall[],
-): ToolStreaks['before'] | null => {
+): ToolRepeats['before'] | null => {
   let after: Map<number, Repeats> | null = null;
   for (const [at, call] of calls.entries()) {
     if (call.tool !== name || call.callHash === null) continue;
     after ??= new Map();
-    const { callHash, ending, resultHash } = call;
+    const { callHash, callEnd, resultHash } = call;
     const isCounted = after.has(callHash) ? !isOutranked(calls, at) : after.size < MAX_HASHES;
     if (isCounted)
-      after.set(callHash, afterEnding(before.get(callHash) ?? NOTHING, { ending, answer: resultHash ?? '' }));
+      after.set(callHash, countRepeat(before.get(callHash) ?? NOTHING, { callEnd, answer: resultHash ?? '' }));
   }
   return withoutNothing(after);
 };
 
-const withoutNothing = (streaks: Map<number, Repeats> | null): ToolStreaks['before'] | null => {
-  for (const [callHash, streak] of streaks ?? []) if (streak === NOTHING) streaks?.delete(callHash);
-  return streaks;
+const withoutNothing = (repeats: Map<number, Repeats> | null): ToolRepeats['before'] | null => {
+  for (const [callHash, one] of repeats ?? []) if (one === NOTHING) repeats?.delete(callHash);
+  return repeats;
 };
 
 const isOutranked = (calls: readonly SettledCall[], at: number): boolean => {
   const call = calls[at];
   return calls.some(
-    ({ tool, callHash, ending }, other) =>
-      other < at && tool === call?.tool && callHash === call.callHash && RANK[ending] > RANK[call.ending],
+    ({ tool, callHash, callEnd }, other) =>
+      other < at && tool === call?.tool && callHash === call.callHash && RANK[callEnd] > RANK[call.callEnd],
   );
 };
 
@@ -171,47 +166,47 @@ const isOutranked = (calls: readonly SettledCall[], at: number): boolean => {
  * Ends the tool's failures in a row: those that the round with this step found, and, where another round did it (0 = no
  * round), those of the open named round as well. The same object where there are none.
  */
-export const withoutFailures = (tool: ToolStreaks, step: number): ToolStreaks => {
+export const withoutFailures = (tool: ToolRepeats, step: number): ToolRepeats => {
   if (tool.step === 0 && !hasFailure(tool.before)) return tool;
   const before = new Map<number, Repeats>();
   for (const [callHash, { same, answer }] of tool.before)
     if (same > 0 || answer !== '') before.set(callHash, { failed: 0, same, answer });
-  return tool.step === step ? { ...tool, before } : { before, step: tool.step, endings: withoutFailedEndings(tool) };
+  return tool.step === step ? { ...tool, before } : { before, step: tool.step, callEnds: withoutFailedEnds(tool) };
 };
 
-const withoutFailedEndings = ({ before, endings }: ToolStreaks): ToolStreaks['endings'] => {
-  const ended = new Map<number, RoundEnding>();
-  for (const [callHash, ending] of endings) {
-    const { failed } = afterEnding(before.get(callHash) ?? NOTHING, ending);
-    ended.set(callHash, failed > 0 && ending.ending !== 'not_run' ? { ending: 'other', answer: '' } : ending);
+const withoutFailedEnds = ({ before, callEnds }: ToolRepeats): ToolRepeats['callEnds'] => {
+  const ended = new Map<number, EndedCalls>();
+  for (const [callHash, end] of callEnds) {
+    const { failed } = countRepeat(before.get(callHash) ?? NOTHING, end);
+    ended.set(callHash, failed > 0 && end.callEnd !== 'not_run' ? { callEnd: 'other', answer: '' } : end);
   }
   return ended;
 };
 
-const hasFailure = (streaks: ToolStreaks['before']): boolean => {
-  for (const { failed } of streaks.values()) if (failed > 0) return true;
+const hasFailure = (repeats: ToolRepeats['before']): boolean => {
+  for (const { failed } of repeats.values()) if (failed > 0) return true;
   return false;
 };
 
-const afterEnding = (streak: Repeats, { ending, answer }: RoundEnding): Repeats => {
-  switch (ending) {
+const countRepeat = (repeats: Repeats, { callEnd, answer }: EndedCalls): Repeats => {
+  switch (callEnd) {
     case 'failed':
-      return { failed: streak.failed + 1, same: 0, answer: '' };
+      return { failed: repeats.failed + 1, same: 0, answer: '' };
     case 'looped':
       // The count that refused the call grows. Where no count would refuse it any more, it has ended meanwhile.
-      if (streak.failed >= MAX_FAILED) return { ...streak, failed: streak.failed + 1 };
-      return streak.same >= MAX_SAME ? { ...streak, same: streak.same + 1 } : NOTHING;
+      if (repeats.failed >= MAX_FAILED) return { ...repeats, failed: repeats.failed + 1 };
+      return repeats.same >= MAX_SAME ? { ...repeats, same: repeats.same + 1 } : NOTHING;
     case 'answered':
-      return { failed: 0, same: streak.answer === answer ? streak.same + 1 : 1, answer };
+      return { failed: 0, same: repeats.answer === answer ? repeats.same + 1 : 1, answer };
     case 'other':
       return NOTHING;
     case 'not_run':
-      return streak;
+      return repeats;
   }
 };
 
-/** Keeps the streaks of a tool, unless there are none. */
-export const keepStreaks = (streaks: Map<string, ToolStreaks>, name: string, tool: ToolStreaks): void => {
-  if (tool.before.size === 0 && tool.step === 0) streaks.delete(name);
-  else streaks.set(name, tool);
+/** Keeps the repeats of a tool, unless there are none. */
+export const keepRepeats = (repeats: Map<string, ToolRepeats>, name: string, tool: ToolRepeats): void => {
+  if (tool.before.size === 0 && tool.step === 0) repeats.delete(name);
+  else repeats.set(name, tool);
 };

@@ -8,7 +8,7 @@ import type {
   RoundReport,
   SessionSettings,
 } from '../../executor/session-store.ts';
-import { decideLoop, settleStreaks, streakBefore } from './loop-guard.ts';
+import { decideLoop, repeatsBefore, settleRepeats } from './loop-guard.ts';
 import { expireReservations, spentRetries } from './reservations.ts';
 import {
   type AdmittedTool,
@@ -27,13 +27,13 @@ import { createSessionState, findTool, type SessionState } from './session-state
 /** A round that was let in, wholly or in part. */
 export type AdmittedRound = {
   readonly step: number;
-  /** Empty where each call may run and none has a streak. */
+  /** Empty where each call may run and none has repeats. */
   readonly verdicts: readonly CallVerdict[];
   /** null: the round is clean, and each of its tools is free. */
   readonly tools: ReadonlyMap<string, AdmittedTool> | null;
 };
 
-const RUN: CallVerdict = { kind: 'run', streak: null };
+const RUN: CallVerdict = { kind: 'run', repeats: null };
 const NO_VERDICTS: readonly CallVerdict[] = [];
 
 /**
@@ -71,7 +71,7 @@ export const admitRound = (
       assessment.requested.name,
       createAdmittedTool(assessment, decisions[at] ?? reserveNothing(assessment), left),
     );
-  const isPlain = verdicts.every((verdict) => verdict.kind === 'run' && verdict.streak === null);
+  const isPlain = verdicts.every((verdict) => verdict.kind === 'run' && verdict.repeats === null);
   return { step, tools, verdicts: isPlain ? NO_VERDICTS : verdicts };
 };
 
@@ -80,7 +80,7 @@ const admitClean = (session: SessionState, round: Round, settings: SessionSettin
   if (!isUntroubled(session) || round.roundId !== null || settings.maxCalls !== 0 || settings.maxRounds !== 0)
     return null;
   for (const tool of round.tools) if (tool.maxCalls !== null) return null;
-  const verdicts = session.streaks.size === 0 ? NO_VERDICTS : guardCalls(session, round);
+  const verdicts = session.repeats.size === 0 ? NO_VERDICTS : guardCalls(session, round);
   if (verdicts === null) return null;
   session.rounds += 1;
   for (const { counts } of round.calls) if (counts) session.calls += 1;
@@ -108,14 +108,14 @@ const guardCall = (
   tools: readonly RequestedTool[],
   step: number,
 ): CallVerdict => {
-  const ofTool = session.streaks.get(call.tool);
-  // The hash is computed when it is read: not for a tool that has no streaks.
+  const ofTool = session.repeats.get(call.tool);
+  // The hash is computed when it is read: not for a tool that has no repeats.
   if (ofTool === undefined || call.callHash === null) return RUN;
-  const streak = streakBefore(ofTool, call.callHash, step);
-  if (streak.failed === 0 && streak.same === 0) return RUN;
+  const repeats = repeatsBefore(ofTool, call.callHash, step);
+  if (repeats.failed === 0 && repeats.same === 0) return RUN;
   const tool = tools.find(({ name }) => name === call.tool);
-  const loop = tool === undefined ? null : decideLoop(streak, tool);
-  return loop ?? { kind: 'run', streak };
+  const loop = tool === undefined ? null : decideLoop(repeats, tool);
+  return loop ?? { kind: 'run', repeats };
 };
 
 // A session has no more named rounds under way at once.
@@ -231,15 +231,15 @@ const countCall = (session: SessionState, { tools }: Round, { tool, counts }: Re
 export const endedCleanly = (session: SessionState, { outcomes, calls }: RoundReport): boolean => {
   if (!isUntroubled(session)) return false;
   for (const { failed, interrupted } of outcomes) if (failed || interrupted) return false;
-  for (const { ending, executed } of calls) if (ending !== 'answered' || !executed) return false;
+  for (const { callEnd: ending, executed } of calls) if (ending !== 'answered' || !executed) return false;
   return true;
 };
 
-/** Settles a round that ended cleanly: only its streaks count. Changes `session`; says whether it weighs something else now. */
+/** Settles a round that ended cleanly: only its repeats count. Changes `session`; says whether it weighs something else now. */
 export const settleClean = (session: SessionState, { tools }: Round, { calls }: RoundReport): boolean =>
-  settleStreaks(session.streaks, tools, calls, 0);
+  settleRepeats(session.repeats, tools, calls, 0);
 
-/** Settles any round: its budgets, its streaks, and the calls that did not run. Changes `session`. */
+/** Settles any round: its budgets, its repeats, and the calls that did not run. Changes `session`. */
 export const settleRound = (
   session: SessionState,
   round: Round,
@@ -254,7 +254,7 @@ export const settleRound = (
   }
   // One round too many is none: only its journal remembers it.
   const isRefused = verdicts.some((verdict) => verdict.kind === 'limit' && verdict.of === 'session_rounds');
-  if (!isRefused) settleStreaks(session.streaks, round.tools, calls, guardStepOf(round, step));
+  if (!isRefused) settleRepeats(session.repeats, round.tools, calls, guardStepOf(round, step));
 };
 
 /** Names of tools, and what each has left after a round, in turn. */

@@ -1,6 +1,6 @@
 import type { SessionRecord, ToolRecord } from '../../executor/session-store.ts';
 import { textBytes } from '../../memory/bounded-store.ts';
-import { keepStreaks, streaksAfter, type ToolStreaks, withoutFailures } from './loop-guard.ts';
+import { keepRepeats, repeatsAfter, type ToolRepeats, withoutFailures } from './loop-guard.ts';
 import { expireReservations, openRetries, refresh, spentRetries } from './reservations.ts';
 import { findTool, type SessionState } from './session-state.ts';
 
@@ -11,15 +11,15 @@ import { findTool, type SessionState } from './session-state.ts';
 export const resetSession = (session: SessionState, tool: string | null, now: number): void => {
   expireReservations(session, now);
   for (const [name, state] of session.tools) if (tool === null || tool === name) refresh(state);
-  for (const [name, streaks] of session.streaks)
-    if (tool === null || tool === name) keepStreaks(session.streaks, name, withoutFailures(streaks, 0));
+  for (const [name, repeats] of session.repeats)
+    if (tool === null || tool === name) keepRepeats(session.repeats, name, withoutFailures(repeats, 0));
   if (tool === null) session.lost = 0;
 };
 
 /** What a session remembers, without its journal. */
 export const toSessionRecord = (session: SessionState, now: number): Omit<SessionRecord, 'mode' | 'journal'> => {
   expireReservations(session, now);
-  const names = new Set([...session.tools.keys(), ...session.callsOf.keys(), ...session.streaks.keys()]);
+  const names = new Set([...session.tools.keys(), ...session.callsOf.keys(), ...session.repeats.keys()]);
   return {
     rounds: session.rounds,
     calls: session.calls,
@@ -35,9 +35,9 @@ export const toSessionRecord = (session: SessionState, now: number): Omit<Sessio
 const toToolRecord = (session: SessionState, name: string, now: number): ToolRecord => {
   const tool = findTool(session, name);
   const hasFailed = tool.failures > 0;
-  const ofTool = session.streaks.get(name);
+  const ofTool = session.repeats.get(name);
   const streak = { failed: 0, same: 0 };
-  for (const { failed, same } of ofTool === undefined ? [] : streaksAfter(ofTool).values()) {
+  for (const { failed, same } of ofTool === undefined ? [] : repeatsAfter(ofTool).values()) {
     streak.failed = Math.max(streak.failed, failed);
     streak.same = Math.max(streak.same, same);
   }
@@ -61,29 +61,29 @@ const BYTES = {
   reservation: 150,
   calls: 130,
   tools: 400,
-  streak: 140,
-  ending: 125,
+  repeats: 140,
+  callEnd: 125,
   namedRound: 130,
   // A hash of 53 bits is a number on the heap. A call that failed has no answer: the empty text is one for all.
   hash: 16,
 } as const;
 
 /** What a session takes of the heap, in bytes, without its journal. */
-export const weighSession = ({ tools, streaks, callsOf, namedRounds, knownRound }: SessionState): number => {
+export const weighSession = ({ tools, repeats, callsOf, namedRounds, knownRound }: SessionState): number => {
   let bytes = BYTES.session + callsOf.size * BYTES.calls + textBytes(knownRound);
   for (const { id } of namedRounds) bytes += BYTES.namedRound + textBytes(id);
   for (const { lastError, reservations } of tools.values()) {
     bytes += BYTES.tool + textBytes(lastError);
     for (const { id, round } of reservations) bytes += BYTES.reservation + textBytes(id) + textBytes(round);
   }
-  for (const ofTool of streaks.values()) bytes += weighStreaks(ofTool);
+  for (const ofTool of repeats.values()) bytes += weighRepeats(ofTool);
   return bytes;
 };
 
-const weighStreaks = (tool: ToolStreaks): number => {
-  if (tool.packed !== undefined) return BYTES.tools + tool.packed * (BYTES.streak + BYTES.hash);
+const weighRepeats = (tool: ToolRepeats): number => {
+  if (tool.packed !== undefined) return BYTES.tools + tool.packed * (BYTES.repeats + BYTES.hash);
   let bytes = BYTES.tools;
-  for (const { answer } of tool.before.values()) bytes += BYTES.streak + (answer === '' ? 0 : BYTES.hash);
-  for (const { answer } of tool.endings.values()) bytes += BYTES.ending + (answer === '' ? 0 : BYTES.hash);
+  for (const { answer } of tool.before.values()) bytes += BYTES.repeats + (answer === '' ? 0 : BYTES.hash);
+  for (const { answer } of tool.callEnds.values()) bytes += BYTES.callEnd + (answer === '' ? 0 : BYTES.hash);
   return bytes;
 };

@@ -1,4 +1,4 @@
-import type { ToolStreaks } from './loop-guard.ts';
+import type { ToolRepeats } from './loop-guard.ts';
 
 /** All that counts in a session; its journal is kept apart. */
 export type SessionState = {
@@ -16,7 +16,7 @@ export type SessionState = {
   readonly callsOf: Map<string, number>;
   /** Named rounds that further batches may join. Oldest first. */
   namedRounds: readonly NamedRound[];
-  readonly streaks: Map<string, ToolStreaks>;
+  readonly repeats: Map<string, ToolRepeats>;
 };
 
 type NamedRound = {
@@ -84,7 +84,7 @@ export const createSessionState = (born: string): SessionState => ({
   calls: 0,
   callsOf: new Map(),
   namedRounds: [],
-  streaks: new Map(),
+  repeats: new Map(),
 });
 
 /** The tool's state, kept from now on. */

@@ -31,14 +31,14 @@ export type ModelCall = { readonly tool: ModelTool; readonly given: number };
 export type ModelEnd = 'failed' | 'bad' | 'terminal' | 'timeout' | 'answer a' | 'answer b' | 'cut off' | 'shed';
 
 const ENDS = {
-  failed: { ending: 'failed', resultHash: null, executed: true },
-  bad: { ending: 'failed', resultHash: null, executed: false },
-  terminal: { ending: 'failed', resultHash: null, executed: true },
-  timeout: { ending: 'other', resultHash: null, executed: true },
-  'answer a': { ending: 'answered', resultHash: toHash('aaaaaaaaaaaaaaaa'), executed: true },
-  'answer b': { ending: 'answered', resultHash: toHash('bbbbbbbbbbbbbbbb'), executed: true },
-  'cut off': { ending: 'other', resultHash: null, executed: true },
-  shed: { ending: 'not_run', resultHash: null, executed: false },
+  failed: { callEnd: 'failed', resultHash: null, executed: true },
+  bad: { callEnd: 'failed', resultHash: null, executed: false },
+  terminal: { callEnd: 'failed', resultHash: null, executed: true },
+  timeout: { callEnd: 'other', resultHash: null, executed: true },
+  'answer a': { callEnd: 'answered', resultHash: toHash('aaaaaaaaaaaaaaaa'), executed: true },
+  'answer b': { callEnd: 'answered', resultHash: toHash('bbbbbbbbbbbbbbbb'), executed: true },
+  'cut off': { callEnd: 'other', resultHash: null, executed: true },
+  shed: { callEnd: 'not_run', resultHash: null, executed: false },
 } as const satisfies Readonly<Record<ModelEnd, Omit<SettledCall, keyof RequestedCall>>>;
 
 const CHARGED: ReadonlySet<ModelEnd> = new Set(['failed', 'bad', 'timeout']);
@@ -80,7 +80,7 @@ export const toReport = (admission: PlainSessionAdmission, wishes: readonly Mode
   const ended = round.calls.map((call, place): Ended => {
     const end = toPossible(permits.get(call.tool), verdicts[place], call, wishes[place % wishes.length] ?? 'shed');
     const looped = verdicts[place]?.kind === 'loop' && permits.get(call.tool)?.decision !== 'denied';
-    return { end, call: { ...call, ...ENDS[end], ...(looped ? { ending: 'looped' } : {}) } };
+    return { end, call: { ...call, ...ENDS[end], ...(looped ? { callEnd: 'looped' } : {}) } };
   });
   return {
     outcomes: round.tools.map(({ name }) => toOutcome(name, ended, note)),
@@ -129,11 +129,11 @@ export const toTold = (
 });
 
 const toToldVerdict = (verdict: CallVerdict | undefined): CallVerdict => {
-  if (verdict === undefined) return { kind: 'run', streak: null };
-  if (verdict.kind !== 'run' || verdict.streak === null) return verdict;
-  const { failed, same, answer } = verdict.streak;
+  if (verdict === undefined) return { kind: 'run', repeats: null };
+  if (verdict.kind !== 'run' || verdict.repeats === null) return verdict;
+  const { failed, same, answer } = verdict.repeats;
   const streak = failed === 0 && same === 0 ? null : { failed, same, answer };
-  return { kind: 'run', streak };
+  return { kind: 'run', repeats: streak };
 };
 
 /** What is kept of a session, in one form for stores and model: a slow machine makes no difference. */

@@ -7,7 +7,7 @@ export type GuardedTool = {
   readonly polling: boolean;
 };
 
-type Ending = Pick<SettledCall, 'ending'> & Pick<Repeats, 'answer'>;
+type Ending = Pick<SettledCall, 'callEnd'> & Pick<Repeats, 'answer'>;
 type Streaks = ReadonlyMap<number, Repeats>;
 
 /** What a tool's last round found, and what has come of each call of it so far. */
@@ -34,19 +34,19 @@ export class PlainLoopModel {
 
   /** May this call run, as far as its past goes? */
   judge(tool: GuardedTool, fingerprint: number | null, step: number): Exclude<CallVerdict, { readonly kind: 'limit' }> {
-    if (fingerprint === null) return { kind: 'run', streak: null };
+    if (fingerprint === null) return { kind: 'run', repeats: null };
     const streak = this.streaksBefore(tool.name, step).get(fingerprint) ?? NEVER;
     if (streak.failed >= 2) return { kind: 'loop', cause: 'failed', times: streak.failed + 1 };
     const isGuarded = tool.effects !== 'read' && !tool.polling;
     if (isGuarded && streak.same >= 9) return { kind: 'loop', cause: 'same_answer', times: streak.same + 1 };
-    return { kind: 'run', streak };
+    return { kind: 'run', repeats: streak };
   }
 
   /** A round is over, or a batch of it. */
   settle(tools: readonly GuardedTool[], calls: readonly SettledCall[], step: number): void {
     const working = tools.filter(
       ({ name, effects }) =>
-        effects !== 'read' && calls.some(({ tool, ending }) => tool === name && ending === 'answered'),
+        effects !== 'read' && calls.some(({ tool, callEnd }) => tool === name && callEnd === 'answered'),
     );
     for (const [name, round] of this.lastRounds)
       if (working.some((tool) => tool.name !== name)) this.lastRounds.set(name, forgive(round, step));
@@ -86,19 +86,19 @@ export class PlainLoopModel {
     const last = this.lastRounds.get(tool);
     const ends = new Map(last?.step === step ? last.ends : []);
     const before = this.streaksBefore(tool, step);
-    for (const { callHash, ending, resultHash } of own) {
+    for (const { callHash, callEnd, resultHash } of own) {
       const hash = callHash ?? 0;
-      ends.set(hash, decisive(ends.get(hash), { ending, answer: resultHash ?? '' }));
+      ends.set(hash, decisive(ends.get(hash), { callEnd, answer: resultHash ?? '' }));
     }
     this.lastRounds.set(tool, { step, before, ends });
   }
 }
 
 const decisive = (one: Ending | undefined, other: Ending): Ending =>
-  one !== undefined && RANKS.indexOf(one.ending) < RANKS.indexOf(other.ending) ? one : other;
+  one !== undefined && RANKS.indexOf(one.callEnd) < RANKS.indexOf(other.callEnd) ? one : other;
 
-const goOn = (before: Repeats, { ending, answer }: Ending): Repeats => {
-  switch (ending) {
+const goOn = (before: Repeats, { callEnd, answer }: Ending): Repeats => {
+  switch (callEnd) {
     case 'failed':
       return { failed: before.failed + 1, same: 0, answer: '' };
     case 'answered':
@@ -116,13 +116,16 @@ const goOn = (before: Repeats, { ending, answer }: Ending): Repeats => {
 /** Ends the failures that stood before the round; its own as well, unless it is the one numbered `by`. */
 const forgive = ({ step, before, ends }: LastRound, by: number | null): LastRound => {
   const isOwn = step === by;
-  const hasFailed = (print: number, { ending }: Ending): boolean =>
-    ending === 'failed' || (ending === 'looped' && (before.get(print)?.failed ?? 0) >= 2);
+  const hasFailed = (print: number, { callEnd }: Ending): boolean =>
+    callEnd === 'failed' || (callEnd === 'looped' && (before.get(print)?.failed ?? 0) >= 2);
   return {
     step,
     before: new Map([...before].map(([print, streak]) => [print, { ...streak, failed: 0 }])),
     ends: new Map(
-      [...ends].map(([print, end]) => [print, !isOwn && hasFailed(print, end) ? { ending: 'other', answer: '' } : end]),
+      [...ends].map(([print, end]) => [
+        print,
+        !isOwn && hasFailed(print, end) ? { callEnd: 'other', answer: '' } : end,
+      ]),
     ),
   };
 };

@@ -34,7 +34,7 @@ export type PlainSessionAdmission = {
 /** One life of the session. */
 type Life = { readonly limits: PlainLimitsModel; readonly loops: PlainLoopModel; journal: readonly string[] };
 
-const RUN: CallVerdict = { kind: 'run', streak: null };
+const RUN: CallVerdict = { kind: 'run', repeats: null };
 
 /**
  * All that a session remembers, in the plainest words: budgets, the loop guard, limits and the journal. Written from the

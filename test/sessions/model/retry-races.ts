@@ -32,7 +32,14 @@ const mayRun = (admission: Admission, name: string): boolean => {
 const toFailing = (name: string, runs: boolean): RoundReport => ({
   outcomes: [{ name, failed: runs, succeeded: false, interrupted: false, error: runs ? 'no' : '' }],
   calls: [
-    { tool: name, counts: true, callHash: null, ending: runs ? 'failed' : 'not_run', resultHash: null, executed: runs },
+    {
+      tool: name,
+      counts: true,
+      callHash: null,
+      callEnd: runs ? 'failed' : 'not_run',
+      resultHash: null,
+      executed: runs,
+    },
   ],
   journal: null,
 });

@@ -48,7 +48,7 @@ const nameDecision = (permit: PlainPermit): string =>
 const nameVerdict = (verdict: CallVerdict): string => {
   if (verdict.kind === 'loop') return `loop: ${verdict.cause}`;
   if (verdict.kind === 'limit') return `limit: ${verdict.of}`;
-  return verdict.streak === null || verdict.streak.same < 2 ? 'run' : 'run: same again';
+  return verdict.repeats === null || verdict.repeats.same < 2 ? 'run' : 'run: same again';
 };
 
 const begin = async (
