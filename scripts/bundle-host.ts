@@ -1,7 +1,7 @@
 import { readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { findFreshBundle, HOST_CACHE, INPUTS, toBundleId, toInputLine } from '@recourse/tool-hosts/host-entry';
+import { findFreshBundle, HOST_CACHE, INPUTS, hashInputs, describeInput } from '@recourse/tool-hosts/host-entry';
 import type { BundleTarget } from './host-bundle/write-bundle.ts';
 
 // Puts all that a tool host loads into one file: it starts in a third of the time and holds less memory.
@@ -25,8 +25,8 @@ const bundleForSources = async (): Promise<void> => {
     file: join(HOST_CACHE, draft, IN_BUNDLE),
     standsFor: 'sources',
   });
-  const inputs = paths.map((path) => `${toInputLine(ROOT, path)}\n`).join('');
-  const id = toBundleId(inputs);
+  const inputs = paths.map((path) => `${describeInput(ROOT, path)}\n`).join('');
+  const id = hashInputs(inputs);
   // Younger ones may be those of a service that runs, which starts further hosts from it.
   for (const name of readdirSync(cache))
     if (Date.now() - statSync(join(cache, name)).mtimeMs > WEEK_MS)

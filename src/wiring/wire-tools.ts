@@ -118,7 +118,7 @@ const wireDirectory = async (config: Config, options: ToolsOptions, publish: Pub
     lateResult: observer.lateResult,
     check: (paths) => guard.check('TOOLS_DIR', paths),
     taken: own,
-    publish,
+    register: publish,
   });
 };
 

@@ -51,9 +51,9 @@ const SILENT = {
   error: () => undefined,
 } as const;
 
-type LabSettings = Partial<IsolationSettings & Pick<IsolationObserver, 'hostUnfit'>>;
+type LabSettings = Partial<IsolationSettings & Pick<IsolationObserver, 'hostUnusable'>>;
 
-export const openLab = ({ hostUnfit = () => undefined, ...settings }: LabSettings = {}): Lab => {
+export const openLab = ({ hostUnusable: hostUnfit = () => undefined, ...settings }: LabSettings = {}): Lab => {
   const processes = watchHostProcesses();
   const ended: EndedHost[] = [];
   const offences: string[] = [];
@@ -75,7 +75,7 @@ export const openLab = ({ hostUnfit = () => undefined, ...settings }: LabSetting
       hostEnded: (_file, death, restart) => void ended.push({ death, restart }),
       messageDropped: () => undefined,
       strayThrown: () => undefined,
-      hostUnfit,
+      hostUnusable: hostUnfit,
       fileOffended: (file, offence) => void offences.push(`${basename(file)} ${offence}`),
       lineWritten: () => undefined,
       hostObtained: () => undefined,

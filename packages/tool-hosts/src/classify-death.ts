@@ -12,7 +12,7 @@ export const classifyDeath = (death: Death): Extract<FailureCode, 'tool_crashed'
   ranOutOfMemory(death) ? 'out_of_memory' : 'tool_crashed';
 
 /** Why a host must be replaced; null where it need not be. */
-export const toRestartReason = (death: Death): RestartReason | null => {
+export const findRestartReason = (death: Death): RestartReason | null => {
   if (ranOutOfMemory(death)) return 'oom';
   switch (death.killedFor) {
     case 'timeout':
@@ -38,7 +38,7 @@ const OWN_FAULTS: readonly (RestartReason | null)[] = ['crash', 'exit', 'oom', '
 export const isOwnFault = (restart: RestartReason | null): boolean => OWN_FAULTS.includes(restart);
 
 /** What the file whose call ended a host is charged with; null where that is the daily life of a pool. */
-export const toOffence = (restart: RestartReason | null): Offence | null => {
+export const decideOffence = (restart: RestartReason | null): Offence | null => {
   if (restart === 'oom') return 'memory';
   return restart === 'crash' || restart === 'exit' || restart === 'flood' ? 'crash' : null;
 };
@@ -46,7 +46,7 @@ export const toOffence = (restart: RestartReason | null): Offence | null => {
 const MAX_SAID = 800;
 
 /** The death as something thrown, for the log: how it ended and what it said last. */
-export const toDeathError = (death: Death): Error => {
+export const createDeathError = (death: Death): Error => {
   const how = death.signal === null ? `exit code ${death.exitCode}` : `signal ${death.signal}`;
   const why = death.killedFor === null ? '' : `, ended by the service (${death.killedFor})`;
   const last = toLastLines(death.lastLines);

@@ -3,7 +3,7 @@ import type { RunHosted } from 'recourse-server/executor/deadline';
 import type { HostedTool, Placing } from 'recourse-server/tools/tool';
 import { createRunHosted } from './create-run-hosted.ts';
 import type { ToolFileHosts } from './directory/load-tool-file.ts';
-import { HOST_MARK, isAllowedName, isGrantedName, toHostEnvironment } from './host-environment.ts';
+import { createHostEnvironment, HOST_MARK, isAllowedName, isGrantedName } from './host-environment.ts';
 import { HostPool } from './host-pool.ts';
 import { HostWatch } from './host-watch.ts';
 import type { FileGroup } from './hosted-files.ts';
@@ -61,7 +61,10 @@ export const createIsolation = (settings: IsolationSettings): Isolation => {
     isOwn: (tool) => isAllowedName(tool, settings.ownTools),
     startHost: ({ granted, file: { root } }) => {
       const mark = `${service}.${randomUUID()}`;
-      const hostEnvironment = { ...toHostEnvironment(granted, { environment, shared, allowed }), [HOST_MARK]: mark };
+      const hostEnvironment = {
+        ...createHostEnvironment(granted, { environment, shared, allowed }),
+        [HOST_MARK]: mark,
+      };
       const launch = { permissions, memoryMb, environment: hostEnvironment, root };
       const host = createToolHost({ launch, processes, maxResultBytes, observer });
       if (host === null) return null;

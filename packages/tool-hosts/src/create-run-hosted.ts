@@ -10,7 +10,7 @@ import {
 } from 'recourse-server/executor/deadline';
 import { cutOffText, explainNotStarted, OVERLOADED_TEXT, shortageText } from 'recourse-server/executor/failure-text';
 import { type HostedTool, isSafe } from 'recourse-server/tools/tool';
-import { classifyDeath, toDeathError } from './classify-death.ts';
+import { classifyDeath, createDeathError } from './classify-death.ts';
 import type { HostPool } from './host-pool.ts';
 import { createSlotRequest, NO_PROCESS, type PoolMember } from './pool-records.ts';
 import type { Blame, HostedCall, HostedEnd, RunningCall } from './tool-host.ts';
@@ -224,7 +224,7 @@ const toCall = (
 });
 
 const toDeathEnd = ({ death, began, blame }: Extract<HostedEnd, { kind: 'died' }>, tool: HostedTool): RunOutcome => {
-  const thrown = toDeathError(death);
+  const thrown = createDeathError(death);
   if (death.killedFor === 'shutdown')
     return { kind: 'ended', outcome: failed(toFailure('cancelled', cutOffText(tool), tool, { thrown })) };
   if (!began) return toNotRunEnd(tool, thrown);

@@ -230,11 +230,11 @@ const readAnswer = (end: HostEnd, body: string, tool: HostedTool): CallOutcome |
     return { kind: 'success', executed: 'yes', valueJson: body, message, marks, warnings };
   }
   const { kind: _kind, code, message, thrown, ...details } = end;
-  return failed(toFailure(code, withoutFrames(message), tool, { ...details, thrown: toThrown(thrown) }), body);
+  return failed(toFailure(code, withoutFrames(message), tool, { ...details, thrown: restoreThrown(thrown) }), body);
 };
 
 /** The cause chain as it was in the host: objects that have what is read of errors. */
-export const toThrown = (parts: readonly ThrownPart[]): unknown =>
+export const restoreThrown = (parts: readonly ThrownPart[]): unknown =>
   parts.reduceRight<unknown>((cause, part) => ({ ...part, cause }), undefined);
 
 /** What a host says of a file that it loaded. */

@@ -27,7 +27,7 @@ export const findFreshBundle = (root: string): string | null => {
   const list = join(cache, INPUTS);
   if (!existsSync(list)) return null;
   const inputs = readFileSync(list, 'utf8');
-  const entry = join(cache, toBundleId(inputs), IN_BUNDLE);
+  const entry = join(cache, hashInputs(inputs), IN_BUNDLE);
   return existsSync(entry) && inputs.trim().split('\n').every(isUnchanged(root)) ? entry : null;
 };
 
@@ -36,10 +36,10 @@ export const HOST_CACHE = 'node_modules/.cache/recourse/host';
 /** In that folder: what the latest bundle was made of, a line a file as `toInputLine` writes it. */
 export const INPUTS = 'inputs.txt';
 
-export const toBundleId = (inputs: string): string => createHash('sha256').update(inputs).digest('hex').slice(0, 16);
+export const hashInputs = (inputs: string): string => createHash('sha256').update(inputs).digest('hex').slice(0, 16);
 
 /** SHA-256 of a file's content, and its path within the checkout. */
-export const toInputLine = (root: string, path: string): string => {
+export const describeInput = (root: string, path: string): string => {
   const content = readFileSync(join(root, path));
   return `${createHash('sha256').update(content).digest('hex')}  ${path}`;
 };
@@ -48,5 +48,5 @@ const isUnchanged =
   (root: string) =>
   (line: string): boolean => {
     const path = line.slice(line.indexOf('  ') + 2);
-    return existsSync(join(root, path)) && toInputLine(root, path) === line;
+    return existsSync(join(root, path)) && describeInput(root, path) === line;
   };

@@ -15,7 +15,7 @@ const OF_NODE = ['NODE_COMPILE_CACHE'];
 export const HOST_MARK = 'RECOURSE_TOOL_HOST';
 
 /** All that a host gets of the service's environment: nothing that it was not given by name. */
-export const toHostEnvironment = (
+export const createHostEnvironment = (
   asked: readonly string[],
   rules: EnvironmentRules,
 ): Readonly<Record<string, string>> => {

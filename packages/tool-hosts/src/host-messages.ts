@@ -57,7 +57,7 @@ export type HostOrder =
 const { hrtime } = process;
 
 /** The system's monotonic clock, the same in all processes, in milliseconds. */
-export const toMonotonicMs = (): number => Number(hrtime.bigint()) / 1_000_000;
+export const readMonotonicMs = (): number => Number(hrtime.bigint()) / 1_000_000;
 
 const SourcePlace = z.object({ path: z.string(), line: z.int().positive(), column: z.int().positive() });
 

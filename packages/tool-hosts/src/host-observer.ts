@@ -49,7 +49,7 @@ export const createIsolationObserver = ({ metrics, log, now, lateResult }: HostO
       if (mayRepeat(`${file} ${causes[0]?.message}`))
         log.warn({ tool, file: basename(file), causes }, 'tool threw outside of a call');
     },
-    hostUnfit: (tool, file, reason) => {
+    hostUnusable: (tool, file, reason) => {
       if (mayRepeat(`${file} ${reason}`))
         log.info({ tool, file: basename(file), reason }, 'tool left its process unusable');
     },

@@ -1,5 +1,5 @@
 import type { HostedTool, Placing, ToolFile } from 'recourse-server/tools/tool';
-import { isOwnFault, toOffence, toRestartReason } from './classify-death.ts';
+import { decideOffence, findRestartReason, isOwnFault } from './classify-death.ts';
 import type { LoadedToolFile, ToolFileHosts } from './directory/load-tool-file.ts';
 import { Discovery } from './discovery.ts';
 import { HostScheduler } from './host-scheduler.ts';
@@ -217,11 +217,11 @@ export class HostPool implements ToolFileHosts {
 
   #onEnded(member: PoolMember, death: Death): void {
     const { assigned, phase } = member;
-    const restart = toRestartReason(death);
+    const restart = findRestartReason(death);
     const hosted = death.leaver === null ? assigned : this.#files.find(death.leaver.file);
     assigned?.members.delete(member);
     const isAttributed = phase === 'busy' || death.leaver !== null || death.exitCode !== null;
-    if (hosted !== null) this.#charge(hosted, restart, isAttributed ? toOffence(restart) : null);
+    if (hosted !== null) this.#charge(hosted, restart, isAttributed ? decideOffence(restart) : null);
     this.#settings.onEnded(member, death, restart, hosted?.file ?? null);
     // As warm as before: the next call should not pay for this one.
     if (restart !== null && hosted?.isLoaded) this.#replace(hosted);

@@ -1,4 +1,4 @@
-import { toMonotonicMs } from './host-messages.ts';
+import { readMonotonicMs } from './host-messages.ts';
 import type { HostPool } from './host-pool.ts';
 import type { PoolMember } from './pool-records.ts';
 import type { ProcessTable } from './process-table.ts';
@@ -24,14 +24,14 @@ export class HostWatch {
   readonly #processes: ProcessTable;
   readonly #pings = new WeakMap<PoolMember, Ping>();
   readonly #timer: NodeJS.Timeout;
-  #lookedAt = toMonotonicMs();
+  #lookedAt = readMonotonicMs();
 
   constructor(pool: HostPool, memoryMb: number, processes: ProcessTable) {
     this.#pool = pool;
     this.#maxBytes = memoryMb * 1_048_576;
     this.#processes = processes;
     this.#timer = setInterval(() => {
-      const now = toMonotonicMs();
+      const now = readMonotonicMs();
       // What hosts have said up to this moment is read first.
       setImmediate(() => this.#look(now));
     }, LOOK_EVERY_MS).unref();

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { HostedTool } from 'recourse-server/tools/tool';
 import { createFrameReader, encodeFrame } from './frames.ts';
-import { HostConversation, toThrown } from './host-conversation.ts';
-import { type HostOrder, toMonotonicMs } from './host-messages.ts';
+import { HostConversation, restoreThrown } from './host-conversation.ts';
+import { type HostOrder, readMonotonicMs } from './host-messages.ts';
 import type { Death, IsolationObserver, KillReason } from './isolation-observer.ts';
 import { type HostLaunch, type HostProcess, launchHost } from './launch-host.ts';
 import { OutputTail } from './output-tail.ts';
@@ -22,7 +22,7 @@ type HostSettings = {
   readonly launch: HostLaunch;
   readonly processes: Pick<ProcessTable, 'findDescendants' | 'waitedMs'>;
   readonly maxResultBytes: number;
-  readonly observer: Pick<IsolationObserver, 'messageDropped' | 'strayThrown' | 'hostUnfit' | 'lineWritten'>;
+  readonly observer: Pick<IsolationObserver, 'messageDropped' | 'strayThrown' | 'hostUnusable' | 'lineWritten'>;
 };
 
 /** Starts a host; null where the system gives no process. */
@@ -58,7 +58,7 @@ class HostedProcess implements ToolHost {
   culprit: HostedTool | null = null;
   pendingWork: PendingWork | null = null;
   answered = 0;
-  heardAt = toMonotonicMs();
+  heardAt = readMonotonicMs();
   readonly #settings: HostSettings;
   readonly #nonce = randomUUID();
   readonly #conversation: HostConversation;
@@ -85,7 +85,7 @@ class HostedProcess implements ToolHost {
     const reader = createFrameReader({
       maxBodyBytes: Math.max(settings.maxResultBytes, MIN_BODY_BYTES),
       onFrame: (frame) => {
-        this.heardAt = toMonotonicMs();
+        this.heardAt = readMonotonicMs();
         this.#conversation.read(frame);
       },
       onFault: () => this.#stopListening('flood'),
@@ -147,7 +147,7 @@ class HostedProcess implements ToolHost {
 
   run(call: HostedCall, version: string, beginWithinMs: number | null): RunningCall {
     this.#file = call.tool.file.path;
-    const beginBy = beginWithinMs === null ? null : toMonotonicMs() + beginWithinMs;
+    const beginBy = beginWithinMs === null ? null : readMonotonicMs() + beginWithinMs;
     // Of calls that run side by side nothing tells whose a line is.
     for (const output of [this.#stdout, this.#stderr]) {
       if (this.calls.size === 0) output.reset();
@@ -210,11 +210,11 @@ class HostedProcess implements ToolHost {
       },
       onDropped: observer.messageDropped,
       onStray: (tool, thrown) =>
-        observer.strayThrown(tool?.name ?? null, tool?.file.path ?? this.#file, toThrown(thrown)),
+        observer.strayThrown(tool?.name ?? null, tool?.file.path ?? this.#file, restoreThrown(thrown)),
       onUnusable: (tool, reason) => {
         this.isUnusable = true;
         this.culprit = tool;
-        observer.hostUnfit(tool?.name ?? null, tool?.file.path ?? this.#file, reason);
+        observer.hostUnusable(tool?.name ?? null, tool?.file.path ?? this.#file, reason);
         this.#listener();
       },
       onRest: (pendingWork) => {
@@ -249,7 +249,7 @@ class HostedProcess implements ToolHost {
       resolve({ kind: 'broken', reason: `${what} within ${maxMs / 1000} s` });
       this.kill('timeout');
     };
-    return startLoadClock({ maxMs, waitedMs: () => waitedMs() ?? 0, now: toMonotonicMs, onOver });
+    return startLoadClock({ maxMs, waitedMs: () => waitedMs() ?? 0, now: readMonotonicMs, onOver });
   }
 
   #send(order: HostOrder, body = ''): void {

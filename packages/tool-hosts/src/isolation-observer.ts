@@ -54,7 +54,7 @@ export type IsolationObserver = {
   /** A tool threw where nobody waited for it, mostly after its call had been answered. */
   readonly strayThrown: (tool: string | null, file: string, thrown: unknown) => void;
   /** A tool changed what calls of its process share: that process is replaced. */
-  readonly hostUnfit: (tool: string | null, file: string, reason: string) => void;
+  readonly hostUnusable: (tool: string | null, file: string, reason: string) => void;
   /** A file lost its place among others, or goes on without it. */
   readonly fileOffended: (file: string, offence: Offence) => void;
   /** A tool wrote a line to stdout or stderr. */

@@ -44,7 +44,7 @@ let entry: string | null = null;
 export const launchHost = (launch: HostLaunch): HostProcess | null => {
   // Asked once: all hosts of a service run the same code.
   entry ??= findHostEntry();
-  const child = startProcess(process.execPath, [...SOURCE_FLAGS, ...toFlags(launch), entry], {
+  const child = startProcess(process.execPath, [...SOURCE_FLAGS, ...listFlags(launch), entry], {
     env: { ...launch.environment },
     stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
     detached: true,
@@ -58,7 +58,7 @@ export const launchHost = (launch: HostLaunch): HostProcess | null => {
   return { child, pid, stdout, stderr, orders, words };
 };
 
-const toFlags = ({ permissions, memoryMb, root }: HostLaunch): readonly string[] => [
+const listFlags = ({ permissions, memoryMb, root }: HostLaunch): readonly string[] => [
   // The heap gets three quarters: a process is more than its heap, and V8 says clearly when that is full.
   `--max-old-space-size=${Math.floor(memoryMb * 0.75)}`,
   '--permission',

@@ -24,7 +24,7 @@ type OpenDirectory = Pick<Isolation, 'runHosted'> & {
 type HostParts = Pick<IsolationSettings, 'environment'> & { readonly hostLimits: HostLimits };
 type DirectoryParts = HostParts &
   HostObserverParts &
-  Required<Pick<ToolDirectoryOptions, 'check' | 'taken' | 'publish'>>;
+  Required<Pick<ToolDirectoryOptions, 'check' | 'taken' | 'register'>>;
 
 /** The files of a tools directory, as absolute paths. Rejects with one sentence for people where it cannot be read. */
 export const listToolFiles = async (directory: string): Promise<readonly string[]> => [
@@ -37,15 +37,15 @@ export const openToolDirectory = async (
   config: Config,
   parts: DirectoryParts,
 ): Promise<OpenDirectory> => {
-  const { log, metrics, check, taken, publish } = parts;
+  const { log, metrics, check, taken, register: register } = parts;
   const { min, max, memoryMb, reason } = parts.hostLimits;
   log.info({ max, kept_warm: min, memory_mb: memoryMb, reckoned: reason }, 'tool hosts');
   const processes = findProcessTable();
   if (processes.source === 'groups') for (const line of WITHOUT_PROC) log.warn({}, line);
   const isolation = startIsolation(config, { ...parts, processes, observer: createIsolationObserver(parts) });
   metrics.countToolProcessesBy(isolation.count);
-  const loading = toLoading(config, isolation);
-  const offering = { log, check, taken, publish, onFiles: metrics.countToolFiles };
+  const loading = createLoading(config, isolation);
+  const offering = { log, check, taken, register, onFiles: metrics.countToolFiles };
   const directory = new ToolDirectory({ ...loading, ...offering, root });
   const close = async (): Promise<void> => {
     directory.stop();
@@ -100,7 +100,7 @@ const startIsolation = (config: Config, { environment, hostLimits, processes, ob
   });
 
 /** How files of the directory are loaded. */
-const toLoading = (config: Config, { hosts }: Isolation) => ({
+const createLoading = (config: Config, { hosts }: Isolation) => ({
   hosts,
   inline: { allowed: new Set(config.TOOLS_INLINE), load: createInlineLoader({ api: PUBLIC_API }) },
   isAllowed: (name: string) => isAllowedName(name, config.TOOLS_ENV_ALLOW),
@@ -111,7 +111,7 @@ const SILENT: IsolationObserver = {
   hostEnded: () => undefined,
   messageDropped: () => undefined,
   strayThrown: () => undefined,
-  hostUnfit: () => undefined,
+  hostUnusable: () => undefined,
   fileOffended: () => undefined,
   lineWritten: () => undefined,
   hostObtained: () => undefined,
@@ -127,7 +127,7 @@ export const checkToolDirectory = async (
   const parts = { environment, hostLimits: limits, processes: findProcessTable(), observer: SILENT };
   const isolation = startIsolation(config, parts);
   try {
-    const checked = await checkDirectory(root, { ...toLoading(config, isolation), taken });
+    const checked = await checkDirectory(root, { ...createLoading(config, isolation), taken });
     return { ...checked, processes: isolation.listGroups() };
   } finally {
     await isolation.close();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { classifyDeath, toDeathError, toRestartReason } from '#src/classify-death.ts';
+import { classifyDeath, createDeathError, findRestartReason } from '#src/classify-death.ts';
 import type { Death } from '#src/isolation-observer.ts';
 
 const death = (parts: Partial<Death>): Death => ({
@@ -35,14 +35,14 @@ test.each<[string, Partial<Death>, string, string | null]>([
   ['the end of the service', { signal: 'SIGKILL', killedFor: 'shutdown' }, 'tool_crashed', null],
 ])('%s', (_how, parts, code, restart) => {
   expect(classifyDeath(death(parts))).toBe(code);
-  expect(toRestartReason(death(parts))).toBe(restart);
+  expect(findRestartReason(death(parts))).toBe(restart);
 });
 
 test('the log reads how a host ended, why, and what it said last', () => {
-  const byItself = toDeathError(death({ exitCode: 3, lastLines: ['one', 'two'] }));
+  const byItself = createDeathError(death({ exitCode: 3, lastLines: ['one', 'two'] }));
   expect(byItself.name).toBe('ToolHostEnded');
   expect(byItself.message).toBe('The tool host 7 ended: exit code 3. Its last output: one | two');
-  expect(toDeathError(death({ signal: 'SIGKILL', killedFor: 'memory' })).message).toBe(
+  expect(createDeathError(death({ signal: 'SIGKILL', killedFor: 'memory' })).message).toBe(
     'The tool host 7 ended: signal SIGKILL, ended by the service (memory).',
   );
 });

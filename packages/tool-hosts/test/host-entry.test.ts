@@ -6,15 +6,15 @@ import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
 import { ROOT } from '@recourse/test-support/start-process.ts';
 import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { expect, test } from 'vitest';
-import { findFreshBundle, toBundleId, toInputLine } from '#src/host-entry.ts';
+import { describeInput, findFreshBundle, hashInputs } from '#src/host-entry.ts';
 
 const CACHE = 'node_modules/.cache/recourse/host';
 
 test('a bundle is used as long as each file it was made of is as it was', () => {
   const { root, write } = makeDirectory({ 'src/a.ts': '1', 'src/b.ts': '2' });
-  const inputs = ['src/a.ts', 'src/b.ts'].map((path) => `${toInputLine(root, path)}\n`).join('');
+  const inputs = ['src/a.ts', 'src/b.ts'].map((path) => `${describeInput(root, path)}\n`).join('');
   expect(inputs.split('\n')[0]).toBe('6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b  src/a.ts');
-  const entry = join(CACHE, toBundleId(inputs), 'inside/host-main.mjs');
+  const entry = join(CACHE, hashInputs(inputs), 'inside/host-main.mjs');
   expect(findFreshBundle(root)).toBeNull();
   write(join(CACHE, 'inputs.txt'), inputs);
   expect(findFreshBundle(root)).toBeNull();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toHostEnvironment } from '#src/host-environment.ts';
+import { createHostEnvironment } from '#src/host-environment.ts';
 
 const environment = {
   PATH: '/bin',
@@ -18,7 +18,7 @@ const environment = {
 };
 
 test('a host gets nothing that it was not given by name', () => {
-  expect(toHostEnvironment([], { environment, shared: [], allowed: [] })).toEqual({
+  expect(createHostEnvironment([], { environment, shared: [], allowed: [] })).toEqual({
     PATH: '/bin',
     HOME: '/home/a',
     TZ: 'UTC',
@@ -30,7 +30,7 @@ test('a host gets nothing that it was not given by name', () => {
 
 /** What a host gets beside what all get. */
 const given = (asked: readonly string[], shared: readonly string[], allowed: readonly string[]) =>
-  Object.keys(toHostEnvironment(asked, { environment, shared, allowed })).slice(6);
+  Object.keys(createHostEnvironment(asked, { environment, shared, allowed })).slice(6);
 
 test('what TOOLS_ENV names goes to every host, where it is set', () => {
   expect(given([], ['SHARED', 'MISSING', 'EMPTY'], [])).toEqual(['SHARED', 'EMPTY']);

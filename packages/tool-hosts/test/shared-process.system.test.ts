@@ -42,7 +42,7 @@ const openTogether = async (bodies: readonly string[]): Promise<Together> => {
   const lab = openLab({
     maxHosts: 1,
     permissions: ['fs-read', 'fs-write', 'net', 'child', 'worker'],
-    hostUnfit: (_tool, _file, reason) => void reasons.push(reason),
+    hostUnusable: (_tool, _file, reason) => void reasons.push(reason),
   });
   const texts = bodies.map((body) => toolFile({ act: `${body}; return process.pid;` }, IMPORTS));
   const files = await lab.loadAll(

@@ -2,7 +2,7 @@ import type { ToolFacts } from 'recourse-server/tools/tool';
 import { type LoadOptions, loadChangedFiles } from './file-versions.ts';
 import type { LoadProblem } from './load-problem.ts';
 import { readDirectory } from './read-directory.ts';
-import { listProblems, settleNames, toClaimKey } from './settle-names.ts';
+import { buildClaimKey, listProblems, settleNames } from './settle-names.ts';
 
 type CheckOptions = Omit<LoadOptions, 'log'> & {
   /** The service's own tools and reducers. */
@@ -23,7 +23,7 @@ const SILENT = { info: () => undefined, warn: () => undefined };
  */
 export const checkDirectory = async (root: string, options: CheckOptions): Promise<CheckedDirectory> => {
   const states = await loadChangedFiles(new Map(), await readDirectory(root), { ...options, log: SILENT });
-  const taken = new Set([...options.taken].map(toClaimKey));
+  const taken = new Set([...options.taken].map(buildClaimKey));
   const settled = settleNames(states, { taken, holders: new Map() });
   return {
     tools: settled.offer.tools.flatMap(({ role, name }) => (role === 'tool' ? [name] : [])).sort(),

@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { isNestedDeeper, MOST_SCHEMA_LEVELS } from 'recourse-server/tools/schema-check';
 import type { InlineTool, ToolFacts, ToolFile } from 'recourse-server/tools/tool';
 import { describeFailed, findProblems } from './find-problems.ts';
-import { type LoadProblem, toPlainProblem } from './load-problem.ts';
+import { createPlainProblem, type LoadProblem } from './load-problem.ts';
 import {
   type FailedFile,
   findExportedTools,
@@ -88,7 +88,7 @@ export const loadChangedFiles = async (
   const loadNext = async (): Promise<void> => {
     for (const path of waiting) {
       const name = relative(snapshot.root, path);
-      states.set(name, await toState(path, before.get(name), snapshot, options));
+      states.set(name, await loadState(path, before.get(name), snapshot, options));
     }
   };
   await Promise.all(Array.from({ length: options.loadsAtOnce ?? 32 }, loadNext));
@@ -97,7 +97,7 @@ export const loadChangedFiles = async (
 
 const NOTHING_KNOWN: FileState = { good: null, failure: null, problems: [], declared: [] };
 
-const toState = async (
+const loadState = async (
   path: string,
   { good, problems }: FileState = NOTHING_KNOWN,
   { root, sources, unreadable }: DirectorySnapshot,
@@ -106,7 +106,7 @@ const toState = async (
   const reason = unreadable.get(path);
   const declared = good === null ? findNames(sources.get(path) ?? '') : [];
   if (reason !== undefined)
-    return { good, failure: toPlainProblem(relative(root, path), `The file ${reason}.`), problems, declared };
+    return { good, failure: createPlainProblem(relative(root, path), `The file ${reason}.`), problems, declared };
   if (good !== null && isUnchanged(good, sources)) return { good, failure: null, problems, declared };
   const file: ToolFile = { path, root, sources };
   const loaded = await loadVersion(file, options);
@@ -153,7 +153,7 @@ const loadInline = async (
 ): Promise<LoadedVersion | FailedFile> => {
   const tooDeep = loaded.tools.find(isTooDeep);
   if (tooDeep !== undefined)
-    return toFailed(`Tool '${tooDeep.name}': its schema is nested more than ${MOST_SCHEMA_LEVELS} levels deep.`);
+    return createFailed(`Tool '${tooDeep.name}': its schema is nested more than ${MOST_SCHEMA_LEVELS} levels deep.`);
   const asking = loaded.tools.filter(({ isolation }) => isolation === 'inline').map(({ name }) => name);
   const allowed = new Set(asking.filter((name) => inline.allowed.has(name)));
   for (const name of asking.filter((asked) => !allowed.has(asked)))
@@ -169,15 +169,15 @@ const loadInline = async (
       const missing = [...allowed].find((name) => !byName.has(name));
       return missing === undefined
         ? { ...loaded, inline: byName }
-        : toFailed(`${NOT_INLINE}: the service does not find the tool '${missing}' in it`);
+        : createFailed(`${NOT_INLINE}: the service does not find the tool '${missing}' in it`);
     },
-    (error: unknown) => toFailed(`${NOT_INLINE}: ${error instanceof Error ? error.message : String(error)}`),
+    (error: unknown) => createFailed(`${NOT_INLINE}: ${error instanceof Error ? error.message : String(error)}`),
   );
 };
 
 const NOT_INLINE = 'It cannot be loaded inside the service';
 
-const toFailed = (reason: string): FailedFile => ({ kind: 'failed', reason, thrown: null });
+const createFailed = (reason: string): FailedFile => ({ kind: 'failed', reason, thrown: null });
 
 // `defineTool` refuses it, too; but what it made may have been changed by its file.
 const isTooDeep = ({ inputSchema, outputSchema }: ToolFacts): boolean =>

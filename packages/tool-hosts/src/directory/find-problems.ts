@@ -1,7 +1,7 @@
 import { basename, dirname, extname, relative, resolve, sep } from 'node:path';
 import { withLookahead } from 'recourse-server/tools/describe-value';
 import type { ToolFile } from 'recourse-server/tools/tool';
-import { type LoadProblem, type SourcePlace, toLineAndColumn, toLoadProblem } from './load-problem.ts';
+import { createLoadProblem, findLineAndColumn, type LoadProblem, type SourcePlace } from './load-problem.ts';
 import type { FailedFile, LoadedFacts, LoadedFile, ThrownAtLoad } from './load-tool-file.ts';
 import { isApi } from './tool-imports.ts';
 
@@ -9,9 +9,10 @@ import { isApi } from './tool-imports.ts';
 export const describeFailed = (file: ToolFile, failed: FailedFile): LoadProblem => {
   const explained = explainFailed(file, failed);
   const { tool = null, member = null, place = null } = failed.thrown ?? {};
-  const why = failed.reason.replace(/^TypeError: /, member === null ? '$&' : '');
-  const message = explainReason(member === null ? (explained?.message ?? why) : why, file.root);
-  return toLoadProblem(file, { message, tool, member, place: explained?.place ?? place });
+  // What a refused declaration says is written for its author.
+  const refusal = member === null ? explained?.message : failed.reason.replace(/^TypeError: /, '');
+  const message = explainReason(refusal ?? failed.reason, file.root);
+  return createLoadProblem(file, { message, tool, member, place: explained?.place ?? place });
 };
 
 /** What is wrong with a file that can be loaded; `isAllowed`: whether the operator lets tools have the variable of this name. */
@@ -22,31 +23,16 @@ export const findProblems = (
 ): readonly LoadProblem[] => [
   ...unexported.map((facts) => describeUnexported(file, facts)),
   ...lookalikes.map(({ exportName, tool }) =>
-    toLoadProblem(file, {
+    createLoadProblem(file, {
       message: `The export '${exportName}' looks like a tool but is not one. Write \`defineTool({ … })\` around it.`,
       tool,
       place: findExport(file, exportName),
     }),
   ),
   ...findRefusedVariables(file, tools, isAllowed),
-  ...(tools.length + unexported.length + lookalikes.length === 0 && !isMentioned(file) ? [describeUseless(file)] : []),
 ];
 
-/** Whether any other file of the directory has its name in a text: it is there to be imported. */
-const isMentioned = ({ path, sources }: ToolFile): boolean => {
-  const stem = basename(path).replace(/\.[^.]+$/, '');
-  const isNamed = new RegExp(`['"\`/]${escapePattern(stem)}(?:\\.[cm]?[jt]s)?['"\`]`);
-  return [...sources].some(([other, text]) => other !== path && isNamed.test(text));
-};
-
 const escapePattern = (name: string): string => name.replace(/\W/g, '\\$&');
-
-const describeUseless = (file: ToolFile): LoadProblem =>
-  toLoadProblem(file, {
-    level: 'warning',
-    message: 'It exports no tool, and no other file imports it. Export what `defineTool` returns.',
-    place: null,
-  });
 
 // `export` and the name that it exports; a text is looked through in a time that grows with its length alone.
 const MOST_BEFORE_NAME = 200;
@@ -58,11 +44,11 @@ const findExport = ({ path, sources }: ToolFile, name: string): SourcePlace | nu
       ? /\bexport\s+default\b/
       : new RegExp(`\\bexport\\s[^\\n]{0,${MOST_BEFORE_NAME}}\\b${escapePattern(name)}(?![\\w$])`)
   ).exec(text);
-  return found === null ? null : { path, ...toLineAndColumn(text, found.index) };
+  return found === null ? null : { path, ...findLineAndColumn(text, found.index) };
 };
 
 const describeUnexported = (file: ToolFile, { role, name, place }: LoadedFacts): LoadProblem =>
-  toLoadProblem(file, {
+  createLoadProblem(file, {
     message: `The ${role} '${name}' is declared but not exported, so it is not available. Write \`export const … = define${role === 'tool' ? 'Tool' : 'Reducer'}({ … })\`, or export a list of them.`,
     tool: name,
     place,
@@ -81,7 +67,7 @@ const findRefusedVariables = (
   const names = refused.map(({ name }) => `'${name}'`).join(', ');
   const who = others.length === 0 ? `Tool ${names} requests` : `Tools ${names} request`;
   return [
-    toLoadProblem(file, {
+    createLoadProblem(file, {
       level: 'warning',
       message: `${who} ${variables.join(', ')}, which TOOLS_ENV_ALLOW does not allow.`,
       tool: first.name,
@@ -96,37 +82,18 @@ type Explained = { readonly message: string; readonly place: SourcePlace | null 
 
 /** Why a file cannot be loaded, in words for its author; null where what it threw says all that is known. */
 export const explainFailed = (file: ToolFile, { reason, thrown }: FailedFile): Explained | null => {
-  if (thrown === null) return explainEnding(file, reason);
-  for (const explain of EXPLANATIONS) {
-    const explained = explain(thrown, file);
-    if (explained !== null) return explained;
-  }
-  return null;
-};
-
-const explainEnding = (file: ToolFile, reason: string): Explained | null => {
+  if (thrown !== null)
+    return explainMissingFile(thrown, file) ?? explainMissingPackage(thrown, file) ?? explainSyntax(thrown);
   if (!reason.includes('did not finish loading')) return null;
-  const place = findWaiting(file.path, file.sources.get(file.path) ?? '');
-  const advice = 'Loading a file must not wait or compute for long: move that work into run.';
-  return { message: `${toSentence(reason)} ${advice}`, place };
+  const what = reason.charAt(0).toUpperCase() + reason.slice(1);
+  return {
+    message: `${what}. Loading a file must not wait or compute for long: move that work into run.`,
+    place: null,
+  };
 };
 
-/** The first `await` that stands outside of functions, as far as the beginnings of lines show it. */
-const findWaiting = (path: string, text: string): SourcePlace | null => {
-  const found = /^(?!.*\basync\b)[A-Za-z][^\n]*?\bawait\b/m.exec(text);
-  if (found === null) return null;
-  return { path, ...toLineAndColumn(text, found.index + found[0].length - 'await'.length) };
-};
-
-const toSentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
-
-type Explain = (thrown: ThrownAtLoad, file: ToolFile) => Explained | null;
-
-const explainMissingFile: Explain = ({ message }, file) => {
-  const found =
-    /^Cannot find module '(\/[^']+)' imported from (\/.+)$/.exec(message) ??
-    /^Directory import '(\/[^']+?)\/?' is not supported resolving ES modules imported from (\/.+)$/.exec(message);
-  const [, missing, importer] = found ?? [];
+const explainMissingFile = ({ message }: ThrownAtLoad, file: ToolFile): Explained | null => {
+  const [, missing, importer] = /^Cannot find module '(\/[^']+)' imported from (\/.+)$/.exec(message) ?? [];
   if (missing === undefined || importer === undefined) return null;
   const written = findSpecifier(importer, file, (specifier) => resolve(dirname(importer), specifier) === missing);
   const specifier = written?.specifier ?? basename(missing);
@@ -157,14 +124,14 @@ const findSpecifier = (
   for (const { 0: whole, 1: start = '', 2: specifier = '', index } of text.matchAll(IMPORT)) {
     if (!isMeant(specifier)) continue;
     const at = index + start.length;
-    return whole === '' ? null : { specifier, place: { path: importer, ...toLineAndColumn(text, at) } };
+    return whole === '' ? null : { specifier, place: { path: importer, ...findLineAndColumn(text, at) } };
   }
   return null;
 };
 
 const IMPORT = /(\b(?:from|import|require)\s*(?:\(\s*)?)['"]([^'"\n]+)['"]/g;
 
-const explainMissingPackage: Explain = ({ message }, file) => {
+const explainMissingPackage = ({ message }: ThrownAtLoad, file: ToolFile): Explained | null => {
   const [, name, importer] = /^Cannot find package '([^']+)' imported from (\/.+)$/.exec(message) ?? [];
   const [, required, from] = /^Cannot find module '([^'./][^']*)'\nRequire stack:\n- (\/.+)/.exec(message) ?? [];
   const wanted = name ?? required;
@@ -176,37 +143,18 @@ const explainMissingPackage: Explain = ({ message }, file) => {
   if (isApi(wanted))
     return { message: `It imports '${wanted}/testing', which is for tests. Name a test file *.test.ts.`, place };
   const zod = wanted === 'zod' ? " Or write `import { z } from 'recourse-server'`, which needs no installation." : '';
-  const advice = `Run \`npm install ${wanted}\` in ${findPackageFolder(path, file)}.`;
+  const advice = `Run \`npm install ${wanted}\` in TOOLS_DIR.`;
   return { message: `It imports the package '${wanted}', which is not installed. ${advice}${zod}`, place };
 };
 
-/** The nearest folder with a package.json, as people know it. */
-const findPackageFolder = (path: string, { root, sources }: ToolFile): string => {
-  for (let folder = dirname(path); folder.startsWith(`${root}/`); folder = dirname(folder))
-    if (sources.has(`${folder}/package.json`)) return `TOOLS_DIR/${relative(root, folder)}`;
-  return 'TOOLS_DIR';
+const explainSyntax = ({ name, code, message }: ThrownAtLoad): Explained | null => {
+  if (code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX') {
+    const what = message.replace(/ is not supported in strip-only mode$/, '');
+    const advice = 'Write it in JavaScript with types.';
+    return { message: `${what} cannot be used: Node strips types and compiles nothing. ${advice}`, place: null };
+  }
+  return name === 'SyntaxError' ? { message: `Syntax error: ${message}.`, place: null } : null;
 };
-
-const explainTypeScript: Explain = ({ code, message }) => {
-  if (code !== 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX') return null;
-  const what = message.replace(/ is not supported in strip-only mode$/, '');
-  const advice = 'Write it in JavaScript with types.';
-  return { message: `${what} cannot be used: Node strips types and compiles nothing. ${advice}`, place: null };
-};
-
-const explainSyntax: Explain = ({ name, message }) =>
-  name === 'SyntaxError' ? { message: `Syntax error: ${message}.`, place: null } : null;
-
-/** What a refused declaration says is written for its author. */
-const explainDefinition: Explain = ({ member, message }) => (member === null ? null : { message, place: null });
-
-const EXPLANATIONS: readonly Explain[] = [
-  explainMissingFile,
-  explainMissingPackage,
-  explainTypeScript,
-  explainSyntax,
-  explainDefinition,
-];
 
 const MAX_REASON = 500;
 const ABSOLUTE_PATH = /(?<![\w:/.])\/(?:[\w.@+-]+\/)+[\w.@+-]+/g;

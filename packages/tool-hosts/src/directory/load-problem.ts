@@ -22,7 +22,7 @@ export type LoadProblem = {
 };
 
 /** A problem of a file of which no more is known than a text. */
-export const toPlainProblem = (file: string, message: string): LoadProblem => ({
+export const createPlainProblem = (file: string, message: string): LoadProblem => ({
   level: 'error',
   file,
   line: null,
@@ -37,8 +37,8 @@ type FoundProblem = Pick<LoadProblem, 'message'> &
   Partial<Pick<LoadProblem, 'level' | 'tool' | 'member'>> & { readonly place: SourcePlace | null };
 
 /** The problem with its line and excerpt, of the member where the source shows it; else of where the tool is declared. */
-export const toLoadProblem = (file: ToolFile, { place, ...found }: FoundProblem): LoadProblem => {
-  const plain = { ...toPlainProblem(relative(file.root, file.path), found.message), ...found };
+export const createLoadProblem = (file: ToolFile, { place, ...found }: FoundProblem): LoadProblem => {
+  const plain = { ...createPlainProblem(relative(file.root, file.path), found.message), ...found };
   const text = place === null ? undefined : file.sources.get(place.path);
   if (place === null || text === undefined) return plain;
   const { member = null } = found;
@@ -46,48 +46,27 @@ export const toLoadProblem = (file: ToolFile, { place, ...found }: FoundProblem)
   return { ...plain, file: relative(file.root, path), line, column, excerpt: createExcerpt(text, line, column) };
 };
 
+// A longer line was made by a machine. It is not cut: half a secret is not known for one, and so not redacted.
 const MOST_SHOWN = 120;
 
 const createExcerpt = (text: string, line: number, column: number): string | null => {
   const whole = (text.split('\n')[line - 1] ?? '').replaceAll('\t', ' ').trimEnd();
-  if (whole === '') return null;
-  // Of a line that was made by a machine the part around the place.
-  const from =
-    whole.length <= MOST_SHOWN
-      ? whole.search(/\S/)
-      : findWordStart(whole, Math.max(0, column - 1 - MOST_SHOWN / 2), column);
-  const caret = ' '.repeat(Math.max(0, column - 1 - from));
-  return `${whole.slice(from, findWordEnd(whole, from + MOST_SHOWN, column))}\n${caret}^`;
-};
-
-// Half a secret is not known for one, and so not redacted: what a cut goes through is left out as a whole.
-const WORD = /[\w+/=.~%-]/;
-
-const isInWord = (line: string, at: number): boolean => WORD.test(line[at - 1] ?? ' ') && WORD.test(line[at] ?? ' ');
-
-const findWordStart = (line: string, from: number, column: number): number => {
-  let start = from;
-  while (start < column - 1 && isInWord(line, start)) start += 1;
-  return start;
-};
-
-const findWordEnd = (line: string, to: number, column: number): number => {
-  let end = to;
-  while (end > column && isInWord(line, end)) end -= 1;
-  return end;
+  const shown = whole.trimStart();
+  if (shown === '' || shown.length > MOST_SHOWN) return null;
+  return `${shown}\n${' '.repeat(Math.max(0, column - 1 - (whole.length - shown.length)))}^`;
 };
 
 /** `rooms.ts:12:3`; the file alone where the line is not known. */
-export const toPlaceText = ({ file, line, column }: Pick<LoadProblem, 'file' | 'line' | 'column'>): string =>
+export const formatPlace = ({ file, line, column }: Pick<LoadProblem, 'file' | 'line' | 'column'>): string =>
   line === null ? file : `${file}:${line}:${column ?? 1}`;
 
 /** The problem as one line, its place in front where it is known. */
-export const toProblemLine = (problem: LoadProblem): string =>
-  problem.line === null ? problem.message : `${toPlaceText(problem)}: ${problem.message}`;
+export const formatProblemLine = (problem: LoadProblem): string =>
+  problem.line === null ? problem.message : `${formatPlace(problem)}: ${problem.message}`;
 
 /** The same, and below it the source line with its caret. */
-export const toProblemText = (problem: LoadProblem): string =>
-  [toProblemLine(problem), ...(problem.excerpt === null ? [] : [problem.excerpt])].join('\n');
+export const formatProblem = (problem: LoadProblem): string =>
+  [formatProblemLine(problem), ...(problem.excerpt === null ? [] : [problem.excerpt])].join('\n');
 
 // A declaration that is longer than this has its member elsewhere.
 const MOST_LOOKED_AT = 20_000;
@@ -99,7 +78,7 @@ const locateMember = (text: string, place: SourcePlace, member: string): SourceP
   const line = new RegExp(`^([ \\t]*(?:async[ \\t]+)?(?:\\*[ \\t]*)?)['"]?${name}['"]?[ \\t]*[:(,}]`, 'm');
   const found = line.exec(text.slice(start, start + MOST_LOOKED_AT));
   if (found === null) return null;
-  return { path: place.path, ...toLineAndColumn(text, start + found.index + (found[1] ?? '').length) };
+  return { path: place.path, ...findLineAndColumn(text, start + found.index + (found[1] ?? '').length) };
 };
 
 const findOffset = (text: string, { line, column }: SourcePlace): number => {
@@ -108,7 +87,7 @@ const findOffset = (text: string, { line, column }: SourcePlace): number => {
 };
 
 /** Line and column of an offset, both counted from 1. */
-export const toLineAndColumn = (text: string, offset: number): Pick<SourcePlace, 'line' | 'column'> => {
+export const findLineAndColumn = (text: string, offset: number): Pick<SourcePlace, 'line' | 'column'> => {
   const lines = text.slice(0, offset).split('\n');
   return { line: lines.length, column: (lines.at(-1)?.length ?? 0) + 1 };
 };

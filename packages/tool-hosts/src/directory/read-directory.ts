@@ -33,7 +33,7 @@ export const isToolFile = (path: string): boolean => TOOL_FILE.test(path) && !NO
 /** The source files below `directory` and their fingerprint, opening none. Rejects with one sentence for people. */
 export const scanDirectory = async (directory: string): Promise<ScannedDirectory> => {
   const root = await realpath(directory).catch(async (cause: unknown) =>
-    refuse(`${directory} ${toProblem(cause)}${await toNeighbour(directory)}`, cause),
+    refuse(`${directory} ${explainProblem(cause)}${await suggestNeighbour(directory)}`, cause),
   );
   const marks = new Map<string, string>();
   for await (const path of walk(root)) {
@@ -62,7 +62,7 @@ async function* entriesOf(folder: string, root: string, seen: { entries: number 
   const opened = await opendir(folder).catch((cause: unknown) => {
     // Below the root a folder may be gone by now.
     if (folder !== root && isMissing(cause)) return null;
-    return refuse(`${folder} ${toProblem(cause)}`, cause);
+    return refuse(`${folder} ${explainProblem(cause)}`, cause);
   });
   // Not readdir, which gives all at once: there may be a million.
   for await (const entry of opened ?? []) {
@@ -86,7 +86,7 @@ export const readDirectory = async (
   const unreadable = new Map<string, string>();
   let bytes = 0;
   for (const path of paths) {
-    const content = await readSource(path, MAX_BYTES - bytes).catch((cause: unknown) => toProblem(cause));
+    const content = await readSource(path, MAX_BYTES - bytes).catch((cause: unknown) => explainProblem(cause));
     if (content === 'too large')
       refuse(`${directory} contains more than ${MAX_BYTES / 1024 / 1024} MiB of source files`);
     if (typeof content === 'string') unreadable.set(path, content);
@@ -107,10 +107,10 @@ const refuse = (problem: string, cause?: unknown): never => {
 const markOf = async (path: string): Promise<string | null> => {
   // What has gone by now, or cannot be reached, is not there.
   const stats = await stat(path, { bigint: true }).catch(() => null);
-  return stats?.isFile() ? toMark(stats) : null;
+  return stats?.isFile() ? formatMark(stats) : null;
 };
 
-const toMark = ({ size, mtimeNs, ctimeNs, ino, dev }: BigIntStats): string =>
+const formatMark = ({ size, mtimeNs, ctimeNs, ino, dev }: BigIntStats): string =>
   [size, mtimeNs, ctimeNs, ino, dev].join(' ');
 
 const readSource = async (path: string, limit: number): Promise<Buffer | 'too large' | null> => {
@@ -135,7 +135,7 @@ const codeOf = (cause: unknown): string =>
   cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
 
 /** `: did you mean /srv/tools?` where a directory beside it is called nearly so. */
-const toNeighbour = async (directory: string): Promise<string> => {
+const suggestNeighbour = async (directory: string): Promise<string> => {
   const around = dirname(resolve(directory));
   const entries = await readdir(around, { withFileTypes: true }).catch(() => []);
   const missing = basename(directory);
@@ -153,4 +153,5 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   ELOOP: 'is a loop of symbolic links',
 };
 
-const toProblem = (cause: unknown): string => PROBLEMS[codeOf(cause)] ?? `cannot be read (${codeOf(cause) || cause})`;
+const explainProblem = (cause: unknown): string =>
+  PROBLEMS[codeOf(cause)] ?? `cannot be read (${codeOf(cause) || cause})`;

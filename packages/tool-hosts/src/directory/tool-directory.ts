@@ -8,9 +8,9 @@ import {
   loadChangedFiles,
   needsHosts,
 } from './file-versions.ts';
-import { type LoadProblem, toProblemLine, toProblemText } from './load-problem.ts';
+import { formatProblem, formatProblemLine, type LoadProblem } from './load-problem.ts';
 import { type DirectorySnapshot, readDirectory, scanDirectory } from './read-directory.ts';
-import { listProblems, type Settled, settleNames, toClaimKey } from './settle-names.ts';
+import { buildClaimKey, listProblems, type Settled, settleNames } from './settle-names.ts';
 
 /** Files by what serves of them: their newest version, an older one because that cannot be loaded, or nothing. */
 type FileCounts = Readonly<Record<'serving' | 'stale' | 'unavailable', number>>;
@@ -20,7 +20,7 @@ export type ToolDirectoryOptions = LoadOptions & {
   /** What is wrong with where the directory and its files lie, by each version of it; left out: nothing ever is. */
   readonly check?: (paths: readonly string[]) => Promise<readonly string[]>;
   /** Told all that is offered, whenever files changed. What was offered before counts no more. */
-  readonly publish: (offer: ToolOffer) => void;
+  readonly register: (offer: ToolOffer) => void;
   /** Told how many files stand how, whenever files changed; left out: nobody is. */
   readonly onFiles?: (counts: FileCounts) => void;
   /** The service's own tools and reducers. */
@@ -58,7 +58,7 @@ export class ToolDirectory {
 
   constructor(options: ToolDirectoryOptions) {
     this.#options = options;
-    this.#taken = new Set([...options.taken].map(toClaimKey));
+    this.#taken = new Set([...options.taken].map(buildClaimKey));
     this.#now = this.#toMoment(new Map(), new Map());
   }
 
@@ -85,7 +85,7 @@ export class ToolDirectory {
     const isUnnamed = ({ good, failure, declared }: FileState): boolean =>
       good === null && failure !== null && declared.length === 0;
     const found = listProblems(states, settled).filter(({ level }) => level === 'error');
-    return { found, lines: found.map(toProblemLine), hasUnnamed: [...states.values()].some(isUnnamed) };
+    return { found, lines: found.map(formatProblemLine), hasUnnamed: [...states.values()].some(isUnnamed) };
   }
 
   /** Tears down what its tools hold inside the service. Never rejects. */
@@ -126,7 +126,7 @@ export class ToolDirectory {
   }
 
   async #apply(snapshot: DirectorySnapshot): Promise<void> {
-    const { publish, onFiles, hosts, log } = this.#options;
+    const { register: publish, onFiles, hosts, log } = this.#options;
     const before = this.#now;
     const states = await loadChangedFiles(before.states, snapshot, this.#options);
     if (this.#isStopped) return;
@@ -196,18 +196,18 @@ const logFile = (
   { failure, good, problems }: FileState,
   log: DirectoryLog,
 ): void => {
-  const reported = new Set([before?.failure ?? [], before?.problems ?? []].flat().map(toProblemText));
-  const isNew = (problem: LoadProblem): boolean => !reported.has(toProblemText(problem));
+  const reported = new Set([before?.failure ?? [], before?.problems ?? []].flat().map(formatProblem));
+  const isNew = (problem: LoadProblem): boolean => !reported.has(formatProblem(problem));
   if (failure !== null && isNew(failure)) {
     const serves = good === null ? 'none' : 'previous version';
-    log.warn({ file, ...toFields(failure), serves }, 'tool file cannot be loaded');
+    log.warn({ file, ...listFields(failure), serves }, 'tool file cannot be loaded');
   }
-  for (const problem of problems.filter(isNew)) log.warn({ file, ...toFields(problem) }, 'tool file has a problem');
+  for (const problem of problems.filter(isNew)) log.warn({ file, ...listFields(problem) }, 'tool file has a problem');
 };
 
 /** What is known of where and what, for those who search a log. */
-const toFields = (problem: LoadProblem): Readonly<Record<string, unknown>> => {
+const listFields = (problem: LoadProblem): Readonly<Record<string, unknown>> => {
   const { line, column, tool, member, excerpt } = problem;
   const details = Object.entries({ line, column, tool, member, excerpt });
-  return { reason: toProblemLine(problem), ...Object.fromEntries(details.filter(([, value]) => value !== null)) };
+  return { reason: formatProblemLine(problem), ...Object.fromEntries(details.filter(([, value]) => value !== null)) };
 };

@@ -46,24 +46,24 @@ export const serveToolImports = (imports: ToolImports): void => {
     resolve: (specifier, context, next) => {
       if (isApi(specifier)) return { url: imports.api, shortCircuit: true };
       const version = versionOf(context.parentURL);
-      const url = toKeptUrl(specifier, context.parentURL, (path) => imports.sourceOf(path, version));
+      const url = findStoredUrl(specifier, context.parentURL, (path) => imports.sourceOf(path, version));
       // Not asked of the disk: there the file may be gone by now, or a link may lead to another version.
       if (url !== null) return { url: withVersion(url, version), shortCircuit: true };
       const resolved = next(specifier, context);
       if (resolved.url.startsWith('node:')) imports.onBuiltin(resolved.url);
-      const path = toPath(resolved.url);
+      const path = readPath(resolved.url);
       const isOwn = path !== null && version !== '' && imports.isOwn(path, version);
       return isOwn ? { ...resolved, url: withVersion(resolved.url, version) } : resolved;
     },
     load: (url, context, next) => {
-      const path = toPath(url);
+      const path = readPath(url);
       const version = versionOf(url);
       if (path === null) return next(url, context);
       const source = imports.sourceOf(path, version);
       const loaded =
         source === undefined
           ? next(url, context)
-          : { format: context.format ?? toFormat(path, source), source, shortCircuit: true };
+          : { format: context.format ?? decideFormat(path, source), source, shortCircuit: true };
       imports.onCode?.(loaded.source ?? null);
       if (source !== undefined) imports.onImport(path, version);
       return loaded;
@@ -88,21 +88,21 @@ export const withoutVersions = (text: string): string => text.replace(VERSION_IN
 
 const RELATIVE_OR_FILE = /^(?:\.{1,2}\/|file:)/;
 
-const toKeptUrl = (
+const findStoredUrl = (
   specifier: string,
   parent: string | undefined,
   sourceOf: (path: string) => string | undefined,
 ): string | null => {
   if (!RELATIVE_OR_FILE.test(specifier) || !URL.canParse(specifier, parent)) return null;
   const { href } = new URL(specifier, parent);
-  const path = toPath(href);
+  const path = readPath(href);
   return path !== null && sourceOf(path) !== undefined ? href : null;
 };
 
-const toPath = (url: string): string | null =>
+const readPath = (url: string): string | null =>
   url.startsWith('file:') ? fileURLToPath(url.replace(/[?#].*$/, '')) : null;
 
-const toFormat = (path: string, source: string): string =>
+const decideFormat = (path: string, source: string): string =>
   FORMATS[extname(path)] ?? (MODULE_SYNTAX.test(source) ? 'module' : 'commonjs');
 
 /** Whether `path` lies in `directory` and not in a package installed there. */

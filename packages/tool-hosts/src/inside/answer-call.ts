@@ -93,7 +93,7 @@ const toHostEnd = (end: CallOutcome): HostEnd => {
     fatal: failure.fatal,
     outcome: failure.outcome === 'failed' || failure.outcome === 'unknown' ? failure.outcome : 'retry',
     executed: failure.executed,
-    thrown: [...toThrownParts(failure.thrown)],
+    thrown: [...describeThrown(failure.thrown)],
   };
 };
 
@@ -139,18 +139,18 @@ const MAX_NAME = 80;
 const MAX_STACK = 8000;
 
 /** An exception and its causes as plain parts, for the log of the service. Total: it answers for anything thrown. */
-export const toThrownParts = (thrown: unknown): readonly ThrownPart[] => {
+export const describeThrown = (thrown: unknown): readonly ThrownPart[] => {
   const parts: ThrownPart[] = [];
   const seen = new Set<unknown>();
   for (let link = thrown; link !== undefined && link !== null && !seen.has(link); link = read(link, 'cause')) {
     if (parts.length === MAX_CAUSES) break;
     seen.add(link);
-    parts.push(toPart(link));
+    parts.push(describeLink(link));
   }
   return parts;
 };
 
-const toPart = (thrown: unknown): ThrownPart => {
+const describeLink = (thrown: unknown): ThrownPart => {
   const name = read(thrown, 'name');
   const message = read(thrown, 'message');
   const stack = read(thrown, 'stack');

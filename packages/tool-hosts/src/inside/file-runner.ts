@@ -4,8 +4,8 @@ import { PUBLIC_API } from 'recourse-server/files/own-package';
 import { parseJson } from 'recourse-server/json/parse-json';
 import type { InlineTool } from 'recourse-server/tools/tool';
 import type { Frame } from '../frames.ts';
-import { type HostOrder, isRecord, toMonotonicMs } from '../host-messages.ts';
-import { createHostCall, type HostCall, toThrownParts } from './answer-call.ts';
+import { type HostOrder, isRecord, readMonotonicMs } from '../host-messages.ts';
+import { createHostCall, describeThrown, type HostCall } from './answer-call.ts';
 import type { Channel } from './channel.ts';
 import { loadFile } from './module-worlds.ts';
 import { createSharedState, type SharedState } from './shared-state.ts';
@@ -77,7 +77,7 @@ export class FileRunner {
         this.#hearCall(order, body, shared);
         break;
       case 'abort':
-        this.#running.get(order.nonce)?.context.abort(toAbortError(order.reason));
+        this.#running.get(order.nonce)?.context.abort(createAbortError(order.reason));
         break;
       case 'release':
         this.#isUnfit = true;
@@ -170,7 +170,7 @@ export class FileRunner {
   #run(tool: InlineTool, order: Order<'call'>, input: Readonly<Record<string, unknown>>, shared: SharedState): void {
     const { nonce, beginBy } = order;
     // Looked at when the word is out: if the service had not heard it by then, it gives the call to another host.
-    if (this.#isUnfit || (beginBy !== null && toMonotonicMs() > beginBy)) {
+    if (this.#isUnfit || (beginBy !== null && readMonotonicMs() > beginBy)) {
       this.#refuse(nonce);
       return;
     }
@@ -252,7 +252,7 @@ export class FileRunner {
     const nonce = this.#caller.getStore() ?? only ?? '';
     const call = this.#running.get(nonce);
     if (call !== undefined && kind === 'exception') call.fail(thrown);
-    else this.#channel.send({ type: 'stray', nonce, thrown: [...toThrownParts(thrown)] });
+    else this.#channel.send({ type: 'stray', nonce, thrown: [...describeThrown(thrown)] });
     // What threw may have left anything half done.
     if (call === undefined) this.#beUnfit(nonce, 'an exception was thrown after its call ended');
   }
@@ -262,7 +262,7 @@ export class FileRunner {
 const isOrder = (value: unknown): value is HostOrder => isRecord(value) && 'type' in value;
 
 /** What a handler's signal says. */
-const toAbortError = (reason: Order<'abort'>['reason']): DOMException => {
+const createAbortError = (reason: Order<'abort'>['reason']): DOMException => {
   const text =
     reason === 'TimeoutError' ? 'The deadline of this call passed.' : 'The caller no longer waits for this call.';
   return new DOMException(text, reason);

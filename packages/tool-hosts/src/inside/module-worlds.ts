@@ -14,7 +14,7 @@ import {
   toLoadedFacts,
 } from '../directory/load-tool-file.ts';
 import { serveToolImports, withoutVersions, withVersion } from '../directory/tool-imports.ts';
-import { toThrownParts } from './answer-call.ts';
+import { describeThrown } from './answer-call.ts';
 import { MENTIONS_WEB } from './shared-objects.ts';
 
 type LoadRequest = {
@@ -79,7 +79,7 @@ export const createModuleWorlds = (api: string, { onBuiltin, onWeb }: Uses): Mod
       const stop = watchDeclarations(({ tool, stack }) => void declared.set(tool, findPlaces(stack, root)));
       const importing: Promise<object> = import(withVersion(pathToFileURL(path).href, version));
       const module = await importing.finally(stop);
-      return toLoadedTools(module, path, declared, [...imported]);
+      return describeTools(module, path, declared, [...imported]);
     },
     importedOf: (version) => [...(worlds.get(version)?.imported ?? [])],
     enter: (version) => {
@@ -94,7 +94,7 @@ export const createModuleWorlds = (api: string, { onBuiltin, onWeb }: Uses): Mod
   };
 };
 
-const toLoadedTools = (
+const describeTools = (
   module: object,
   path: string,
   declared: ReadonlyMap<InlineTool, readonly SourcePlace[]>,
@@ -146,18 +146,18 @@ export const loadFile = (
 
 /** Why a file could not be loaded: what it threw, and because of what; and as JSON, what the service tells people by. */
 const describeFailedLoad = (thrown: unknown, surroundings: Surroundings): FailedLoad => {
-  const parts = toThrownParts(thrown);
+  const parts = describeThrown(thrown);
   const said = parts.map(({ name, message }, place) => {
     const part = `${name}: ${message}`;
     return place < parts.length - 1 ? part.replace(/\.$/, '') : part;
   });
   const reason = withoutVersions(said.join(', because of ')).slice(0, MAX_REASON);
-  const body = JSON.stringify(toThrownAtLoad(thrown, surroundings) satisfies ThrownAtLoad);
+  const body = JSON.stringify(describeThrownAtLoad(thrown, surroundings) satisfies ThrownAtLoad);
   return { ok: false, reason: reason || 'the value it threw cannot be read', body };
 };
 
-const toThrownAtLoad = (thrown: unknown, surroundings: Surroundings): ThrownAtLoad => {
-  const [first = { name: '', message: '', stack: '' }] = toThrownParts(thrown);
+const describeThrownAtLoad = (thrown: unknown, surroundings: Surroundings): ThrownAtLoad => {
+  const [first = { name: '', message: '', stack: '' }] = describeThrown(thrown);
   const refused = readDefinitionError(thrown);
   return {
     name: first.name,
@@ -185,7 +185,7 @@ const findStumble = (path: string, text: string, root: string): SourcePlace | nu
     stripTypeScriptTypes(text);
     return null;
   } catch (error) {
-    const [{ stack } = { stack: '' }] = toThrownParts(error);
+    const [{ stack } = { stack: '' }] = describeThrown(error);
     return findPlaceOfSyntax(`${path}${stack}`, root);
   }
 };

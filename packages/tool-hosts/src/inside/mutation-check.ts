@@ -9,7 +9,7 @@ import {
   listProcess,
   listWebGlobals,
 } from './shared-objects.ts';
-import { createFastLook, type SharedObject, toSnapshot, WideLook } from './snapshots.ts';
+import { createFastLook, type SharedObject, takeSnapshot, WideLook } from './snapshots.ts';
 
 /** What code has changed that every call of this process shares; null where nothing. */
 type MutationCheck = {
@@ -55,7 +55,7 @@ const { getOwnPropertyNames, getOwnPropertyDescriptor, getOwnPropertySymbols } =
  */
 export const createMutationCheck = (): MutationCheck => {
   const known = new Set<object>();
-  const findCore = createFastLook([toGlobalSnapshot(), ...CORE.map((shared) => toSnapshot(shared))]);
+  const findCore = createFastLook([takeGlobalSnapshot(), ...CORE.map((shared) => takeSnapshot(shared))]);
   const changes = [watchListeners(), watchSettings('globalThis'), watchSettings('process')];
   const wide = new WideLook();
   const watchReachable = (roots: readonly SharedObject[]): void => {
@@ -148,9 +148,9 @@ const watchSymbols = (): (() => string | null) => {
 };
 
 // Its accessors are settings: see there. Its symbols are looked at by themselves.
-const toGlobalSnapshot = (): ReturnType<typeof toSnapshot> => {
+const takeGlobalSnapshot = (): ReturnType<typeof takeSnapshot> => {
   const names = getOwnPropertyNames(globalThis).filter((name) => !isOfWeb(name));
-  return toSnapshot(['globalThis', globalThis], names, (target) => getOwnPropertyNames(target).length);
+  return takeSnapshot(['globalThis', globalThis], names, (target) => getOwnPropertyNames(target).length);
 };
 
 // What changes by itself, or is looked at in another way; accessors load what few need.

@@ -21,7 +21,7 @@ const { is, isExtensible, getOwnPropertyDescriptor, getOwnPropertySymbols, keys:
 const Compile = Function;
 
 /** A few objects as they are now, for a look after each call; `countNames`: how many names it has. */
-export const toSnapshot = (
+export const takeSnapshot = (
   [name, target]: SharedObject,
   keys: readonly PropertyKey[] = ownKeys(target),
   countNames: CountNames = countAll,

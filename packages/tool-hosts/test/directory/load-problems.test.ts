@@ -79,10 +79,6 @@ const MISTAKES: Readonly<Record<string, readonly [text: string, said: string]>> 
     "\nexport default { name: 'plain', description: '', input: {}, execute: () => 1 };\n",
     "plain.ts:2:1 [plain null] The export 'default' looks like a tool but is not one. Write `defineTool({ … })` around it.",
   ],
-  'nothing.ts': [
-    "export const city = 'Ulm';\n",
-    'nothing.ts:null:null [null null] It exports no tool, and no other file imports it. Export what `defineTool` returns.',
-  ],
   'syntax.ts': [
     'export const a = {\n  b: 1\n  c: 2,\n};\n',
     "syntax.ts:3:3 [null null] Syntax error: Expected ',', got 'ident'.",
@@ -125,7 +121,7 @@ const MISTAKES: Readonly<Record<string, readonly [text: string, said: string]>> 
   ],
   'waits.ts': [
     'export const a = await new Promise(() => setInterval(() => 1, 1000));\n',
-    'waits.ts:1:18 [null null] It did not finish loading within 2 s. Loading a file must not wait or compute for long: move that work into run.',
+    'waits.ts:null:null [null null] it did not finish loading within 2 s. Loading a file must not wait or compute for long: move that work into run.',
   ],
   'variables.ts': [
     toTool(`  env: ['OTHER_SECRET'],\n${FINE}`, 'variables'),
@@ -148,7 +144,8 @@ test('each mistake of an author is told with its place, and with what to write i
   });
   const twins =
     "Several files provide a tool called 'twin': twin-a.ts:3:21, twin-b.ts:4:21. None is available: rename all but one, or export it once.";
-  const twice = "twice.ts exports several tools called 'twice': twice.ts:3:21, twice.ts:10:22. Rename all but one.";
+  const twice =
+    "twice.ts provides several tools called 'twice': twice.ts:3:21, twice.ts:10:22. None is available: rename all but one, or export it once.";
   expect(problems.map(toLine).sort()).toEqual(
     [
       ...Object.values(MISTAKES).map(([, said]) => said),
@@ -167,7 +164,7 @@ test('each mistake of an author is told with its place, and with what to write i
       .filter(({ level }) => level === 'warning')
       .map(({ file }) => file)
       .sort(),
-  ).toEqual(['nothing.ts', 'variables.ts']);
+  ).toEqual(['variables.ts']);
 });
 
 test('a variable that a file asks for by name, itself or by a file it imports, is there when it is loaded', async () => {

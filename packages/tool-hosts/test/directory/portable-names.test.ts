@@ -37,7 +37,7 @@ test('two tools of one portable name are refused, both sources are named, and no
 
 test('files that come to one portable name are both refused at start, and their other tools serve', async () => {
   const reason =
-    "Providers know several tools as 'a_b': 'a.b' of a.ts, 'a_b' of b.ts. None is available: rename all but one.";
+    "Several files provide a tool called 'a_b': a.ts, b.ts. None is available: rename all but one, or export it once.";
   const tools = await watchDirectory({ 'a.ts': 'tool a.b\ntool a', 'b.ts': 'tool a_b\ntool b' });
   expect(tools.offered()).toEqual(['a', `-a.b: ${reason}`, `-a_b: ${reason}`, 'b']);
   tools.write('b.ts', 'tool c\ntool b');
@@ -45,8 +45,7 @@ test('files that come to one portable name are both refused at start, and their 
 });
 
 test('while running the one that serves goes on, and the newcomer of its portable name is refused', async () => {
-  const reason =
-    "a.ts already provides 'a.b' and continues to serve it; providers know both as 'a_b'. Rename the one in b.ts.";
+  const reason = "a.ts already provides 'a.b' and continues to serve it. Rename the one in b.ts.";
   const tools = await watchDirectory({ 'a.ts': 'tool a.b' });
   tools.write('b.ts', 'tool a_b');
   await tools.becomes(['a.b', `-a_b: ${reason}`]);
@@ -59,7 +58,7 @@ test("a tool that comes to the name of one of the service's own is refused", asy
   const tools = new ToolDirectory({
     root: makeDirectory({ 'a.ts': 'tool read.file\ntool a' }).root,
     hosts: createScriptedHosts(),
-    publish: (offer) => void offers.push(offer),
+    register: (offer) => void offers.push(offer),
     taken: [{ role: 'tool', name: 'read_file' }],
     inline: { allowed: new Set(), load: () => Promise.resolve([]) },
     log: { info: () => undefined, warn: () => undefined },
@@ -68,6 +67,6 @@ test("a tool that comes to the name of one of the service's own is refused", asy
   await tools.start();
   expect(offers[0]?.tools.map(({ name }) => name)).toEqual(['a']);
   expect(offers[0]?.unavailable.map(({ facts, reason }) => [facts.name, reason])).toEqual([
-    ['read.file', "The service has a built-in tool that providers also know as 'read_file'. Rename the one in a.ts."],
+    ['read.file', "The service has a built-in tool called 'read_file'. Rename the one in a.ts."],
   ]);
 });

@@ -96,7 +96,9 @@ test('one reducer twice in one file is refused', async () => {
   const tools = await watchDirectory({ 'a.ts': 'reducer x\nreducer x' });
   expect(reducersOf(tools)).toEqual([]);
   expect(new Set(warnings(tools).map(({ reason }) => reason))).toEqual(
-    new Set(["a.ts exports several reducers called 'x'. Rename all but one."]),
+    new Set([
+      "a.ts provides several reducers called 'x': a.ts. None is available: rename all but one, or export it once.",
+    ]),
   );
 });
 

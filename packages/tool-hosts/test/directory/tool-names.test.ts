@@ -52,7 +52,8 @@ test("a tool called like one of the service's own is refused, at start and later
 
 test('one name twice in one file is refused', async () => {
   const tools = await watchDirectory({ 'a.ts': 'tool x\ntool x\ntool a' });
-  const reason = "-x: a.ts exports several tools called 'x'. Rename all but one.";
+  const reason =
+    "-x: a.ts provides several tools called 'x': a.ts. None is available: rename all but one, or export it once.";
   expect(tools.offered()).toEqual(['a', reason, reason]);
 });
 

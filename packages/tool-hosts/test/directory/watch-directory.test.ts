@@ -74,7 +74,7 @@ test('what is loaded when the directory is stopped is not published any more', a
   const directory = new ToolDirectory({
     root,
     hosts: createScriptedHosts(),
-    publish: (offer) => void published.push(offer),
+    register: (offer) => void published.push(offer),
     taken: [],
     inline: { allowed: new Set(), load: () => Promise.resolve([]) },
     log: { info: () => undefined, warn: () => undefined },

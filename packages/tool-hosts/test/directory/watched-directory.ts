@@ -53,7 +53,7 @@ export const watchDirectory = async (
   const tools = new ToolDirectory({
     root: directory.root,
     hosts: { ...hosts, retire },
-    publish: registry.offer,
+    register: registry.offer,
     taken: [...registry.list(), ...registry.reducers()],
     inline: { allowed: new Set(), load: () => Promise.resolve([]) },
     log: { info: write('info'), warn: write('warn') },
