@@ -1,7 +1,7 @@
 import { readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { findFreshBundle, HOST_CACHE, INPUTS, hashInputs, describeInput } from '@recourse/tool-hosts/host-entry';
+import { describeInput, findFreshBundle, HOST_CACHE, hashInputs, INPUTS } from '@recourse/tool-hosts/host-entry';
 import type { BundleTarget } from './host-bundle/write-bundle.ts';
 
 // Puts all that a tool host loads into one file: it starts in a third of the time and holds less memory.

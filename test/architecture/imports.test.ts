@@ -133,7 +133,7 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   '@upstream-mcp': /^(zod|@modelcontextprotocol\/client(\/.*)?|undici|node:.*)$/,
   '@upstreams': /^(pino|node:(path|timers\/promises|util))$/,
   '@upstream-openapi': /^(zod|yaml|undici|@scalar\/openapi-upgrader\/2.0-to-3.0|node:.*)$/,
-  '@tool-hosts/directory': /^node:(fs|fs\/promises|module|os|path|url)$/,
+  '@tool-hosts/directory': /^zod$|^node:(fs|fs\/promises|module|os|path|url)$/,
   executor: /^(zod|fastest-levenshtein|node:crypto|node:util)$/,
   '@tool-hosts': /^(zod|node:.*)$/,
   sessions: /^(zod|ioredis|node:crypto|node:fs)$/,

@@ -19,7 +19,7 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/store-redis': 1300,
   'packages/store-sqlite': 720,
   'packages/testing': 540,
-  'packages/tool-hosts': 6540,
+  'packages/tool-hosts': 6310,
   'packages/toolkit-files': 450,
   'packages/toolkit-google': 2610,
   'packages/toolkit-kit': 3110,
@@ -42,7 +42,7 @@ const MOST_FLOORS = 10;
 const MOST_DOORS = 123;
 const MOST_TYPES_PER_1000_LINES = 20;
 /** Of all functions, those whose names begin with `to`, in percent. */
-const MOST_CONVERSIONS_PERCENT = 13;
+const MOST_CONVERSIONS_PERCENT = 11;
 
 const FILES = readSourceFiles();
 const TOTAL = FILES.reduce((sum, { lines }) => sum + lines, 0);

@@ -70,9 +70,9 @@ test('a write tool that began can make itself safe to repeat only by its own wor
     expect(result).toMatchObject({ success: false, error: { code: 'tool_exception' } });
 });
 
-test('a host that calls itself unfit answers its call and is replaced', async () => {
+test('a host that calls itself unusable answers its call and is replaced', async () => {
   const before = await restartsFor(service, 'recycle');
-  for (const result of await answerBoth(service, { name: 'says_it_is_unfit', arguments: {} }))
+  for (const result of await answerBoth(service, { name: 'says_it_is_unusable', arguments: {} }))
     expect(result).toMatchObject({ outcome: 'success', value: 'genuine' });
   await becomes(() => restartsFor(service, 'recycle'), before + 2);
 });

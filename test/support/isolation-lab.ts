@@ -1,9 +1,10 @@
 import { basename } from 'node:path';
 import { type HostProcesses, watchHostProcesses } from '@recourse/test-support/host-processes.ts';
 import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
+import type { Death, RestartReason } from '@recourse/tool-hosts/classify-death';
 import { createIsolation, type Isolation, type IsolationSettings } from '@recourse/tool-hosts/create-isolation';
 import { readDirectory } from '@recourse/tool-hosts/directory/read-directory';
-import type { Death, IsolationObserver, RestartReason } from '@recourse/tool-hosts/isolation-observer';
+import type { IsolationObserver } from '@recourse/tool-hosts/host-observer';
 import { PROC_TABLE } from '@recourse/tool-hosts/process-table';
 import { onTestFinished } from 'vitest';
 import { CallContext } from '#src/executor/call-context.ts';
@@ -53,7 +54,7 @@ const SILENT = {
 
 type LabSettings = Partial<IsolationSettings & Pick<IsolationObserver, 'hostUnusable'>>;
 
-export const openLab = ({ hostUnusable: hostUnfit = () => undefined, ...settings }: LabSettings = {}): Lab => {
+export const openLab = ({ hostUnusable = () => undefined, ...settings }: LabSettings = {}): Lab => {
   const processes = watchHostProcesses();
   const ended: EndedHost[] = [];
   const offences: string[] = [];
@@ -75,7 +76,7 @@ export const openLab = ({ hostUnusable: hostUnfit = () => undefined, ...settings
       hostEnded: (_file, death, restart) => void ended.push({ death, restart }),
       messageDropped: () => undefined,
       strayThrown: () => undefined,
-      hostUnusable: hostUnfit,
+      hostUnusable,
       fileOffended: (file, offence) => void offences.push(`${basename(file)} ${offence}`),
       lineWritten: () => undefined,
       hostObtained: () => undefined,

@@ -1,4 +1,4 @@
-import { toLoadedFacts } from '@recourse/tool-hosts/directory/load-tool-file';
+import { pickFacts } from '@recourse/tool-hosts/directory/load-tool-file';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool, type ToolDefinition } from '#src/tools/define-tool.ts';
@@ -60,7 +60,7 @@ test('the name of an argument says which upstream a call talks to, wherever the 
   expect(tool.breakerKey).toBe('site');
   expect(tool.breakerKeyOf?.({ site: 'a.example', query: 'x' })).toBe('a.example');
   expect(tool.breakerKeyOf?.({})).toBeUndefined();
-  expect(toLoadedFacts(tool)).toMatchObject({ breakerKey: 'site', inlineOnly: null });
+  expect(pickFacts(tool, null)).toMatchObject({ breakerKey: 'site', inlineOnly: null });
 });
 
 test('an argument that was not sent is none, whatever objects inherit', () => {
@@ -73,7 +73,7 @@ test('a function of the arguments says it, too, for a tool that runs inside the 
   const tool = declare({ breakerKey: ({ site }) => `https://${String(site)}` });
   expect(tool.breakerKey).toBeNull();
   expect(tool.breakerKeyOf?.({ site: 'a.example' })).toBe('https://a.example');
-  expect(toLoadedFacts(tool)).toMatchObject({ breakerKey: null, inlineOnly: 'breakerKey' });
+  expect(pickFacts(tool, null)).toMatchObject({ breakerKey: null, inlineOnly: 'breakerKey' });
 });
 
 test.each([

@@ -1,5 +1,48 @@
 import type { FailureCode } from 'recourse-server/contract/failure';
-import type { Death, Offence, RestartReason } from './isolation-observer.ts';
+import type { HostedTool } from 'recourse-server/tools/tool';
+
+/** Why the service itself ended a host. */
+export type KillReason =
+  | 'timeout'
+  | 'abort'
+  | 'memory'
+  /** Between calls it holds nearly as much memory as it may: its tools keep what they should give back. */
+  | 'growth'
+  | 'flood'
+  | 'forgery'
+  /** It has answered enough calls, or its state cannot be trusted any more. */
+  | 'recycle'
+  /** Nobody needs it: idle for long, of a version that is gone, in the way of another file. */
+  | 'surplus'
+  | 'shutdown';
+
+/** How a host ended. */
+export type Death = {
+  readonly pid: number;
+  readonly exitCode: number | null;
+  readonly signal: NodeJS.Signals | null;
+  /** null where it ended by itself. */
+  readonly killedFor: KillReason | null;
+  /** The last lines it wrote to stderr. */
+  readonly lastLines: readonly string[];
+  /** The tool whose code ended the process, where that said so. */
+  readonly leaver: HostedTool | null;
+};
+
+/** What the metrics call it. */
+export type RestartReason = 'timeout' | 'oom' | 'crash' | 'exit' | 'recycle' | 'growth' | 'flood';
+
+/** What a file cost its place among others. */
+export type Offence =
+  /** A call ended its process, or filled its memory. */
+  | 'crash'
+  | 'memory'
+  /** A call went on after its deadline until it was killed. */
+  | 'timeout'
+  /** It changed what all files share. */
+  | 'taint'
+  /** Something of it went on long after its calls: timers, sockets, processes. */
+  | 'unrest';
 
 const OUT_OF_MEMORY = /heap out of memory|Allocation failed|OutOfMemory|out of memory/i;
 

@@ -4,14 +4,13 @@ import type { HostedTool, Placing } from 'recourse-server/tools/tool';
 import { createRunHosted } from './create-run-hosted.ts';
 import type { ToolFileHosts } from './directory/load-tool-file.ts';
 import { createHostEnvironment, HOST_MARK, isAllowedName, isGrantedName } from './host-environment.ts';
+import type { IsolationObserver } from './host-observer.ts';
 import { HostPool } from './host-pool.ts';
 import { HostWatch } from './host-watch.ts';
 import type { FileGroup } from './hosted-files.ts';
-import { createToolHost } from './hosted-process.ts';
-import type { IsolationObserver } from './isolation-observer.ts';
+import { createToolHost, type ToolHost } from './hosted-process.ts';
 import { countWhere, type PoolMember } from './pool-records.ts';
 import type { ProcessTable } from './process-table.ts';
-import type { ToolHost } from './tool-host.ts';
 
 export type IsolationSettings = {
   readonly minHosts: number;

@@ -12,7 +12,7 @@ import { cutOffText, explainNotStarted, OVERLOADED_TEXT, shortageText } from 're
 import { type HostedTool, isSafe } from 'recourse-server/tools/tool';
 import { classifyDeath, createDeathError } from './classify-death.ts';
 import type { HostPool } from './host-pool.ts';
-import { createSlotRequest, NO_PROCESS, type PoolMember } from './pool-records.ts';
+import { createSlotRequest, NO_PROCESS, PoolMember } from './pool-records.ts';
 import type { Blame, HostedCall, HostedEnd, RunningCall } from './tool-host.ts';
 
 // A handler that listens to its signal ends within these, and its process lives on; any other is killed. At the
@@ -36,31 +36,26 @@ type RunHostedOptions = {
   readonly onWaited: (waitedMs: number) => void;
 };
 
-/** Runs hosted calls on a pool: waits for a slot, keeps the time, ends what does not end, and names every death. */
+/** Runs hosted calls on a pool: waits for a slot, keeps the time, ends what does not end, and explains every death. */
 export const createRunHosted =
   (options: RunHostedOptions): RunHosted =>
   async (tool, input, terms) => {
-    const journey = new Journey(toCall(tool, input, terms), terms, options);
+    const run = new HostedRun(createCall(tool, input, terms), terms, options);
     for (;;) {
       // Each time with all its time, unless its handler had begun: waiting for a process is not what its limit is for.
-      const end = await journey.runInOne();
+      const end = await run.runInOne();
       if (end !== ELSEWHERE) return end;
-      await journey.pause();
+      await run.pause();
     }
   };
 
 /** Another host is to run the call: its handler has not run, or it may run twice. */
 const ELSEWHERE: RunOutcome = { kind: 'threw', thrown: null };
 
-type Running = {
-  readonly member: PoolMember;
-  readonly call: RunningCall;
-  /** The call has been answered without it. */
-  isStopped: boolean;
-};
+type Unfinished = Exclude<HostedEnd, { kind: 'ended' }>;
 
-/** A call on its way through hosts: it waits for a slot, runs, and may have to go on to the next host. */
-class Journey {
+/** One call and the hosts that it is sent to: it waits for a slot, runs, and may have to go on to the next host. */
+class HostedRun {
   readonly #call: HostedCall;
   readonly #terms: HostedTerms;
   readonly #options: RunHostedOptions;
@@ -73,6 +68,8 @@ class Journey {
   #isSecondRun = false;
   /** What its handler took of its time before. */
   #spentMs = 0;
+  /** The call was answered without its host. */
+  #isStopped = false;
 
   constructor(call: HostedCall, terms: HostedTerms, options: RunHostedOptions) {
     this.#call = call;
@@ -84,19 +81,15 @@ class Journey {
   /** A host that has loaded the file and has a slot takes the call at once; else it waits for one. */
   async runInOne(): Promise<RunOutcome> {
     const { pool, now, onWaited } = this.#options;
+    const { tool } = this.#call;
     const from = now();
-    const isOver = this.#terms.cancellation.causeAt(from) !== null;
-    const member = isOver
-      ? null
-      : pool.tryAcquire(this.#call.tool.file, createSlotRequest(this.#call.tool, this.#isAlone));
-    if (member !== null) {
-      onWaited(0);
-      return this.#runIn(member);
-    }
-    const obtained = await this.#obtain();
-    if ('failure' in obtained) return { kind: 'ended', outcome: failed(obtained.failure) };
-    onWaited(now() - from);
-    return this.#runIn(obtained.member);
+    const over = this.#terms.cancellation.causeAt(from);
+    if (over !== null) return endWith(explainGivenUp(over, tool));
+    const free = pool.tryAcquire(tool.file, createSlotRequest(tool, this.#isAlone));
+    const member = free ?? (await this.#waitForSlot());
+    if (!(member instanceof PoolMember)) return endWith(member);
+    onWaited(free === null ? now() - from : 0);
+    return this.#runIn(member);
   }
 
   /** Where host after host does not take it, what keeps them from it may be over in a while. */
@@ -105,34 +98,22 @@ class Journey {
     if (this.#moves > FREE_MOVES) await sleep(Math.min(LONGEST_PAUSE_MS, 2 ** (this.#moves - FREE_MOVES)));
   }
 
-  #obtain(): Promise<{ readonly member: PoolMember } | { readonly failure: Failure }> {
-    const { pool, now } = this.#options;
+  #waitForSlot(): Promise<PoolMember | Failure> {
     const { tool } = this.#call;
-    const { cancellation } = this.#terms;
-    const toGivenUp = (cause: CancelCause): Failure =>
-      cause === 'deadline' ? toFailure('overloaded', OVERLOADED_TEXT, tool) : explainNotStarted(cause);
-    const over = cancellation.causeAt(now());
-    if (over !== null) return Promise.resolve({ failure: toGivenUp(over) });
     return new Promise((resolve) => {
-      const unsubscribe = cancellation.onCancel((cause) => {
+      const unsubscribe = this.#terms.cancellation.onCancel((cause) => {
         stopWaiting();
-        resolve({ failure: toGivenUp(cause) });
+        resolve(explainGivenUp(cause, tool));
       });
-      const stopWaiting = pool.acquire(tool.file, {
+      const stopWaiting = this.#options.pool.acquire(tool.file, {
         ...createSlotRequest(tool, this.#isAlone),
         take: (member) => {
           unsubscribe();
-          resolve({ member });
+          resolve(member);
         },
         fail: (reason, retryAfterMs) => {
           unsubscribe();
-          const thrown = new Error(reason);
-          resolve({
-            failure:
-              reason === NO_PROCESS
-                ? toFailure('overloaded', shortageText(tool, 'processes', 'no'), tool, { retryAfterMs, thrown })
-                : toNotRun(tool, thrown, retryAfterMs),
-          });
+          resolve(explainNotRun(tool, new Error(reason), retryAfterMs));
         },
       });
     });
@@ -144,26 +125,36 @@ class Journey {
     const { tool } = this.#call;
     const sentAt = now();
     const call = member.host.run(this.#call, pool.versionOf(tool.file), BEGIN_WITHIN_MS[this.#moves] ?? null);
-    const running: Running = { member, call, isStopped: false };
     const work = call.end.then((end) => {
       if (end.kind !== 'died') pool.release(member, end.kind === 'ended' ? 'answered' : 'moved');
-      return this.#toRunEnd(end, running, now() - sentAt);
+      return this.#decideEnd(end, now() - sentAt);
     });
     const leftMs = Math.min(timeoutMs - this.#spentMs, Math.ceil(cancellation.remainingAt(sentAt)));
     return raceDeadline(work, tool, {
       timeoutMs: Math.max(1, leftMs),
       cancellation,
-      context: { abort: (reason) => stop(pool, running, work, reason) },
+      context: { abort: (reason) => this.#stop(member, call, work, reason) },
     });
   }
 
-  /** What came of the call in its host; null where there is nothing to say any more, for it has been answered. */
-  #toRunEnd(end: HostedEnd, running: Running, tookMs: number): RunOutcome | null {
+  /** Aborts the handler's signal, and has its process end unless it ends by itself. */
+  #stop(member: PoolMember, call: RunningCall, work: Promise<unknown>, { name }: Error): void {
+    const reason = name === 'TimeoutError' ? 'TimeoutError' : 'AbortError';
+    this.#isStopped = true;
+    member.host.abort(call, reason);
+    const overdue = reason === 'TimeoutError' ? 'timeout' : 'abort';
+    const timer = setTimeout(() => this.#options.pool.endOverdue(member, call, overdue), GRACE_MS[reason]);
+    void work.finally(() => clearTimeout(timer));
+  }
+
+  /** What came of the call in its host; null where it was answered before. */
+  #decideEnd(end: HostedEnd, tookMs: number): RunOutcome | null {
     if (end.kind === 'ended') return end;
     if (end.kind === 'moved') this.#moves += 1;
     else this.#lostHosts += 1;
-    if (running.isStopped) return null;
-    if (!end.began || !this.#mayRunAgain(end)) return this.#toUnfinishedEnd(end);
+    if (this.#isStopped) return null;
+    if (!end.began) return this.#decideUnbegun(end);
+    if (!this.#mayRunAgain(end)) return this.#endUnfinished(end);
     this.#isSecondRun = true;
     this.#spentMs = tookMs;
     // What ended a host once among others may do so again, and then alone.
@@ -177,98 +168,90 @@ class Journey {
     return end.kind === 'moved' || (end.blame !== 'this' && end.death.killedFor !== 'shutdown');
   }
 
-  #toUnfinishedEnd(end: Unfinished): RunOutcome {
+  #decideUnbegun(end: Unfinished): RunOutcome {
+    const mayGoOn = end.kind === 'moved' ? this.#moves <= MOST_MOVES : this.#lostHosts < MOST_LOST_HOSTS;
+    const isOver = end.kind === 'died' && end.death.killedFor === 'shutdown';
+    return mayGoOn && !isOver ? ELSEWHERE : this.#endUnfinished(end);
+  }
+
+  #endUnfinished(end: Unfinished): RunOutcome {
     const { tool } = this.#call;
     if (end.kind === 'moved')
-      return this.#moves <= MOST_MOVES ? ELSEWHERE : toNotRunEnd(tool, new Error('no process has started it'));
-    const hasOthers = this.#lostHosts < MOST_LOST_HOSTS && end.death.killedFor !== 'shutdown';
-    return !end.began && hasOthers ? ELSEWHERE : toDeathEnd(end, tool);
+      return this.#moves <= MOST_MOVES
+        ? ELSEWHERE
+        : endWith(explainNotRun(tool, new Error('no process has started it')));
+    const { death, began, blame } = end;
+    const thrown = createDeathError(death);
+    if (death.killedFor === 'shutdown') return endWith(toFailure('cancelled', cutOffText(tool), tool, { thrown }));
+    if (!began) return endWith(explainNotRun(tool, thrown));
+    const code = blame === 'other' || blame === 'any' ? 'interrupted' : classifyDeath(death);
+    return endWith(toFailure(code, explainDeath(code, blame, tool), tool, { thrown }));
   }
 }
 
-type Unfinished = Exclude<HostedEnd, { kind: 'ended' }>;
+const endWith = (failure: Failure): RunOutcome => ({ kind: 'ended', outcome: failed(failure) });
 
-const toNotRun = (tool: HostedTool, thrown: Error, retryAfterMs: number): Failure =>
-  toFailure('tool_crashed', notStartedText(tool, Math.ceil(retryAfterMs / 1000)), tool, {
+const createCall = (
+  tool: HostedTool,
+  input: Readonly<Record<string, unknown>>,
+  { context, graceful, timeoutMs, purpose = 'run' }: HostedTerms,
+): HostedCall => {
+  const { session, tenant, caller, callId, retriesLeft, idempotencyKey, traceparent } = context;
+  return {
+    tool,
+    input,
+    terms: {
+      session,
+      tenant,
+      caller,
+      callId,
+      retriesLeft,
+      timeoutMs,
+      idempotencyKey,
+      traceparent,
+      graceful,
+      purpose,
+    },
+    log: () => context.log,
+    progress: context.progress,
+    part: context.showsParts ? context.part : null,
+  };
+};
+
+const explainGivenUp = (cause: CancelCause, tool: HostedTool): Failure =>
+  cause === 'deadline' ? toFailure('overloaded', OVERLOADED_TEXT, tool) : explainNotStarted(cause);
+
+/** `retryAfterMs`: when its process is started again; 0 = at the next call. */
+const explainNotRun = (tool: HostedTool, thrown: Error, retryAfterMs = 0): Failure => {
+  if (thrown.message === NO_PROCESS)
+    return toFailure('overloaded', shortageText(tool, 'processes', 'no'), tool, { retryAfterMs, thrown });
+  const seconds = Math.ceil(retryAfterMs / 1000);
+  const when = seconds === 0 ? 'later' : `in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}`;
+  const text = `Tool '${tool.name}' was not run: its process does not start. Try again ${when}, or use another tool.`;
+  return toFailure('tool_crashed', text, tool, {
     executed: 'no',
     outcome: 'retry',
     retryAfterMs: retryAfterMs === 0 ? null : Math.ceil(retryAfterMs),
     thrown,
   });
-
-const toNotRunEnd = (tool: HostedTool, thrown: Error): RunOutcome => ({
-  kind: 'ended',
-  outcome: failed(toNotRun(tool, thrown, 0)),
-});
-
-const toCall = (
-  tool: HostedTool,
-  input: Readonly<Record<string, unknown>>,
-  { context, graceful, timeoutMs, purpose = 'run' }: HostedTerms,
-): HostedCall => ({
-  tool,
-  input,
-  graceful,
-  purpose,
-  timeoutMs,
-  session: context.session,
-  tenant: context.tenant,
-  caller: context.caller,
-  callId: context.callId,
-  retriesLeft: context.retriesLeft,
-  idempotencyKey: context.idempotencyKey,
-  traceparent: context.traceparent,
-  log: () => context.log,
-  progress: context.progress,
-  part: context.showsParts ? context.part : null,
-});
-
-const toDeathEnd = ({ death, began, blame }: Extract<HostedEnd, { kind: 'died' }>, tool: HostedTool): RunOutcome => {
-  const thrown = createDeathError(death);
-  if (death.killedFor === 'shutdown')
-    return { kind: 'ended', outcome: failed(toFailure('cancelled', cutOffText(tool), tool, { thrown })) };
-  if (!began) return toNotRunEnd(tool, thrown);
-  const code = blame === 'other' || blame === 'any' ? 'interrupted' : classifyDeath(death);
-  return { kind: 'ended', outcome: failed(toFailure(code, toDeathText(code, blame, tool), tool, { thrown })) };
 };
 
-const toDeathText = (code: FailureCode, blame: Blame, tool: HostedTool): string => {
-  if (code === 'interrupted') return interruptedText(tool, blame);
-  return code === 'out_of_memory' ? outOfMemoryText(tool) : crashedText(tool);
+const explainDeath = (code: FailureCode, blame: Blame, tool: HostedTool): string => {
+  const [what, hint] = describeDeath(code, blame, tool);
+  const next = isSafe(tool)
+    ? `It is safe to call it again${hint}.`
+    : 'It may or may not have taken effect. Check before calling it again.';
+  return `${what} ${next}`;
 };
 
-/** Tells the handler that nobody waits, and has its process end unless it ends by itself. */
-const stop = (pool: HostPool, running: Running, work: Promise<unknown>, { name }: Error): void => {
-  const { member, call } = running;
-  const reason = name === 'TimeoutError' ? 'TimeoutError' : 'AbortError';
-  running.isStopped = true;
-  member.host.abort(call, reason);
-  const overdue = reason === 'TimeoutError' ? 'timeout' : 'abort';
-  const timer = setTimeout(() => pool.endOverdue(member, call, overdue), GRACE_MS[reason]);
-  void work.finally(() => clearTimeout(timer));
-};
-
-const UNSURE = 'It may or may not have taken effect. Check before calling it again.';
-
-const crashedText = (tool: HostedTool): string =>
-  isSafe(tool)
-    ? `Tool '${tool.name}' crashed while running. It is safe to call it again; other arguments may help.`
-    : `Tool '${tool.name}' crashed while running. ${UNSURE}`;
-
-// Which tool that was stays in the log: it may be one that this caller must not know of.
-const interruptedText = (tool: HostedTool, blame: Blame): string => {
+const describeDeath = (
+  code: FailureCode,
+  blame: Blame,
+  { name }: HostedTool,
+): readonly [what: string, hint: string] => {
+  if (code === 'out_of_memory') return [`Tool '${name}' ran out of memory.`, '; ask for less'];
+  if (code !== 'interrupted') return [`Tool '${name}' crashed while running.`, '; other arguments may help'];
+  // Which tool that was stays in the log: it may be one that this caller must not know of.
   const who = blame === 'other' ? 'another call in it' : 'one of the calls in it; which one is not known';
-  const next = isSafe(tool) ? 'It is safe to call it again.' : UNSURE;
-  return `The process in which '${tool.name}' was running was ended by ${who}. ${next}`;
+  return [`The process in which '${name}' was running was ended by ${who}.`, ''];
 };
-
-const outOfMemoryText = (tool: HostedTool): string =>
-  isSafe(tool)
-    ? `Tool '${tool.name}' ran out of memory. It is safe to call it again; ask for less.`
-    : `Tool '${tool.name}' ran out of memory. ${UNSURE}`;
-
-/** `seconds`: when its process is started again; 0 = at the next call. */
-const notStartedText = (tool: HostedTool, seconds: number): string =>
-  `Tool '${tool.name}' was not run: its process does not start. Try again ${
-    seconds === 0 ? 'later' : `in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}`
-  }, or use another tool.`;

@@ -3,17 +3,13 @@ import { withoutFrames } from 'recourse-server/executor/failure-text';
 import { isDeeperThan } from 'recourse-server/json/json-text';
 import { parseJson } from 'recourse-server/json/parse-json';
 import type { HostedTool } from 'recourse-server/tools/tool';
+import { LoadedBody, ThrownAtLoad } from './directory/load-tool-file.ts';
 import type { Frame } from './frames.ts';
-import {
-  type HostEnd,
-  type HostMessage,
-  LoadedBody,
-  readHostMessage,
-  ThrownAtLoadBody,
-  type ThrownPart,
-} from './host-messages.ts';
-import type { DroppedReason } from './isolation-observer.ts';
-import type { HostLoad, PendingWork, RunningCall } from './tool-host.ts';
+import { type HostEnd, type HostMessage, type PendingWork, readHostMessage, type ThrownPart } from './host-messages.ts';
+import type { HostLoad, RunningCall } from './tool-host.ts';
+
+/** Why a message of a host is dropped. */
+export type DroppedReason = 'forged' | 'second' | 'limit';
 
 /** Is told what a host does beside answering. `tool`: by what its call had started, where that is known. */
 type HostListener = {
@@ -27,7 +23,7 @@ type HostListener = {
   /** No further call begins in this host. */
   readonly onUnusable: (tool: HostedTool | null, reason: string) => void;
   /** No call runs and something goes on; null: it has ended. */
-  readonly onRest: (unrest: PendingWork | null) => void;
+  readonly onPendingWork: (work: PendingWork | null) => void;
   /** Code of this tool is about to end the process. */
   readonly onLeaving: (tool: HostedTool | null, nonce: string) => void;
   readonly onResources: (state: 'held' | 'released') => void;
@@ -36,6 +32,7 @@ type HostListener = {
 };
 
 type LoadListener = { readonly onLoading: () => void; readonly onLoaded: (load: HostLoad) => void };
+type ExpectedLoad = LoadListener & { readonly nonce: string };
 
 // A call may log and report progress a thousand times each; who says more does not come from our side of the host.
 const MAX_MESSAGES = 4000;
@@ -54,7 +51,7 @@ export class HostConversation {
   readonly #maxResultBytes: number;
   /** What is said of the host as a whole carries it. */
   readonly #nonce: string;
-  #load: (LoadListener & { readonly nonce: string }) | null = null;
+  #load: ExpectedLoad | null = null;
   /** The calls that were sent and have not ended. */
   readonly calls = new Set<RunningCall>();
   /** The same by nonce, and those that were given to another host: what they say is read and dropped. */
@@ -103,45 +100,40 @@ export class HostConversation {
   }
 
   #hear(message: HostMessage, body: string, call: RunningCall | undefined): void {
-    const { nonce } = message;
-    switch (message.type) {
+    const { nonce, type } = message;
+    switch (type) {
       case 'ready':
-      case 'restless':
-      case 'quiet':
+      case 'pending':
       case 'pong':
       case 'resources':
-        this.#hearHost(message);
-        break;
-      case 'stray':
-        this.#listener.onStray(this.#past.get(nonce) ?? null, message.thrown);
-        break;
-      case 'unfit':
-        this.#listener.onUnusable(this.#past.get(nonce) ?? null, message.reason);
-        break;
-      case 'leaving':
-        this.#listener.onLeaving(this.#past.get(nonce) ?? null, nonce);
-        break;
-      case 'loading':
-      case 'loaded':
-      case 'load_failed':
-        if (this.#load?.nonce === nonce) this.#hearLoad(message, body, this.#load);
+        if (nonce === this.#nonce) this.#hearHost(message);
         else this.#drop(nonce);
         break;
-      case 'refused':
-        this.#hearRefused(nonce, call);
+      case 'stray':
+        this.#listener.onStray(this.#findTool(nonce), message.thrown);
+        break;
+      case 'unusable':
+        this.#listener.onUnusable(this.#findTool(nonce), message.reason);
+        break;
+      case 'leaving':
+        this.#listener.onLeaving(this.#findTool(nonce), nonce);
         break;
       default:
-        if (call === undefined) this.#drop(nonce);
-        else this.#hearCall(message, body, call);
+        if (call !== undefined) this.#hearCall(message, body, call);
+        else if (this.#load?.nonce === nonce) this.#hearLoad(message, body, this.#load);
+        else this.#drop(nonce);
     }
   }
 
-  #hearHost(message: Extract<HostMessage, { type: 'ready' | 'restless' | 'quiet' | 'pong' | 'resources' }>): void {
-    if (message.nonce !== this.#nonce) this.#drop(message.nonce);
-    else if (message.type === 'ready') this.#listener.onReady();
+  /** The tool of one of the last calls. */
+  #findTool(nonce: string): HostedTool | null {
+    return this.#past.get(nonce) ?? null;
+  }
+
+  #hearHost(message: Extract<HostMessage, { type: 'ready' | 'pending' | 'pong' | 'resources' }>): void {
+    if (message.type === 'ready') this.#listener.onReady();
     else if (message.type === 'resources') this.#listener.onResources(message.state);
-    else if (message.type === 'restless') this.#listener.onRest({ version: message.version, reason: message.reason });
-    else if (message.type === 'quiet') this.#listener.onRest(null);
+    else if (message.type === 'pending') this.#listener.onPendingWork(message.work);
   }
 
   #drop(nonce: string): void {
@@ -160,44 +152,41 @@ export class HostConversation {
     this.#listener.onAbuse(kind);
   }
 
-  #hearLoad(
-    message: Extract<HostMessage, { type: 'loading' | 'loaded' | 'load_failed' }>,
-    body: string,
-    listener: LoadListener,
-  ): void {
-    if (message.type === 'loading') {
-      listener.onLoading();
-      return;
-    }
-    this.#load = null;
-    listener.onLoaded(message.type === 'loaded' ? readLoaded(body, message.trace) : readFailed(body, message.reason));
-  }
-
-  #hearRefused(nonce: string, call: RunningCall | undefined): void {
-    if (call !== undefined) {
-      this.#end(call).settle({ kind: 'moved', began: false });
-    } else if (this.#load?.nonce === nonce) {
-      const { onLoaded } = this.#load;
+  #hearLoad(message: HostMessage, body: string, { nonce, onLoading, onLoaded }: ExpectedLoad): void {
+    const { type } = message;
+    if (type === 'loading') onLoading();
+    else if (type === 'loaded' || type === 'load_failed' || type === 'refused') {
       this.#load = null;
-      onLoaded({ kind: 'refused' });
+      onLoaded(readLoad(message, body));
     } else this.#drop(nonce);
   }
 
-  #hearCall(
-    message: Extract<HostMessage, { type: 'began' | 'answer' | 'log' | 'progress' | 'part' }>,
-    body: string,
-    running: RunningCall,
-  ): void {
+  #hearCall(message: HostMessage, body: string, running: RunningCall): void {
     const { call } = running;
-    if (message.type === 'began') running.began = true;
-    else if (message.type === 'log')
-      call.log()[message.level](message.message, body.length > MAX_FIELDS_LENGTH ? {} : readFields(body));
-    else if (message.type === 'progress') call.progress(message);
-    else if (message.type === 'answer') this.#hearAnswer(message, body, running);
-    else {
-      // Parsed again: the host's memory is the tool's, and a text that is no JSON would break a stream.
-      const parsed = parseJson(body);
-      if (parsed.ok) call.part?.(parsed.value);
+    switch (message.type) {
+      case 'began':
+        running.began = true;
+        break;
+      case 'log':
+        call.log()[message.level](message.message, body.length > MAX_FIELDS_LENGTH ? {} : readFields(body));
+        break;
+      case 'progress':
+        call.progress(message);
+        break;
+      case 'part': {
+        // Parsed again: the host's memory is the tool's, and a text that is no JSON would break a stream.
+        const parsed = parseJson(body);
+        if (parsed.ok) call.part?.(parsed.value);
+        break;
+      }
+      case 'refused':
+        this.#end(running).settle({ kind: 'moved', began: false });
+        break;
+      case 'answer':
+        this.#hearAnswer(message, body, running);
+        break;
+      default:
+        this.#drop(message.nonce);
     }
   }
 
@@ -237,19 +226,19 @@ const readAnswer = (end: HostEnd, body: string, tool: HostedTool): CallOutcome |
 export const restoreThrown = (parts: readonly ThrownPart[]): unknown =>
   parts.reduceRight<unknown>((cause, part) => ({ ...part, cause }), undefined);
 
-/** What a host says of a file that it loaded. */
-const readLoaded = (body: string, trace: string | null): HostLoad => {
+/** What came of loading a file. */
+const readLoad = (
+  message: Extract<HostMessage, { type: 'loaded' | 'load_failed' | 'refused' }>,
+  body: string,
+): HostLoad => {
+  if (message.type === 'refused') return { kind: 'refused' };
+  if (message.type === 'load_failed')
+    return { kind: 'failed', reason: message.reason, thrown: ThrownAtLoad.safeParse(readValue(body)).data ?? null };
   const loaded = LoadedBody.safeParse(readValue(body));
   return loaded.success
-    ? { kind: 'loaded', ...loaded.data, trace }
+    ? { kind: 'loaded', ...loaded.data, trace: message.trace }
     : { kind: 'failed', reason: 'the declarations of its tools cannot be read', thrown: null };
 };
-
-const readFailed = (body: string, reason: string): HostLoad => ({
-  kind: 'failed',
-  reason,
-  thrown: ThrownAtLoadBody.safeParse(readValue(body)).data ?? null,
-});
 
 const readFields = (body: string): Readonly<Record<string, unknown>> => {
   const fields = readValue(body);

@@ -1,9 +1,22 @@
-import { EFFECTS, type Effects, EXECUTED } from 'recourse-server/contract/failure';
-import { JsonSchema } from 'recourse-server/contract/tool-description';
+import { type Effects, EXECUTED } from 'recourse-server/contract/failure';
 import { Issue, Warning } from 'recourse-server/contract/tool-result';
 import { parseJson } from 'recourse-server/json/parse-json';
-import { BACKGROUND } from 'recourse-server/tools/tool';
 import * as z from 'zod';
+
+/** What a handler reads of its call, and how its answer is made. */
+export type CallTerms = {
+  readonly session: string | null;
+  readonly tenant: string | null;
+  readonly caller: string | null;
+  readonly callId: string | number | null;
+  readonly retriesLeft: number;
+  readonly timeoutMs: number;
+  readonly idempotencyKey: string | null;
+  readonly traceparent: string | null;
+  readonly graceful: 'on' | 'off';
+  /** `check`: only the arguments are checked. */
+  readonly purpose: 'run' | 'check';
+};
 
 /** What the service says to a host. The body carries sources (load) or the call's arguments (call). */
 export type HostOrder =
@@ -32,20 +45,11 @@ export type HostOrder =
       readonly beginBy: number | null;
       readonly role: 'tool' | 'reducer';
       readonly tool: string;
-      readonly session: string | null;
-      readonly tenant: string | null;
-      readonly caller: string | null;
-      readonly callId: string | number | null;
+      /** Of the service's tool: its operator may have said otherwise than the file. */
       readonly effects: Effects;
-      readonly retriesLeft: number;
-      readonly timeoutMs: number;
-      readonly idempotencyKey: string | null;
-      readonly traceparent: string | null;
-      readonly graceful: 'on' | 'off';
-      /** `check`: only the arguments are checked. */
-      readonly purpose: 'run' | 'check';
       /** Whether anybody watches its parts. */
       readonly parts: 'shown' | 'dropped';
+      readonly terms: CallTerms;
     }
   | { readonly type: 'abort'; readonly nonce: string; readonly reason: 'TimeoutError' | 'AbortError' }
   /** Its tools are to end what they hold; it is ended as soon as it says so. */
@@ -58,37 +62,6 @@ const { hrtime } = process;
 
 /** The system's monotonic clock, the same in all processes, in milliseconds. */
 export const readMonotonicMs = (): number => Number(hrtime.bigint()) / 1_000_000;
-
-const SourcePlace = z.object({ path: z.string(), line: z.int().positive(), column: z.int().positive() });
-
-/** What a tool of a file says of itself, as it comes over the channel. */
-const HostedFacts = z.object({
-  role: z.enum(['tool', 'reducer']),
-  name: z.string(),
-  description: z.string(),
-  effects: z.enum(EFFECTS),
-  inputSchema: JsonSchema,
-  outputSchema: JsonSchema.nullable(),
-  retries: z.int().nonnegative(),
-  timeoutMs: z.int().positive(),
-  gracefulErrors: z.boolean().nullable(),
-  sequential: z.boolean(),
-  concurrency: z.int().positive().nullable(),
-  maxCallsPerSession: z.int().nonnegative().nullable(),
-  polling: z.boolean(),
-  background: z.enum(BACKGROUND),
-  maxDurationMs: z.int().positive(),
-  breakerKey: z.string().nullable(),
-  // Shared by tools of one place that the service itself connects to, and never a tool file's to say.
-  upstream: z.null(),
-  source: z.string(),
-  exampleArguments: z.string(),
-  isolation: z.enum(['process', 'own', 'inline']),
-  env: z.array(z.string()),
-  inlineOnly: z.literal('breakerKey').nullable(),
-  holds: z.boolean(),
-  place: SourcePlace.nullable(),
-});
 
 /** One link of an exception's cause chain. */
 const ThrownPart = z.object({ name: z.string().max(8000), message: z.string().max(8000), stack: z.string().max(8000) });
@@ -137,6 +110,10 @@ const HostEnd = z.discriminatedUnion('kind', [
 ]);
 export type HostEnd = z.infer<typeof HostEnd>;
 
+/** What goes on in a host although no call runs; `version`: of the file that it is assigned to. */
+const PendingWork = z.object({ version: z.string().max(100), reason: z.string().max(MAX_TEXT) });
+export type PendingWork = Readonly<z.infer<typeof PendingWork>>;
+
 /**
  * What a host says to the service. The body carries descriptions (loaded), what was thrown (load_failed), the value as JSON text (answer) or a log
  * line's fields. Everything here may be forged by a tool's code: it is checked, and bound to a call by its nonce.
@@ -170,16 +147,9 @@ export const HostMessage = z.discriminatedUnion('type', [
   /** Shown to who watches the call; the body is its JSON text. */
   z.object({ type: z.literal('part'), nonce: z.string() }),
   /** Code of a call has changed what others share: no further call begins in this host. */
-  z.object({ type: z.literal('unfit'), nonce: z.string(), reason: z.string().max(MAX_TEXT) }),
-  /** No call runs, and something of theirs goes on: no other file may run here before it has ended. */
-  z.object({
-    type: z.literal('restless'),
-    nonce: z.string(),
-    /** Of the file whose turn it was. */
-    version: z.string().max(100),
-    reason: z.string().max(MAX_TEXT),
-  }),
-  z.object({ type: z.literal('quiet'), nonce: z.string() }),
+  z.object({ type: z.literal('unusable'), nonce: z.string(), reason: z.string().max(MAX_TEXT) }),
+  /** No call runs, and something of theirs goes on: no other file may run here before it has ended, which is `null`. */
+  z.object({ type: z.literal('pending'), nonce: z.string(), work: PendingWork.nullable() }),
   /** Tools hold something that is to be ended in order; they have ended it. */
   z.object({ type: z.literal('resources'), nonce: z.string(), state: z.enum(['held', 'released']) }),
   /** Code of this call is about to end the process. */
@@ -189,23 +159,6 @@ export const HostMessage = z.discriminatedUnion('type', [
   z.object({ type: z.literal('stray'), nonce: z.string(), thrown: Thrown }),
 ]);
 export type HostMessage = z.infer<typeof HostMessage>;
-
-export const LoadedBody = z.object({
-  tools: z.array(HostedFacts),
-  imported: z.array(z.string()),
-  unexported: z.array(HostedFacts),
-  lookalikes: z.array(z.object({ exportName: z.string(), tool: z.string().nullable() })),
-});
-
-/** The body of `load_failed`. */
-export const ThrownAtLoadBody = z.object({
-  name: z.string(),
-  message: z.string(),
-  code: z.string().nullable(),
-  tool: z.string().nullable(),
-  member: z.string().nullable(),
-  place: SourcePlace.nullable(),
-});
 
 /** A message of a host; null where the text is none. */
 export const readHostMessage = (head: string): HostMessage | null => {

@@ -3,8 +3,9 @@ import type { CallObserver } from 'recourse-server/executor/call-observer';
 import { describeCauses } from 'recourse-server/telemetry/describe-error';
 import type { Metrics } from 'recourse-server/telemetry/metrics';
 import { createLineLimiter } from 'recourse-server/telemetry/repeated-lines';
+import type { Death, Offence, RestartReason } from './classify-death.ts';
 import type { DirectoryLog } from './directory/file-versions.ts';
-import type { Death, IsolationObserver, RestartReason } from './isolation-observer.ts';
+import type { DroppedReason } from './host-conversation.ts';
 
 type HostLog = Readonly<Record<'debug' | 'info' | 'warn', DirectoryLog['warn']>>;
 
@@ -25,43 +26,50 @@ const GROWTH_MS = 60_000;
 // A death that somebody should look into; the others are the daily life of a pool.
 const ALARMING: ReadonlySet<RestartReason> = new Set(['oom', 'crash', 'exit', 'flood']);
 
-/** Metrics and log lines of what tool hosts do beside answering. */
-export const createIsolationObserver = ({ metrics, log, now, lateResult }: HostObserverParts): IsolationObserver => {
+export type IsolationObserver = ReturnType<typeof createIsolationObserver>;
+
+/** Metrics and log lines of what tool hosts do beside answering. `file`: the absolute path of a tool file. */
+export const createIsolationObserver = ({ metrics, log, now, lateResult }: HostObserverParts) => {
   // Who throws something else each time must not fill the log either.
   const mayRepeat = createOnceASecond(now);
-  const tellGrowth = createGrowthLog(log, now);
+  const logGrowth = createGrowthLog(log, now);
   const mayPrint = createAllowance(now, (leftOut) => log.info({ lines: leftOut }, 'tool output suppressed'));
   return {
-    hostEnded: (path, death, restart) => {
+    /** `path`: null where the host ran no file. `restart`: why it must be replaced; null where it need not be. */
+    hostEnded: (path: string | null, death: Death, restart: RestartReason | null): void => {
       const file = path === null ? null : basename(path);
       if (restart !== null) metrics.countToolProcessRestart(restart, file);
-      if (restart === 'growth') tellGrowth(file);
+      if (restart === 'growth') logGrowth(file);
       const level = levelOf(restart);
       if (level === 'debug' || mayRepeat(`${path} ${restart}`))
-        log[level]({ file, restart, ...toDeathFields(death) }, 'tool host ended');
+        log[level]({ file, restart, ...listDeathFields(death) }, 'tool host ended');
     },
-    messageDropped: (reason) => {
+    messageDropped: (reason: DroppedReason): void => {
       metrics.toolMessagesDropped[reason].count += 1;
     },
-    strayThrown: (tool, file, thrown) => {
+    /** A tool threw where nobody waited for it, mostly after its call had been answered. */
+    strayThrown: (tool: string | null, file: string, thrown: unknown): void => {
       lateResult(tool ?? '_unknown', 'threw');
       const causes = describeCauses(thrown);
       if (mayRepeat(`${file} ${causes[0]?.message}`))
         log.warn({ tool, file: basename(file), causes }, 'tool threw outside of a call');
     },
-    hostUnusable: (tool, file, reason) => {
+    /** A tool changed what calls of its process share: that process is replaced. */
+    hostUnusable: (tool: string | null, file: string, reason: string): void => {
       if (mayRepeat(`${file} ${reason}`))
         log.info({ tool, file: basename(file), reason }, 'tool left its process unusable');
     },
-    fileOffended: (file, offence) => {
+    /** A file lost its place among others, or goes on without it. */
+    fileOffended: (file: string, offence: Offence): void => {
       metrics.toolFileOffences[offence].count += 1;
       if (mayRepeat(`${file} lost its place: ${offence}`))
         log.info({ file: basename(file), reason: offence }, 'tool file moved to dedicated processes');
     },
-    lineWritten: (file, stream, line) => {
+    lineWritten: (file: string, stream: 'stdout' | 'stderr', line: string): void => {
       if (mayPrint()) log.info({ file: basename(file), stream, line }, 'tool output');
     },
-    hostObtained: (waitedMs) => metrics.toolCallQueue.process.observe(waitedMs / 1000),
+    /** A call waited this long for a process. */
+    hostObtained: (waitedMs: number): void => metrics.toolCallQueue.process.observe(waitedMs / 1000),
   };
 };
 
@@ -69,14 +77,14 @@ const levelOf = (restart: RestartReason | null): 'warn' | 'debug' =>
   restart !== null && ALARMING.has(restart) ? 'warn' : 'debug';
 
 const createGrowthLog = (log: HostLog, now: () => number) => {
-  const tell = createLineLimiter(now, GROWTH_MS);
+  const limit = createLineLimiter(now, GROWTH_MS);
   return (file: string | null): void =>
-    tell(`${file}`, (leftOut) =>
+    limit(`${file}`, (leftOut) =>
       log.warn({ file, count: leftOut + 1 }, 'tool host replaced: its memory grew and was not released'),
     );
 };
 
-const toDeathFields = ({ pid, exitCode, signal, killedFor, lastLines, leaver }: Death) => ({
+const listDeathFields = ({ pid, exitCode, signal, killedFor, lastLines, leaver }: Death) => ({
   pid,
   exit_code: exitCode,
   signal,

@@ -1,11 +1,17 @@
 import type { HostedTool, Placing, ToolFile } from 'recourse-server/tools/tool';
-import { decideOffence, findRestartReason, isOwnFault } from './classify-death.ts';
+import {
+  type Death,
+  decideOffence,
+  findRestartReason,
+  isOwnFault,
+  type Offence,
+  type RestartReason,
+} from './classify-death.ts';
 import type { LoadedToolFile, ToolFileHosts } from './directory/load-tool-file.ts';
 import { Discovery } from './discovery.ts';
 import { HostScheduler } from './host-scheduler.ts';
 import { HostStock, type StockSettings } from './host-stock.ts';
 import { type FileGroup, findExpectedVariables, HostedFiles } from './hosted-files.ts';
-import type { Death, Offence, RestartReason } from './isolation-observer.ts';
 import type { HostedFile, HostWaiter, PoolMember, SlotRequest } from './pool-records.ts';
 import type { HostLoad, RunningCall } from './tool-host.ts';
 

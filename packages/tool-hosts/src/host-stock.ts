@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
-import type { Death } from './isolation-observer.ts';
+import type { Death } from './classify-death.ts';
+import type { ToolHost } from './hosted-process.ts';
 import { countWhere, findBest, type HostedFile, PoolMember } from './pool-records.ts';
-import type { ToolHost } from './tool-host.ts';
 
 export type StockSettings = {
   /** Starts a process that has what this file and those of its group are granted; null where the system gives none. */

@@ -10,7 +10,7 @@ const GROWN = 0.8;
 // A handler that gives way to others does so within milliseconds.
 const SILENT_MS = 250;
 // Where the system does not tell how long a host has waited for a processor.
-const PATIENCE = 3;
+const UNKNOWN_WAIT_FACTOR = 3;
 // What was begun in time is heard by then.
 const HEARD_MS = 50;
 
@@ -109,7 +109,9 @@ export class HostWatch {
 
 // A machine that is busy with something else is not the host's fault.
 const isSilent = (ms: number, waitedBefore: number | null, waited: number | null): boolean =>
-  waitedBefore === null || waited === null ? ms >= PATIENCE * SILENT_MS : ms - (waited - waitedBefore) >= SILENT_MS;
+  waitedBefore === null || waited === null
+    ? ms >= UNKNOWN_WAIT_FACTOR * SILENT_MS
+    : ms - (waited - waitedBefore) >= SILENT_MS;
 
 const canLeave = ({ began, mayRunTwice, beginBy }: RunningCall, now: number): boolean =>
   mayRunTwice || (!began && beginBy !== null && now > beginBy + HEARD_MS);

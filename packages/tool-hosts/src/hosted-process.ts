@@ -1,22 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import type { HostedTool } from 'recourse-server/tools/tool';
+import type { Death, KillReason } from './classify-death.ts';
 import { createFrameReader, encodeFrame } from './frames.ts';
 import { HostConversation, restoreThrown } from './host-conversation.ts';
-import { type HostOrder, readMonotonicMs } from './host-messages.ts';
-import type { Death, IsolationObserver, KillReason } from './isolation-observer.ts';
+import { type HostOrder, type PendingWork, readMonotonicMs } from './host-messages.ts';
+import type { IsolationObserver } from './host-observer.ts';
 import { type HostLaunch, type HostProcess, launchHost } from './launch-host.ts';
 import { OutputTail } from './output-tail.ts';
 import { endFamily, endProcess } from './process-control.ts';
 import type { ProcessTable } from './process-table.ts';
-import {
-  type Blame,
-  type HostedCall,
-  type HostLoad,
-  type LoadableFile,
-  type PendingWork,
-  RunningCall,
-  type ToolHost,
-} from './tool-host.ts';
+import { type Blame, type HostedCall, type HostLoad, type LoadableFile, RunningCall } from './tool-host.ts';
 
 type HostSettings = {
   readonly launch: HostLaunch;
@@ -24,6 +17,9 @@ type HostSettings = {
   readonly maxResultBytes: number;
   readonly observer: Pick<IsolationObserver, 'messageDropped' | 'strayThrown' | 'hostUnusable' | 'lineWritten'>;
 };
+
+/** A host as the pool sees it. */
+export type ToolHost = Pick<HostedProcess, keyof HostedProcess>;
 
 /** Starts a host; null where the system gives no process. */
 export const createToolHost = (settings: HostSettings): ToolHost | null => {
@@ -40,7 +36,7 @@ const START_MS = 15_000;
 // What still holds up a process that is up may go on for ever.
 const BEGIN_MS = 5000;
 // Where nothing tells how long a process has waited, a busy machine must not pass for a file that hangs.
-const PATIENCE = 3;
+const UNKNOWN_WAIT_FACTOR = 3;
 // Descriptions of a file's tools may be larger than any result.
 const MIN_BODY_BYTES = 8_388_608;
 // What a process wrote last may be read after it has ended; a grandchild may hold its pipes open for ever.
@@ -50,14 +46,20 @@ const LAST_WORDS_MS = 50;
  * A process that loads files and answers calls. It starts (`ready`), is told to end (`kill`: `isEnding`), in order where its
  * tools hold something, and has ended (`ended`) when its last words are read; the calls that run in it then end with it.
  */
-class HostedProcess implements ToolHost {
+class HostedProcess {
   readonly pid: number;
+  /** null where the process came up, else why not. Never rejects. */
   readonly ready: Promise<string | null>;
   readonly ended: Promise<Death>;
+  /** Whether its state can be trusted no more: a call changed it, or something was thrown outside of its call. */
   isUnusable = false;
+  /** Whose call made it so; null where that is not known. */
   culprit: HostedTool | null = null;
+  /** What goes on in it although no call runs, so that no other file may run there; null where nothing does. */
   pendingWork: PendingWork | null = null;
+  /** How many calls it has answered. */
   answered = 0;
+  /** When its last message came, on the monotonic clock. */
   heardAt = readMonotonicMs();
   readonly #settings: HostSettings;
   readonly #nonce = randomUUID();
@@ -115,10 +117,12 @@ class HostedProcess implements ToolHost {
     return this.#death !== null || this.#killedFor !== null;
   }
 
+  /** To be called when it becomes unusable, or its pending work begins or ends. */
   onState(listener: () => void): void {
     this.#listener = listener;
   }
 
+  /** `placing`: whether other files may run there afterwards. Never rejects. */
   load({ file, sources, version }: LoadableFile, placing: 'shared' | 'own', maxLoadMs: number): Promise<HostLoad> {
     this.#stdout.reset();
     this.#stderr.reset();
@@ -145,6 +149,7 @@ class HostedProcess implements ToolHost {
     this.#send({ type: 'unload', version });
   }
 
+  /** Runs a call; its end never rejects. `beginWithinMs`: the host does not begin it later; null = whenever. */
   run(call: HostedCall, version: string, beginWithinMs: number | null): RunningCall {
     this.#file = call.tool.file.path;
     const beginBy = beginWithinMs === null ? null : readMonotonicMs() + beginWithinMs;
@@ -163,6 +168,7 @@ class HostedProcess implements ToolHost {
     return running;
   }
 
+  /** Gives this call up: another host is to run it. What it still does here is not heard. */
   leave(call: RunningCall): void {
     this.#conversation.calls.delete(call);
     call.settle({ kind: 'moved', began: call.began });
@@ -176,6 +182,7 @@ class HostedProcess implements ToolHost {
     this.#send({ type: 'ping', nonce: this.#nonce });
   }
 
+  /** Ends the whole process group at once; where its tools hold something between calls, in order. */
   kill(reason: KillReason): void {
     // Its number may be another process's by now.
     if (this.#death !== null || this.#killedFor !== null) return;
@@ -217,7 +224,7 @@ class HostedProcess implements ToolHost {
         observer.hostUnusable(tool?.name ?? null, tool?.file.path ?? this.#file, reason);
         this.#listener();
       },
-      onRest: (pendingWork) => {
+      onPendingWork: (pendingWork) => {
         this.pendingWork = pendingWork;
         this.#listener();
       },
@@ -244,7 +251,7 @@ class HostedProcess implements ToolHost {
 
   #startClock(ms: number, what: string, resolve: (load: HostLoad) => void): () => void {
     const waitedMs = (): number | null => this.#settings.processes.waitedMs(this.pid);
-    const maxMs = waitedMs() === null ? ms * PATIENCE : ms;
+    const maxMs = waitedMs() === null ? ms * UNKNOWN_WAIT_FACTOR : ms;
     const onOver = (): void => {
       resolve({ kind: 'broken', reason: `${what} within ${maxMs / 1000} s` });
       this.kill('timeout');
@@ -305,27 +312,16 @@ const describeEnd = ({ exitCode, signal, lastLines }: Death, doing: string): str
   return [`its process ended while ${doing}: ${how}`, ...lastLines.slice(-3)].join(' | ');
 };
 
-/** What a host is told of a call. */
-const createCallOrder = ({ nonce, beginBy, call }: RunningCall, version: string): HostOrder => ({
+const createCallOrder = ({ nonce, beginBy, tool, call }: RunningCall, version: string): HostOrder => ({
   type: 'call',
   nonce,
   version,
   beginBy,
-  role: call.tool.role,
-  tool: call.tool.name,
-  session: call.session,
-  tenant: call.tenant,
-  caller: call.caller,
-  callId: call.callId,
-  // Of the service's tool: its operator may have said otherwise than the file.
-  effects: call.tool.effects,
-  retriesLeft: call.retriesLeft,
-  timeoutMs: call.timeoutMs,
-  idempotencyKey: call.idempotencyKey,
+  role: tool.role,
+  tool: tool.name,
+  effects: tool.effects,
   parts: call.part === null ? 'dropped' : 'shown',
-  traceparent: call.traceparent,
-  graceful: call.graceful,
-  purpose: call.purpose,
+  terms: call.terms,
 });
 
 /** A clock that allows for a busy machine. In milliseconds. */

@@ -1,6 +1,7 @@
 import { type HostedTool, isSafe, type ToolFile } from 'recourse-server/tools/tool';
 import type { LoadedFacts } from './directory/load-tool-file.ts';
-import { type HostLoad, type LoadableFile, SourceSet, type ToolHost } from './tool-host.ts';
+import type { ToolHost } from './hosted-process.ts';
+import { type HostLoad, type LoadableFile, SourceSet } from './tool-host.ts';
 
 /**
  * What a host does. Only `serving` takes calls beside those that it runs, and only of the file that it is assigned to.

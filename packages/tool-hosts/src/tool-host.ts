@@ -1,7 +1,8 @@
 import type { CallOutcome } from 'recourse-server/executor/call-outcome';
 import { type HostedTool, isSafe, type ToolFile, type ToolLog, type ToolProgress } from 'recourse-server/tools/tool';
+import type { Death } from './classify-death.ts';
 import type { FailedFile, LoadedFile } from './directory/load-tool-file.ts';
-import type { Death, KillReason } from './isolation-observer.ts';
+import type { CallTerms } from './host-messages.ts';
 
 /** Texts of a directory under a name: a host is sent them once. */
 export class SourceSet {
@@ -43,16 +44,7 @@ export type HostLoad =
 export type HostedCall = {
   readonly tool: HostedTool;
   readonly input: Readonly<Record<string, unknown>>;
-  readonly session: string | null;
-  readonly tenant: string | null;
-  readonly caller: string | null;
-  readonly callId: string | number | null;
-  readonly retriesLeft: number;
-  readonly idempotencyKey: string | null;
-  readonly traceparent: string | null;
-  readonly graceful: 'on' | 'off';
-  readonly purpose: 'run' | 'check';
-  readonly timeoutMs: number;
+  readonly terms: CallTerms;
   readonly log: () => ToolLog;
   readonly progress: (update: ToolProgress) => void;
   /** null: nobody watches its parts. */
@@ -114,41 +106,3 @@ export class RunningCall {
     this.#resolve(end);
   }
 }
-
-/** What goes on in a host although no call runs; `version`: of the file whose turn it was. */
-export type PendingWork = { readonly version: string; readonly reason: string };
-
-/** One tool host as the service sees it: a process that loads files and answers calls, of one file at a time. */
-export type ToolHost = {
-  readonly pid: number;
-  /** null where the process came up, else why not. Never rejects. */
-  readonly ready: Promise<string | null>;
-  /** `placing`: whether other files may run there afterwards. Never rejects. */
-  load(file: LoadableFile, placing: 'shared' | 'own', maxLoadMs: number): Promise<HostLoad>;
-  unload(file: LoadableFile): void;
-  /** Runs a call; its end never rejects. `beginWithinMs`: the host does not begin it later; null = whenever. */
-  run(call: HostedCall, version: string, beginWithinMs: number | null): RunningCall;
-  /** The calls that were sent and have not ended. */
-  readonly calls: ReadonlySet<RunningCall>;
-  /** Gives this call up: another host is to run it. What it still does here is not heard. */
-  leave(call: RunningCall): void;
-  /** Aborts the signal of a call. */
-  abort(call: RunningCall, reason: 'TimeoutError' | 'AbortError'): void;
-  ping(): void;
-  /** When something was heard of it last, on the monotonic clock. */
-  readonly heardAt: number;
-  /** Ends the whole process group at once. */
-  kill(reason: KillReason): void;
-  readonly ended: Promise<Death>;
-  readonly isEnding: boolean;
-  /** Whether its state can be trusted no more: a call changed it, or something was thrown behind its back. */
-  readonly isUnusable: boolean;
-  /** Whose call made it so; null where that is not known. */
-  readonly culprit: HostedTool | null;
-  /** What goes on in it although no call runs, so that no other file may run there; null where nothing does. */
-  readonly pendingWork: PendingWork | null;
-  /** How many calls it has answered. */
-  readonly answered: number;
-  /** To be called when it becomes spent, restless or quiet. */
-  onState(listener: () => void): void;
-};

@@ -8,9 +8,9 @@ import { createInlineLoader } from './directory/file-versions.ts';
 import { readDirectory } from './directory/read-directory.ts';
 import { type DirectoryProblems, ToolDirectory, type ToolDirectoryOptions } from './directory/tool-directory.ts';
 import { isAllowedName } from './host-environment.ts';
+import type { IsolationObserver } from './host-observer.ts';
 import { createIsolationObserver, type HostObserverParts } from './host-observer.ts';
 import type { FileGroup } from './hosted-files.ts';
-import type { IsolationObserver } from './isolation-observer.ts';
 import { findProcessTable } from './process-table.ts';
 
 type OpenDirectory = Pick<Isolation, 'runHosted'> & {
@@ -37,7 +37,7 @@ export const openToolDirectory = async (
   config: Config,
   parts: DirectoryParts,
 ): Promise<OpenDirectory> => {
-  const { log, metrics, check, taken, register: register } = parts;
+  const { log, metrics, check, taken, register } = parts;
   const { min, max, memoryMb, reason } = parts.hostLimits;
   log.info({ max, kept_warm: min, memory_mb: memoryMb, reckoned: reason }, 'tool hosts');
   const processes = findProcessTable();

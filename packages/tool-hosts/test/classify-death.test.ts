@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { classifyDeath, createDeathError, findRestartReason } from '#src/classify-death.ts';
-import type { Death } from '#src/isolation-observer.ts';
+import { classifyDeath, createDeathError, type Death, findRestartReason } from '#src/classify-death.ts';
 
 const death = (parts: Partial<Death>): Death => ({
   pid: 7,

@@ -40,7 +40,7 @@ test('what is read by hand is what the schema reads', () => {
   );
   const sent = fc.record(
     {
-      type: fc.constantFrom('began', 'answer', 'loading', 'unfit', 0),
+      type: fc.constantFrom('began', 'answer', 'loading', 'unusable', 0),
       nonce: text,
       end: fc.oneof(end, fc.jsonValue()),
     },

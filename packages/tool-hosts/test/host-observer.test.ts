@@ -1,8 +1,8 @@
 import { createLogLines } from '@recourse/test-support/log-lines.ts';
 import { createMetrics } from 'recourse-server/telemetry/metrics';
 import { expect, test } from 'vitest';
+import type { Death } from '#src/classify-death.ts';
 import { createIsolationObserver } from '#src/host-observer.ts';
-import type { Death } from '#src/isolation-observer.ts';
 
 const GROWN: Death = {
   pid: 7,

@@ -1,5 +1,7 @@
-import type { Death, KillReason } from '#src/isolation-observer.ts';
-import type { HostLoad, PendingWork, ToolHost } from '#src/tool-host.ts';
+import type { Death, KillReason } from '#src/classify-death.ts';
+import type { PendingWork } from '#src/host-messages.ts';
+import type { ToolHost } from '#src/hosted-process.ts';
+import type { HostLoad } from '#src/tool-host.ts';
 
 /** A tool host without a process: starts, loads, answers and ends when the test says so. */
 export type ScriptedHost = {

@@ -77,8 +77,8 @@ export const tools = [
     },
     'write',
   ),
-  forging('says_it_is_unfit', () => {
-    writeAll(CHANNEL, toFrame({ type: 'unfit', nonce: '', reason: 'forged' }));
+  forging('says_it_is_unusable', () => {
+    writeAll(CHANNEL, toFrame({ type: 'unusable', nonce: '', reason: 'forged' }));
     return 'genuine';
   }),
   forging('closes_its_channel', () => {

@@ -4,13 +4,8 @@ import { isNestedDeeper, MOST_SCHEMA_LEVELS } from 'recourse-server/tools/schema
 import type { InlineTool, ToolFacts, ToolFile } from 'recourse-server/tools/tool';
 import { describeFailed, findProblems } from './find-problems.ts';
 import { createPlainProblem, type LoadProblem } from './load-problem.ts';
-import {
-  type FailedFile,
-  findExportedTools,
-  type LoadedFacts,
-  type LoadedFile,
-  type ToolFileHosts,
-} from './load-tool-file.ts';
+import type { LoadedFacts } from './load-tool-file.ts';
+import { type FailedFile, findExportedTools, type LoadedFile, type ToolFileHosts } from './load-tool-file.ts';
 import { type DirectorySnapshot, isToolFile } from './read-directory.ts';
 import { isOwnSource, serveToolImports, withVersion } from './tool-imports.ts';
 

@@ -1,44 +1,85 @@
+import { EFFECTS } from 'recourse-server/contract/failure';
+import { JsonSchema } from 'recourse-server/contract/tool-description';
 import { isDefinedTool } from 'recourse-server/tools/define-tool';
-import type { InlineTool, ToolFacts, ToolFile } from 'recourse-server/tools/tool';
-import type { SourcePlace } from './load-problem.ts';
+import { BACKGROUND, type InlineTool, type ToolFile } from 'recourse-server/tools/tool';
+import * as z from 'zod';
 
-/** A tool or a reducer as its file declares it. */
-export type LoadedFacts = ToolFacts & {
+const SourcePlace = z.object({ path: z.string(), line: z.int().positive(), column: z.int().positive() });
+
+/** A tool or a reducer as its file declares it, and as it comes over the channel. */
+const LoadedFacts = z.object({
+  role: z.enum(['tool', 'reducer']),
+  name: z.string(),
+  description: z.string(),
+  effects: z.enum(EFFECTS),
+  inputSchema: JsonSchema,
+  outputSchema: JsonSchema.nullable(),
+  retries: z.int().nonnegative(),
+  timeoutMs: z.int().positive(),
+  gracefulErrors: z.boolean().nullable(),
+  sequential: z.boolean(),
+  concurrency: z.int().positive().nullable(),
+  maxCallsPerSession: z.int().nonnegative().nullable(),
+  polling: z.boolean(),
+  background: z.enum(BACKGROUND),
+  maxDurationMs: z.int().positive(),
+  breakerKey: z.string().nullable(),
+  // Shared by tools of one place that the service itself connects to, and never a tool file's to say.
+  upstream: z.null(),
+  source: z.string(),
+  exampleArguments: z.string(),
+  isolation: z.enum(['process', 'own', 'inline']),
+  env: z.array(z.string()),
   /** Which member of it works inside the service only, and so makes a tool that runs elsewhere unavailable. */
-  readonly inlineOnly: 'breakerKey' | null;
-  readonly upstream: null;
+  inlineOnly: z.literal('breakerKey').nullable(),
   /** Whether it has a `setup`, and so holds something between its calls in the process that runs them. */
-  readonly holds: boolean;
+  holds: z.boolean(),
   /** Where it is declared; null where that is not known. */
-  readonly place: SourcePlace | null;
-};
+  place: SourcePlace.nullable(),
+});
+export type LoadedFacts = Readonly<z.infer<typeof LoadedFacts>>;
 
-/** What a file threw while it was loaded. */
-export type ThrownAtLoad = {
-  readonly name: string;
-  readonly message: string;
-  /** Of Node's errors: `ERR_MODULE_NOT_FOUND`. */
-  readonly code: string | null;
-  /** Of a refused declaration. */
-  readonly tool: string | null;
-  readonly member: string | null;
-  readonly place: SourcePlace | null;
-};
+/** The facts of a tool wherever it runs, without its functions: what can go from one process to another. */
+export const pickFacts = (tool: InlineTool, place: z.infer<typeof SourcePlace> | null): object => ({
+  ...Object.fromEntries(FACTS.map((name) => [name, Reflect.get(tool, name)])),
+  upstream: null,
+  // A name is read wherever the arguments are; a function stays where it was declared.
+  inlineOnly: tool.breakerKey === null && tool.breakerKeyOf !== null ? 'breakerKey' : null,
+  holds: tool.close !== undefined,
+  place,
+});
 
-/** What else a file that could be loaded shows of its author's intentions. */
-export type LoadFindings = {
+const FACTS = Object.keys(LoadedFacts.shape);
+
+/** The body of `loaded`. */
+export const LoadedBody = z.object({
+  tools: z.array(LoadedFacts),
+  /** Absolute paths of the directory's source files that loading the file took, its own among them. */
+  imported: z.array(z.string()),
   /** Declared in the file, and not among what it exports: they cannot serve. */
-  readonly unexported: readonly LoadedFacts[];
+  unexported: z.array(LoadedFacts),
   /** Exports that look like a tool and were not made by `defineTool`: the export's name, and the tool's if it has one. */
-  readonly lookalikes: readonly { readonly exportName: string; readonly tool: string | null }[];
+  lookalikes: z.array(z.object({ exportName: z.string(), tool: z.string().nullable() })),
+});
+
+export type LoadedBody = {
+  readonly [Name in keyof z.infer<typeof LoadedBody>]: Readonly<z.infer<typeof LoadedBody>[Name]>;
 };
 
-/** `imported`: the absolute paths of the directory's source files that loading it took, its own among them. */
-export type LoadedFile = LoadFindings & {
-  readonly kind: 'loaded';
-  readonly tools: readonly LoadedFacts[];
-  readonly imported: readonly string[];
-};
+/** What a file threw while it was loaded: the body of `load_failed`. */
+export const ThrownAtLoad = z.object({
+  name: z.string(),
+  message: z.string(),
+  /** Of Node's errors: `ERR_MODULE_NOT_FOUND`. */
+  code: z.string().nullable(),
+  /** Of a refused declaration. */
+  tool: z.string().nullable(),
+  member: z.string().nullable(),
+  place: SourcePlace.nullable(),
+});
+export type ThrownAtLoad = Readonly<z.infer<typeof ThrownAtLoad>>;
+
+export type LoadedFile = { readonly kind: 'loaded' } & LoadedBody;
 
 /** `reason`: one line for people: what the file threw, or that it did not end. `thrown`: null where it threw nothing. */
 export type FailedFile = { readonly kind: 'failed'; readonly reason: string; readonly thrown: ThrownAtLoad | null };
@@ -62,7 +103,7 @@ export const findExportedTools = (exports: object): readonly InlineTool[] => {
 const HANDLERS = ['run', 'execute', 'handler', 'func', 'invoke', 'callback'];
 
 /** Exports that are objects with a handler and a description or a schema, as tools have in this and other libraries. */
-export const findLookalikes = (exports: object): LoadFindings['lookalikes'] =>
+export const findLookalikes = (exports: object): LoadedFile['lookalikes'] =>
   Object.entries(exports).flatMap(([exportName, exported]) =>
     [exported]
       .flat()
@@ -79,32 +120,3 @@ const looksLikeTool = (value: unknown): value is object =>
   !isDefinedTool(value) &&
   HANDLERS.some((member) => typeof Reflect.get(value, member) === 'function') &&
   ['description', 'input', 'parameters', 'inputSchema', 'schema'].some((member) => member in value);
-
-/** What is known of a tool wherever it runs, without its functions: what can go from one process to another. */
-export const toLoadedFacts = (tool: InlineTool, place: SourcePlace | null = null): LoadedFacts => ({
-  role: tool.role,
-  name: tool.name,
-  description: tool.description,
-  effects: tool.effects,
-  inputSchema: tool.inputSchema,
-  outputSchema: tool.outputSchema,
-  retries: tool.retries,
-  timeoutMs: tool.timeoutMs,
-  gracefulErrors: tool.gracefulErrors,
-  sequential: tool.sequential,
-  concurrency: tool.concurrency,
-  maxCallsPerSession: tool.maxCallsPerSession,
-  polling: tool.polling,
-  background: tool.background,
-  maxDurationMs: tool.maxDurationMs,
-  breakerKey: tool.breakerKey,
-  upstream: null,
-  source: tool.source,
-  exampleArguments: tool.exampleArguments,
-  isolation: tool.isolation,
-  env: tool.env,
-  // A name is read wherever the arguments are; a function stays where it was declared.
-  inlineOnly: tool.breakerKey === null && tool.breakerKeyOf !== null ? 'breakerKey' : null,
-  holds: tool.close !== undefined,
-  place,
-});

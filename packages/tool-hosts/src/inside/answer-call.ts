@@ -41,30 +41,23 @@ const MAX_LOG_TEXT = 1000;
 
 /** A call, not started yet. Its answer goes over the channel exactly once. */
 export const createHostCall = (loaded: InlineTool, order: CallOrder, terms: HostCallOptions): HostCall => {
-  const declared = order.purpose === 'check' ? toCheckingTool(loaded) : loaded;
+  const declared = order.terms.purpose === 'check' ? toCheckingTool(loaded) : loaded;
   const tool = declared.effects === order.effects ? declared : { ...declared, effects: order.effects };
   let isAnswered = false;
   const context = new CallContext({
     ...createReports(order, terms.channel, () => !isAnswered),
+    ...order.terms,
     requestId: '',
     tool: tool.name,
-    callId: order.callId,
-    session: order.session,
-    tenant: order.tenant,
-    caller: order.caller,
     effects: order.effects,
-    retriesLeft: order.retriesLeft,
-    timeoutMs: order.timeoutMs,
-    idempotencyKey: order.idempotencyKey,
-    traceparent: order.traceparent,
   });
   const answer = (end: CallOutcome, spoiled: boolean): void => {
     if (isAnswered) return;
     isAnswered = true;
-    terms.channel.send({ type: 'answer', nonce: order.nonce, end: toHostEnd(end) }, end.valueJson);
+    terms.channel.send({ type: 'answer', nonce: order.nonce, end: describeEnd(end) }, end.valueJson);
     terms.onAnswered(spoiled);
   };
-  const endOptions = { graceful: order.graceful, maxResultBytes: terms.maxResultBytes };
+  const endOptions = { graceful: order.terms.graceful, maxResultBytes: terms.maxResultBytes };
   return {
     context,
     // After an exception that nobody caught the state of this process is anybody's guess.
@@ -77,31 +70,20 @@ export const createHostCall = (loaded: InlineTool, order: CallOrder, terms: Host
   };
 };
 
-const toHostEnd = (end: CallOutcome): HostEnd => {
+const describeEnd = (end: CallOutcome): HostEnd => {
   if (end.kind === 'success')
     return { kind: 'success', message: end.message, marks: [...end.marks], warnings: [...end.warnings] };
-  const { failure } = end;
+  const { code, outcome, issues, thrown, payload: _inBody, ...rest } = end.failure;
   return {
+    ...rest,
     kind: 'failure',
-    code: toHostCode(failure.code),
-    message: failure.message,
-    type: failure.type,
-    hint: failure.hint,
-    issues: [...failure.issues],
-    issueCount: failure.issueCount,
-    retryAfterMs: failure.retryAfterMs,
-    fatal: failure.fatal,
-    outcome: failure.outcome === 'failed' || failure.outcome === 'unknown' ? failure.outcome : 'retry',
-    executed: failure.executed,
-    thrown: [...describeThrown(failure.thrown)],
+    // Nothing else can come of a call in here; should it, the exception is what there is to say.
+    code: HOST_CODES.find((known) => known === code) ?? 'tool_exception',
+    issues: [...issues],
+    outcome: outcome === 'failed' || outcome === 'unknown' ? outcome : 'retry',
+    thrown: [...describeThrown(thrown)],
   };
 };
-
-// Nothing else can come of a call in here; should it, the exception is what there is to say.
-const toHostCode = (code: string): HostFailure['code'] =>
-  HOST_CODES.find((known) => known === code) ?? 'tool_exception';
-
-type HostFailure = Extract<HostEnd, { kind: 'failure' }>;
 
 /** Log, progress and parts of a call, as messages. Bounded here, so that a talkative tool is not taken for a flood. */
 const createReports = ({ nonce, parts }: CallOrder, channel: Channel, isOpen: () => boolean) => {

@@ -22,8 +22,13 @@ const LOOK_AT_MOST_EVERY_MS = 100;
 type Order<Type extends HostOrder['type']> = Extract<HostOrder, { type: Type }>;
 
 /**
- * Loads files and runs calls, those of one file at a time, and tells what becomes of them and of this process. It is
- * someone's turn (`#turn`) until another version may run; unfit, nothing begins any more; restless, no other version may.
+ * Loads files and runs calls, those of one file at a time, and reports what becomes of them and of this process.
+ *
+ * | state        | which calls begin                             | until                                     |
+ * |--------------|-----------------------------------------------|-------------------------------------------|
+ * | assigned     | those of one version (`#assigned`)            | another version comes, and nothing is left |
+ * | pending work | the same; another version is refused          | its timers, sockets and children have ended |
+ * | unusable     | none: its globals are changed, or it is ending | the service ends it                       |
  */
 export class FileRunner {
   readonly #channel: Channel;
@@ -35,20 +40,20 @@ export class FileRunner {
   #nonce = '';
   readonly #versions = new Map<string, readonly InlineTool[]>();
   readonly #sources = new Map<string, ReadonlyMap<string, string>>();
-  /** Calls that run, by nonce: all of the version whose turn it is. */
+  /** Calls that run, by nonce: all of the version that this process is assigned to. */
   readonly #running = new Map<string, HostCall>();
   /** Tools that hold something open between their calls, which the service lets them end. */
   readonly #holders = new Set<InlineTool>();
-  #turn = '';
+  #assigned = '';
   /** Of the last call that began. */
   #lastNonce = '';
   #isLoading = false;
   /** Calls of which the word that they begin is on its way out. */
   #beginning = 0;
   /** No call must begin here any more. */
-  #isUnfit = false;
+  #isUnusable = false;
   /** The service has been told that no other file may run here. */
-  #isRestless = false;
+  #hasPendingWork = false;
 
   constructor(channel: Channel) {
     this.#channel = channel;
@@ -80,7 +85,7 @@ export class FileRunner {
         this.#running.get(order.nonce)?.context.abort(createAbortError(order.reason));
         break;
       case 'release':
-        this.#isUnfit = true;
+        this.#isUnusable = true;
         void this.#release();
         break;
       case 'ping':
@@ -106,7 +111,7 @@ export class FileRunner {
   async #load({ nonce, ...order }: Order<'load'>, body: string, shared: SharedState): Promise<void> {
     const { version, path, root } = order;
     if (body !== '') this.#sources.set(order.sources, new Map(JSON.parse(body)));
-    if (!this.#takeTurn(version, shared)) {
+    if (!this.#assign(version, shared)) {
       this.#refuse(nonce);
       return;
     }
@@ -118,7 +123,7 @@ export class FileRunner {
     this.#isLoading = false;
     this.#versions.set(version, end.ok ? end.tools : []);
     if (trace !== null && order.placing === 'own') shared.accept();
-    else if (trace !== null) this.#beUnfit(nonce, trace);
+    else if (trace !== null) this.#becomeUnusable(nonce, trace);
     if (!end.ok) this.#channel.send({ type: 'load_failed', nonce, reason: end.reason }, end.body);
     else this.#channel.send({ type: 'loaded', nonce, trace }, end.body);
   }
@@ -126,35 +131,35 @@ export class FileRunner {
   #hearCall(order: Order<'call'>, body: string, shared: SharedState): void {
     const { nonce, version, role, tool: name } = order;
     const found = this.#versions.get(version)?.findLast((tool) => tool.role === role && tool.name === name);
-    if (found === undefined || !this.#takeTurn(version, shared)) this.#refuse(nonce);
+    if (found === undefined || !this.#assign(version, shared)) this.#refuse(nonce);
     else this.#caller.run(nonce, () => this.#begin(found, order, body, shared));
   }
 
   /** Whether this version may run here from now on: nothing of another one is left. */
-  #takeTurn(version: string, shared: SharedState): boolean {
-    if (this.#isUnfit) return false;
-    if (this.#turn === version) return true;
+  #assign(version: string, shared: SharedState): boolean {
+    if (this.#isUnusable) return false;
+    if (this.#assigned === version) return true;
     if (this.#running.size > 0 || this.#beginning > 0 || this.#isLoading) return false;
-    if (this.#turn !== '' && !this.#isClean(shared)) return false;
+    if (this.#assigned !== '' && !this.#isClean(shared)) return false;
     shared.worlds.enter(version);
-    this.#turn = version;
+    this.#assigned = version;
     return true;
   }
 
   #isClean(shared: SharedState): boolean {
-    const taint = shared.findDeepMutation();
-    if (taint !== null) this.#beUnfit(this.#lastNonce, taint);
-    const unrest = taint === null ? shared.findPendingWork() : null;
-    if (unrest !== null) this.#beRestless(unrest, shared);
-    return taint === null && unrest === null;
+    const mutation = shared.findDeepMutation();
+    if (mutation !== null) this.#becomeUnusable(this.#lastNonce, mutation);
+    const pendingWork = mutation === null ? shared.findPendingWork() : null;
+    if (pendingWork !== null) this.#reportPendingWork(pendingWork, shared);
+    return mutation === null && pendingWork === null;
   }
 
   #begin(tool: InlineTool, order: Order<'call'>, body: string, shared: SharedState): void {
     const { nonce } = order;
     const input = parseJson(body);
-    const taint = shared.findGlobalMutation();
-    if (taint !== null) this.#beUnfit(nonce, taint);
-    if (this.#isUnfit || !input.ok || !isRecord(input.value)) {
+    const mutation = shared.findGlobalMutation();
+    if (mutation !== null) this.#becomeUnusable(nonce, mutation);
+    if (this.#isUnusable || !input.ok || !isRecord(input.value)) {
       this.#refuse(nonce);
       return;
     }
@@ -170,7 +175,7 @@ export class FileRunner {
   #run(tool: InlineTool, order: Order<'call'>, input: Readonly<Record<string, unknown>>, shared: SharedState): void {
     const { nonce, beginBy } = order;
     // Looked at when the word is out: if the service had not heard it by then, it gives the call to another host.
-    if (this.#isUnfit || (beginBy !== null && readMonotonicMs() > beginBy)) {
+    if (this.#isUnusable || (beginBy !== null && readMonotonicMs() > beginBy)) {
       this.#refuse(nonce);
       return;
     }
@@ -202,30 +207,30 @@ export class FileRunner {
 
   #onAnswered(nonce: string, spoiled: boolean, shared: SharedState): void {
     this.#running.delete(nonce);
-    if (spoiled) this.#beUnfit(nonce, 'an uncaught exception');
+    if (spoiled) this.#becomeUnusable(nonce, 'an uncaught exception');
     shared.noteAnswer();
     // Looked for only once the answer is out, so that no caller waits for it.
     soon(() => this.#lookAround(nonce, shared));
   }
 
   #lookAround(nonce: string, shared: SharedState): void {
-    const taint = shared.findGlobalMutation();
-    if (taint !== null) this.#beUnfit(nonce, taint);
-    if (this.#running.size > 0 || this.#isUnfit) return;
-    const unrest = shared.findPendingWork();
-    if (unrest !== null) this.#beRestless(unrest, shared);
+    const mutation = shared.findGlobalMutation();
+    if (mutation !== null) this.#becomeUnusable(nonce, mutation);
+    if (this.#running.size > 0 || this.#isUnusable) return;
+    const pendingWork = shared.findPendingWork();
+    if (pendingWork !== null) this.#reportPendingWork(pendingWork, shared);
   }
 
-  #beUnfit(nonce: string, reason: string): void {
-    if (this.#isUnfit) return;
-    this.#isUnfit = true;
-    this.#channel.send({ type: 'unfit', nonce, reason });
+  #becomeUnusable(nonce: string, reason: string): void {
+    if (this.#isUnusable) return;
+    this.#isUnusable = true;
+    this.#channel.send({ type: 'unusable', nonce, reason });
   }
 
-  #beRestless(reason: string, shared: SharedState): void {
-    if (this.#isRestless) return;
-    this.#isRestless = true;
-    this.#channel.send({ type: 'restless', nonce: this.#nonce, version: this.#turn, reason });
+  #reportPendingWork(reason: string, shared: SharedState): void {
+    if (this.#hasPendingWork) return;
+    this.#hasPendingWork = true;
+    this.#channel.send({ type: 'pending', nonce: this.#nonce, work: { version: this.#assigned, reason } });
     this.#lookAgain(0, shared);
   }
 
@@ -235,8 +240,8 @@ export class FileRunner {
         this.#lookAgain(times + 1, shared);
         return;
       }
-      this.#isRestless = false;
-      this.#channel.send({ type: 'quiet', nonce: this.#nonce });
+      this.#hasPendingWork = false;
+      this.#channel.send({ type: 'pending', nonce: this.#nonce, work: null });
     };
     later(look, LOOK_AGAIN_MS[times] ?? LOOK_AT_MOST_EVERY_MS).unref();
   }
@@ -254,7 +259,7 @@ export class FileRunner {
     if (call !== undefined && kind === 'exception') call.fail(thrown);
     else this.#channel.send({ type: 'stray', nonce, thrown: [...describeThrown(thrown)] });
     // What threw may have left anything half done.
-    if (call === undefined) this.#beUnfit(nonce, 'an exception was thrown after its call ended');
+    if (call === undefined) this.#becomeUnusable(nonce, 'an exception was thrown after its call ended');
   }
 }
 

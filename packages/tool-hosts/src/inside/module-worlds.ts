@@ -5,14 +5,7 @@ import { OWN_CODE } from 'recourse-server/files/own-package';
 import { readDefinitionError, watchDeclarations } from 'recourse-server/tools/define-tool';
 import type { InlineTool } from 'recourse-server/tools/tool';
 import { findPlaceOfSyntax, findPlaces, type SourcePlace } from '../directory/load-problem.ts';
-import {
-  findExportedTools,
-  findLookalikes,
-  type LoadedFacts,
-  type LoadFindings,
-  type ThrownAtLoad,
-  toLoadedFacts,
-} from '../directory/load-tool-file.ts';
+import { findExportedTools, findLookalikes, pickFacts, type ThrownAtLoad } from '../directory/load-tool-file.ts';
 import { serveToolImports, withoutVersions, withVersion } from '../directory/tool-imports.ts';
 import { describeThrown } from './answer-call.ts';
 import { MENTIONS_WEB } from './shared-objects.ts';
@@ -110,9 +103,9 @@ const describeTools = (
       !(exported.has(tool) || served.has(`${tool.role} ${tool.name}`)) &&
       placesOf(tool).some((place) => place.path === path),
   );
-  const toFacts = (tool: InlineTool): LoadedFacts => toLoadedFacts(tool, placesOf(tool)[0] ?? null);
-  const findings: LoadFindings = { unexported: unexported.map(toFacts), lookalikes: findLookalikes(module) };
-  return { tools, body: JSON.stringify({ tools: tools.map(toFacts), imported, ...findings }) };
+  const describe = (tool: InlineTool): object => pickFacts(tool, placesOf(tool)[0] ?? null);
+  const findings = { unexported: unexported.map(describe), lookalikes: findLookalikes(module) };
+  return { tools, body: JSON.stringify({ tools: tools.map(describe), imported, ...findings }) };
 };
 
 const toText = (source: ModuleSource): string =>

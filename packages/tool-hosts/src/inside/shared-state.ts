@@ -16,7 +16,7 @@ export type SharedState = {
   readonly worlds: ModuleWorlds;
   /** What the code of calls has changed of what is changed most; null where nothing. Looked for once after any number of answers. */
   readonly findGlobalMutation: () => string | null;
-  /** From now on `findTaint` looks again. */
+  /** From now on `findGlobalMutation` looks again. */
   readonly noteAnswer: () => void;
   /** The same of everything: before another file runs. */
   readonly findDeepMutation: () => string | null;
@@ -33,22 +33,22 @@ export const createSharedState = (api: string, onLeaving: () => void): SharedSta
   announceLeaving(onLeaving);
   const onBuiltin = (url: string): void => {
     calls.watch(url);
-    taint.watch(url);
+    mutations.watch(url);
   };
   // First: it has hooks of its own, which count as nobody's.
-  const worlds = createModuleWorlds(api, { onBuiltin, onWeb: () => taint.watchWeb() });
+  const worlds = createModuleWorlds(api, { onBuiltin, onWeb: () => mutations.watchWeb() });
   const calls = watchCalls(onBuiltin);
-  let taint = createMutationCheck();
+  let mutations = createMutationCheck();
   let quiet = createQuietCheck();
   let isLooked = true;
   let found: string | null = null;
-  const findDeepTaint = (): string | null => taint.find() ?? taint.findRest() ?? calls.find();
-  const findTrace = (): string | null => findDeepTaint() ?? (worlds.hasAddon() ? 'a native addon' : null) ?? quiet();
+  const findDeep = (): string | null => mutations.find() ?? mutations.findRest() ?? calls.find();
+  const findTrace = (): string | null => findDeep() ?? (worlds.hasAddon() ? 'a native addon' : null) ?? quiet();
   return {
     worlds,
     findGlobalMutation: () => {
       if (!isLooked) {
-        found = taint.find();
+        found = mutations.find();
         isLooked = true;
       }
       return found;
@@ -56,7 +56,7 @@ export const createSharedState = (api: string, onLeaving: () => void): SharedSta
     noteAnswer: () => {
       isLooked = false;
     },
-    findDeepMutation: findDeepTaint,
+    findDeepMutation: findDeep,
     findPendingWork: () => quiet(),
     findTraceOfLoad: async () => {
       let trace = findTrace();
@@ -68,14 +68,14 @@ export const createSharedState = (api: string, onLeaving: () => void): SharedSta
     },
     accept: () => {
       calls.accept();
-      taint = createMutationCheck();
+      mutations = createMutationCheck();
       quiet = createQuietCheck();
       found = null;
     },
   };
 };
 
-// Ours: a turn of the event loop, and an answer that the service has not read yet.
+// Ours: an iteration of the event loop, and an answer that the service has not read yet.
 const NOT_COUNTED: ReadonlySet<string> = new Set(['Immediate', 'WriteWrap']);
 
 /**

@@ -121,7 +121,7 @@ const MISTAKES: Readonly<Record<string, readonly [text: string, said: string]>> 
   ],
   'waits.ts': [
     'export const a = await new Promise(() => setInterval(() => 1, 1000));\n',
-    'waits.ts:null:null [null null] it did not finish loading within 2 s. Loading a file must not wait or compute for long: move that work into run.',
+    'waits.ts:null:null [null null] It did not finish loading within 2 s. Loading a file must not wait or compute for long: move that work into run.',
   ],
   'variables.ts': [
     toTool(`  env: ['OTHER_SECRET'],\n${FINE}`, 'variables'),
