@@ -6,7 +6,7 @@ import type { DeliveryStore } from '@recourse/background/webhooks/delivery-store
 import { createEndpointClients } from '@recourse/background/webhooks/endpoint-clients';
 import type { EndpointSettings } from '@recourse/background/webhooks/endpoint-settings';
 import type { DeliveryReport } from '@recourse/background/webhooks/webhook-observer';
-import { type ConfigurableWebhooks, createWebhooks, type WebhookEvent } from '@recourse/background/webhooks/webhooks';
+import { createWebhooks, type WebhookEvent, type Webhooks } from '@recourse/background/webhooks/webhooks';
 import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, vi } from 'vitest';
@@ -92,7 +92,7 @@ export const completed = (more: Partial<WebhookEvent> = {}): WebhookEvent => ({
 });
 
 export type WebhookLab = {
-  readonly webhooks: ConfigurableWebhooks;
+  readonly webhooks: Webhooks;
   readonly reports: readonly DeliveryReport[];
   readonly lost: readonly number[];
   readonly failures: readonly unknown[];
@@ -118,7 +118,6 @@ export const createLab = (
   const lost: number[] = [];
   const failures: unknown[] = [];
   const delays: number[] = [];
-  const clients = createEndpointClients();
   const webhooks = createWebhooks({
     store: {
       ...store,
@@ -134,7 +133,7 @@ export const createLab = (
       failed: (_endpoint, error) => void failures.push(error),
       lost: (count) => void lost.push(count),
     },
-    openClient: clients.open,
+    clients: createEndpointClients(),
     createId: createIdFactory(),
     redact: (json) => json,
     time: Date.now,
@@ -143,10 +142,7 @@ export const createLab = (
     ...options,
   });
   webhooks.configure(new Map(Object.entries(endpoints)));
-  onTestFinished(async () => {
-    await webhooks.close();
-    await clients.close();
-  });
+  onTestFinished(webhooks.close);
   return { webhooks, reports, lost, failures, delays };
 };
 

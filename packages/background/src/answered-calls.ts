@@ -96,9 +96,10 @@ type Following = {
   readonly time: () => number;
 };
 
-const NOT_PENDING = { ended: Promise.resolve(), stop: (): void => undefined };
-
-/** Looks at a call whenever something has happened to it. What the store cannot tell now it tells later. */
+/**
+ * Looks at a call whenever something has happened to it, until it has ended. What the store cannot tell now it tells later.
+ * `stop`: ends that before.
+ */
 const followOne = (
   answered: RenderedResult,
   { tenant, service, time }: Following,
@@ -106,11 +107,14 @@ const followOne = (
   listener: AnsweredListener,
 ): { readonly ended: Promise<void>; readonly stop: () => void } => {
   const { handle } = answered;
-  if (handle === null) return NOT_PENDING;
   const { promise: ended, resolve } = Promise.withResolvers<void>();
-  let shown = '';
+  if (handle === null) {
+    resolve();
+    return { ended, stop: resolve };
+  }
+  let shown = 'null';
   let isOver = false;
-  const tell = (state: PendingState | null): void => {
+  const show = (state: PendingState | null): void => {
     if (isOver) return;
     if (state?.kind !== 'pending') {
       isOver = true;
@@ -120,14 +124,13 @@ const followOne = (
     }
     const { progress } = state.pending;
     const text = JSON.stringify(progress);
-    if (progress === null || text === shown) return;
+    if (progress !== null && text !== shown) listener.progress(index, progress);
     shown = text;
-    listener.progress(index, progress);
   };
   const look = (): void =>
     void service.stateOf(tenant, handle, 0).then(
       // Parts are on another connection: those that Redis sent before this answer are read first.
-      (state) => (state?.kind === 'pending' ? tell(state) : setImmediate(tell, state)),
+      (state) => (state?.kind === 'pending' ? show(state) : setImmediate(show, state)),
       () => undefined,
     );
   const stop = service.waiters.onChange(toCallKey(tenant, handle), look);

@@ -8,8 +8,6 @@ import type { IdempotencyStore } from 'recourse-server/executor/idempotency-stor
 import type { CallSpec } from 'recourse-server/executor/pending-calls';
 import type { SessionStore } from 'recourse-server/executor/session-store';
 import type { ByteBudget } from 'recourse-server/memory/byte-budget';
-import type { AnsweredCalls } from 'recourse-server/routes/answered-calls';
-import type { PendingTasks } from 'recourse-server/routes/pending-tasks';
 import type { AddedRoutes } from 'recourse-server/routes/route-host';
 import { describeCauses } from 'recourse-server/telemetry/describe-error';
 import type { Metrics } from 'recourse-server/telemetry/metrics';
@@ -26,18 +24,6 @@ import { PendingService } from './pending-service.ts';
 import { createPendingTasks } from './pending-tasks.ts';
 import type { Webhooks } from './webhooks/webhooks.ts';
 import { createWorker } from './worker.ts';
-
-export type WiredPending = {
-  readonly service: PendingService;
-  readonly added: AddedRoutes;
-  readonly tasks: PendingTasks;
-  readonly answered: AnsweredCalls;
-  /** Runs pending calls by this executor from now on, where the role of this process says so. */
-  readonly start: (executeBatch: ExecuteBatch) => void;
-  /** Takes no more jobs, and gives back those that may run again elsewhere; other calls go on. */
-  readonly drain: () => void;
-  readonly close: () => Promise<void>;
-};
 
 export type PendingParts = {
   readonly log: Logger;
@@ -63,7 +49,7 @@ const SWEEP_EVERY_MS = 1000;
 const LAST_WORDS_MS = 500;
 
 /** Calls that outlive their requests: their records, their queue, and the worker of this process. */
-export const wirePending = async (config: Config, parts: PendingParts): Promise<WiredPending> => {
+export const wirePending = async (config: Config, parts: PendingParts) => {
   const { log, metrics, records, time, lanes = [DEFAULT_LANE] } = parts;
   const onFailed = (error: unknown): void => {
     metrics.pendingErrors.count += 1;
@@ -92,15 +78,15 @@ export const wirePending = async (config: Config, parts: PendingParts): Promise<
   return {
     service,
     added: {
-      addRoutes: (app) =>
-        addPendingCallsRoutes(app, {
-          ...{ records, onFailed, closed: closing.signal },
-          end: (key, call) => service.end(key, call),
-        }),
-    },
+      addRoutes: (app) => {
+        const end = service.end.bind(service);
+        addPendingCallsRoutes(app, { records, onFailed, end, closed: closing.signal });
+      },
+    } satisfies AddedRoutes,
     tasks: createPendingTasks(service, time),
     answered: createAnsweredCalls({ service, time }),
-    start: (executeBatch) => {
+    /** Runs pending calls by this executor from now on, where the role of this process says so. */
+    start: (executeBatch: ExecuteBatch): void => {
       worker = createWorker({
         ...{ ...parts, executeBatch, onFailed, onEnded },
         mayStart: createMayStart(parts),
@@ -122,12 +108,13 @@ export const wirePending = async (config: Config, parts: PendingParts): Promise<
       taking = queue.take(served, observeRuns(worker.run, metrics.jobs));
       if (config.ROLE === 'worker') stops.push(watchTaking(taking, queue, served, log));
     },
-    drain: () => {
+    /** Takes no more jobs, and gives back those that may run again elsewhere; other calls go on. */
+    drain: (): void => {
       taking?.stop();
       // In memory no other process would run them.
       if (records.durability !== 'process') worker?.giveBack();
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       for (const stop of stops) stop();
       taking?.stop();
       if (records.durability === 'process' && open > 0)

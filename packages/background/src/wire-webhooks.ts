@@ -4,20 +4,11 @@ import type { StoreBackend } from 'recourse-server/sessions/store-backend';
 import type { Metrics } from 'recourse-server/telemetry/metrics';
 import type { Delivery, DeliveryStore } from './webhooks/delivery-store.ts';
 import type { EndpointSettings } from './webhooks/endpoint-settings.ts';
-import type { WebhookObserver } from './webhooks/webhook-observer.ts';
-import type { ConfigurableWebhooks, Webhooks } from './webhooks/webhooks.ts';
-
-/** What a version of the configuration file says of endpoints. */
-type Endpoints = { readonly webhooks: ReadonlyMap<string, EndpointSettings> };
-
-export type WiredWebhooks = Webhooks & {
-  /** Uses the endpoints of this version of the configuration file. */
-  readonly apply: (content: Endpoints) => Promise<void>;
-};
+import type { WebhookEvent, Webhooks } from './webhooks/webhooks.ts';
 
 export type WebhookParts = {
   /** As it was when the service started; null where there is none. */
-  readonly configFile: { readonly content: Endpoints } | null;
+  readonly configFile: { readonly content: { readonly webhooks: ReadonlyMap<string, EndpointSettings> } } | null;
   /** Where messages are kept. */
   readonly backend: StoreBackend;
   readonly log: Logger;
@@ -28,52 +19,42 @@ export type WebhookParts = {
 };
 
 /** Webhooks as the configuration file says. Loads nothing before an endpoint is named: until then no event is kept. */
-export const wireWebhooks = async (parts: WebhookParts): Promise<WiredWebhooks> => {
-  let opened: ConfigurableWebhooks | null = null;
-  const wired: WiredWebhooks = {
-    has: (tenant, endpoint) => opened?.has(tenant, endpoint) ?? false,
-    emit: async (event) => opened?.emit(event),
-    apply: async ({ webhooks: endpoints }) => {
-      if (opened === null && endpoints.size === 0) return;
-      opened ??= await openWebhooks(parts);
-      opened.configure(endpoints);
-    },
-    close: async () => opened?.close(),
+export const wireWebhooks = async (parts: WebhookParts) => {
+  let opened: Webhooks | null = null;
+  const apply = async ({ webhooks: endpoints }: NonNullable<WebhookParts['configFile']>['content']): Promise<void> => {
+    if (opened === null && endpoints.size === 0) return;
+    opened ??= await openWebhooks(parts);
+    opened.configure(endpoints);
   };
-  if (parts.configFile !== null) await wired.apply(parts.configFile.content);
-  return wired;
+  if (parts.configFile !== null) await apply(parts.configFile.content);
+  return {
+    has: (tenant: string, endpoint: string): boolean => opened?.has(tenant, endpoint) ?? false,
+    emit: async (event: WebhookEvent): Promise<void> => opened?.emit(event),
+    /** Uses the endpoints of this version of the configuration file. */
+    apply,
+    close: async (): Promise<void> => opened?.close(),
+  };
 };
 
-const openWebhooks = async (parts: WebhookParts): Promise<ConfigurableWebhooks> => {
+const openWebhooks = async (parts: WebhookParts): Promise<Webhooks> => {
   const { backend, redactor, createId } = parts;
   const { createWebhooks } = await import('./webhooks/webhooks.ts');
   const { createWebhookObserver } = await import('./webhooks/webhook-observer.ts');
   const { createEndpointClients } = await import('./webhooks/endpoint-clients.ts');
   const observer = createWebhookObserver(parts);
-  const clients = createEndpointClients();
-  const webhooks = createWebhooks({
-    store: await openDeliveries(backend, describeEvicted(observer)),
-    observer,
-    openClient: clients.open,
-    createId,
+  const onEvicted = ({ endpoint, id }: Delivery): void =>
+    observer.attempted({ ...{ endpoint, id, retryMs: null }, ...EVICTED });
+  return createWebhooks({
+    ...{ observer, createId, random: Math.random },
+    store: await openDeliveries(backend, onEvicted),
+    clients: createEndpointClients(),
     redact: (json) => redactor.value(json, 'result'),
     time: Date.now,
     storeTime: backend.records.now,
-    random: Math.random,
   });
-  return {
-    ...webhooks,
-    close: async () => {
-      await webhooks.close();
-      await clients.close();
-    },
-  };
 };
 
-const describeEvicted =
-  ({ attempted }: WebhookObserver) =>
-  ({ endpoint, id }: Delivery): void =>
-    attempted({ endpoint, id, attempt: 0, result: 'given_up', reason: 'no memory left for messages', retryMs: null });
+const EVICTED = { attempt: 0, result: 'given_up', reason: 'no memory left for messages' } as const;
 
 /** Opens what keeps messages for endpoints; while the store is away, they are in memory. */
 const openDeliveries = async (

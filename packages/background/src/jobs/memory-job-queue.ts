@@ -11,9 +11,9 @@ type Entry = {
   timer: NodeJS.Timeout | undefined;
 };
 
-/** A worker. `running`: its jobs of each lane. */
-type MemoryTaking = {
-  readonly lanes: readonly (ServedLane & { readonly running: RunningJobs })[];
+/** A worker in one lane. */
+type MemoryWorker = ServedLane & {
+  readonly running: RunningJobs;
   readonly run: (job: Job) => Promise<JobEnd>;
   isStopped: boolean;
 };
@@ -22,7 +22,7 @@ class MemoryJobQueue implements JobQueue {
   readonly durability = 'process';
   readonly #entries = new Map<string, Entry>();
   readonly #lanes = new Map<string, FairLane<Entry>>();
-  readonly #takings: MemoryTaking[] = [];
+  readonly #workers: MemoryWorker[] = [];
   #isPumping = false;
 
   constructor(lanes: readonly string[]) {
@@ -42,14 +42,13 @@ class MemoryJobQueue implements JobQueue {
     return this.offer(job);
   }
 
-  take(lanes: readonly ServedLane[], run: MemoryTaking['run']): Taking {
-    const served = lanes.map((lane) => ({ ...lane, running: new RunningJobs() }));
-    const taking = { lanes: served, run, isStopped: false };
-    this.#takings.push(taking);
+  take(lanes: readonly ServedLane[], run: MemoryWorker['run']): Taking {
+    const workers = lanes.map((lane) => ({ ...lane, run, running: new RunningJobs(), isStopped: false }));
+    this.#workers.push(...workers);
     this.#pumpSoon();
     return {
       stop: () => {
-        taking.isStopped = true;
+        for (const worker of workers) worker.isStopped = true;
       },
       // What is offered starts what it can; there is no fetch that could hang.
       lastFetchAt: () => performance.now(),
@@ -73,9 +72,9 @@ class MemoryJobQueue implements JobQueue {
   }
 
   async close(): Promise<void> {
-    for (const taking of this.#takings) taking.isStopped = true;
+    for (const worker of this.#workers) worker.isStopped = true;
     for (const { timer } of this.#entries.values()) clearTimeout(timer);
-    await Promise.all(this.#takings.flatMap(({ lanes }) => lanes.map(({ running }) => running.whenIdle())));
+    await Promise.all(this.#workers.map(({ running }) => running.whenIdle()));
     this.#entries.clear();
     this.#lanes.clear();
   }
@@ -92,18 +91,19 @@ class MemoryJobQueue implements JobQueue {
     this.#isPumping = true;
     setImmediate(() => {
       this.#isPumping = false;
-      for (const taking of this.#takings) for (const lane of taking.lanes) this.#start(taking, lane);
+      for (const worker of this.#workers) this.#start(worker);
     });
   }
 
-  #start(taking: MemoryTaking, { lane, concurrency, running }: MemoryTaking['lanes'][number]): void {
-    while (!taking.isStopped && running.count < concurrency) {
+  #start(worker: MemoryWorker): void {
+    const { lane, concurrency, running, run } = worker;
+    while (!worker.isStopped && running.count < concurrency) {
       const isShared = running.count < sharedSlots(concurrency);
       const entry = this.#laneOf(lane).take(isShared ? undefined : running.tenants);
       if (entry === undefined) return;
       entry.state = 'running';
       running.add(entry.job.tenant);
-      void taking.run(entry.job).then((end) => {
+      void run(entry.job).then((end) => {
         if (end.kind === 'done') this.#entries.delete(entry.job.call);
         else this.#waitLater(entry, end.afterMs);
         running.delete(entry.job.tenant);

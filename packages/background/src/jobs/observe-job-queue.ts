@@ -1,31 +1,20 @@
-import type { Job, JobEnd, JobQueue, LaneState } from './job-queue.ts';
-
-/** Is told of what a job queue does. */
-export type JobObserver = {
-  /** The queue was asked for its lanes; `[]` where it did not answer. */
-  readonly lanesRead: (lanes: readonly LaneState[]) => void;
-  readonly laneServed: (lane: string) => void;
-  readonly taken: (lane: string) => void;
-  /** A job that was taken has ended, one way or another. */
-  readonly ended: (lane: string) => void;
-};
+import type { Metrics } from 'recourse-server/telemetry/metrics';
+import type { Job, JobEnd, JobQueue } from './job-queue.ts';
 
 // As often as Prometheus scrapes at the most; a few commands of Redis for each lane and shard.
 const SAMPLE_MS = 5000;
 
-/** Tells the observer of all lanes, every five seconds until it is stopped. */
+/** Shows what waits in all lanes, every five seconds until it is stopped. */
 export const sampleLanes = (
   queue: Pick<JobQueue, 'lanes'>,
-  { lanesRead }: Pick<JobObserver, 'lanesRead'>,
+  { lanesRead }: Pick<Metrics['jobs'], 'lanesRead'>,
   sampleMs = SAMPLE_MS,
 ): (() => void) => {
   let isStopped = false;
   let timer: NodeJS.Timeout | undefined;
   const sample = async (): Promise<void> => {
-    const lanes = await queue.lanes().then(
-      (states) => states,
-      () => [],
-    );
+    // Where the queue does not answer no old number is shown.
+    const lanes = await queue.lanes().catch(() => []);
     if (isStopped) return;
     lanesRead(lanes);
     // After the answer, so that a slow Redis is not asked twice at once.
@@ -38,9 +27,9 @@ export const sampleLanes = (
   };
 };
 
-/** What takes jobs by this `run`, and tells the observer of each. */
+/** What takes jobs by this `run`, and counts each. */
 export const observeRuns =
-  (run: (job: Job) => Promise<JobEnd>, { taken, ended }: Pick<JobObserver, 'taken' | 'ended'>) =>
+  (run: (job: Job) => Promise<JobEnd>, { taken, ended }: Pick<Metrics['jobs'], 'taken' | 'ended'>) =>
   (job: Job): Promise<JobEnd> => {
     taken(job.lane);
     return run(job).finally(() => ended(job.lane));

@@ -7,22 +7,19 @@ import type { EndpointSettings } from './endpoint-settings.ts';
 
 type Access = EndpointSettings['privateAddresses'];
 
-/** The HTTP clients that all endpoints share: `refuse` connects to public addresses only, whatever a name resolves to. */
-export type EndpointClients = {
-  readonly open: (access: Access) => Promise<HttpClient>;
-  readonly close: () => Promise<void>;
-};
-
-/** Clients that open with their first message. */
-export const createEndpointClients = (): EndpointClients => {
+/**
+ * The HTTP clients that all endpoints share, which open with their first message: `refuse` connects to public addresses only,
+ * whatever a name resolves to.
+ */
+export const createEndpointClients = () => {
   const clock = systemRetryClock;
   const clients = {
     refuse: createClientOpener({ mayConnect: isPublicAddress, lookup: createDnsLookup(), ports: 'web', clock }),
     allow: createClientOpener({ mayConnect: isAnyAddress, lookup: lookupBySystem, ports: 'any', clock }),
   } satisfies Record<Access, unknown>;
   return {
-    open: (access) => clients[access].open(),
-    close: async () => {
+    open: (access: Access): Promise<HttpClient> => clients[access].open(),
+    close: async (): Promise<void> => {
       await Promise.all([clients.refuse.close(), clients.allow.close()]);
     },
   };

@@ -10,8 +10,10 @@ import type { DeliveryReport, WebhookObserver } from './webhook-observer.ts';
 export type SenderOptions = {
   readonly store: DeliveryStore;
   readonly observer: WebhookObserver;
-  /** The client that reaches public addresses alone, or all. */
-  readonly openClient: (access: EndpointSettings['privateAddresses']) => Promise<Pick<HttpClient, 'send'>>;
+  readonly clients: {
+    /** The client that reaches public addresses alone, or all. */
+    readonly open: (access: EndpointSettings['privateAddresses']) => Promise<Pick<HttpClient, 'send'>>;
+  };
   /** By this machine's clock, in milliseconds since the epoch: what endpoints are told of an attempt. */
   readonly time: () => number;
   /** By that of the store, which all processes have in common: how old messages are. */
@@ -158,8 +160,8 @@ export class EndpointSender {
   }
 
   async #post({ id, body }: ClaimedDelivery, settings: EndpointSettings): Promise<Answer> {
-    const { openClient, time, limitMs } = this.#options;
-    const client = await openClient(settings.privateAddresses);
+    const { clients, time, limitMs } = this.#options;
+    const client = await clients.open(settings.privateAddresses);
     const fetched = await client.send({
       url: new URL(settings.url),
       method: 'POST',
