@@ -1,7 +1,7 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { BatchBody } from '../executor/batch-request.ts';
-import { ProblemError, wordsOf } from './problems.ts';
+import { createHttpProblem, ProblemError } from './problems.ts';
 import { takeBody } from './request-memory.ts';
 
 /** A parsed body together with its text: only the text tells how a number was written. */
@@ -45,7 +45,7 @@ const readBytes = (
   done: (error: ProblemError | null, bytes: Buffer) => void,
 ): void => {
   if (Number(request.headers['content-length'] ?? 0) > limit) {
-    done(problemOf(413), NOTHING);
+    done(createHttpProblem(413), NOTHING);
     return;
   }
   const chunks: Buffer[] = [];
@@ -63,15 +63,13 @@ const readBytes = (
     if (isDone) return;
     length += chunk.length;
     chunks.push(chunk);
-    if (length > limit) end(problemOf(413));
+    if (length > limit) end(createHttpProblem(413));
   });
   request.on('end', () => end(null));
-  request.on('error', () => end(problemOf(400)));
+  request.on('error', () => end(createHttpProblem(400)));
 };
 
 const NOTHING = Buffer.alloc(0);
-
-const problemOf = (status: number): ProblemError => new ProblemError(status, ...wordsOf(status));
 
 type Done = (error: Error | null, body?: JsonBody) => void;
 

@@ -4,42 +4,35 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { findOwedAnswer, stopReading } from './connections.ts';
 import { describeNearPaths } from './misspellings.ts';
 import { refuseNext } from './pipelining.ts';
-import { ProblemError, STATUS_CODES, toHttpFailure, toProblem, type Words, wordsOf } from './problems.ts';
+import { createHttpProblem, ProblemError, toHttpFailure } from './problems.ts';
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
 
 /** Answers every error of the HTTP layer as problem+json. `onBug` hears of those that are ours. */
 export const addProblemHandler = (app: FastifyInstance, onBug: (error: unknown, requestId: string) => void): void => {
   app.setErrorHandler((error: FastifyError | null, request, reply) => {
-    const { problem, headers, isBug } = toHttpFailure(error, request.id);
-    const sent = reply.code(problem.status).headers(headers).type(PROBLEM_TYPE).send(JSON.stringify(problem));
+    const isBug = sendProblem(error, request, reply);
     // After the answer: what fails while a bug is told of must not take its place.
     if (isBug) onBug(error, request.id);
-    return sent;
+    return reply;
   });
-  app.setNotFoundHandler((request, reply) => {
+  app.setNotFoundHandler((request) => {
     const index = app.hasRoute({ url: '/openapi.json', method: 'GET' }) ? ' GET /openapi.json lists all paths.' : '';
-    return sendProblem(request, reply, 404, [
-      'not_found',
-      `There is no resource at this path.${describeNearPaths(app, request.url)}${index}`,
-    ]);
+    const near = describeNearPaths(app, request.url);
+    throw new ProblemError(404, 'not_found', `There is no resource at this path.${near}${index}`);
   });
 };
 
-const sendProblem = (
-  request: FastifyRequest,
-  reply: FastifyReply,
-  status: number,
-  [code, detail]: Words,
-): FastifyReply =>
-  reply
-    .code(status)
-    .type(PROBLEM_TYPE)
-    .send(JSON.stringify(toProblem(status, code, detail, request.id)));
+/** Whether the error is a bug of ours. */
+const sendProblem = (error: unknown, request: FastifyRequest, reply: FastifyReply): boolean => {
+  const { problem, headers, isBug } = toHttpFailure(error, request.id);
+  void reply.code(problem.status).headers(headers).type(PROBLEM_TYPE).send(JSON.stringify(problem));
+  return isBug;
+};
 
-/** The problem that an HTTP status of the framework stands for. */
-export const sendHttpProblem = (request: FastifyRequest, reply: FastifyReply, status: number): FastifyReply =>
-  sendProblem(request, reply, status, wordsOf(status));
+/** Answers what the framework refuses before there is a route. */
+export const sendHttpProblem = (request: FastifyRequest, reply: FastifyReply, status: number): void =>
+  void sendProblem(createHttpProblem(status), request, reply);
 
 const PARSER_STATUS: ReadonlyMap<string, number> = new Map([
   ['HPE_HEADER_OVERFLOW', 431],
@@ -57,12 +50,10 @@ export const createClientErrorHandler =
       socket.destroy();
       return;
     }
-    const status = PARSER_STATUS.get(error.code ?? '') ?? 400;
+    const problem = createHttpProblem(PARSER_STATUS.get(error.code ?? '') ?? 400);
     // Each further piece would be refused, too, for as long as answers are owed.
     stopReading(socket);
-    afterOwedAnswers(socket, () =>
-      endWithProblem(socket, status, wordsOf(status), createId(), status === 429 ? ['Retry-After: 1'] : []),
-    );
+    afterOwedAnswers(socket, () => endWithProblem(socket, problem, createId()));
   };
 
 // What is refused came after them, and must not be answered in their place.
@@ -75,23 +66,23 @@ const afterOwedAnswers = (socket: Duplex, act: () => void): void => {
 /** Answers what Node's HTTP server refuses by itself, without a body of ours: CONNECT, and an Expect it does not know. */
 export const addServerProblems = (server: Server, createId: () => string): void => {
   server.on('connect', (_request, socket: Duplex) =>
-    afterOwedAnswers(socket, () =>
-      endWithProblem(socket, 405, ['method_not_allowed', 'This server is not a proxy.'], createId(), [
-        'Allow: GET, HEAD, POST',
-      ]),
-    ),
+    afterOwedAnswers(socket, () => endWithProblem(socket, NO_PROXY, createId())),
   );
   server.on('checkExpectation', (request, response) => {
     // It is the last that is answered here.
     refuseNext(request.socket);
     const id = createId();
     // By Node's own response, which waits for those of earlier requests; the body that may follow is nobody's.
-    const body = JSON.stringify(toProblem(417, ...wordsOf(417), id));
+    const body = JSON.stringify(toHttpFailure(createHttpProblem(417), id).problem);
     const length = Buffer.byteLength(body);
     const headers = { 'content-type': PROBLEM_TYPE, 'content-length': length, 'x-request-id': id, connection: 'close' };
     response.writeHead(417, headers).end(body);
   });
 };
+
+const NO_PROXY = new ProblemError(405, 'method_not_allowed', 'This server is not a proxy.', {
+  Allow: 'GET, HEAD, POST',
+});
 
 const DELIVERY_MS = 1000;
 
@@ -99,21 +90,16 @@ const DELIVERY_MS = 1000;
  * Written past Node's response, and the connection closed: what the client sends after such an answer must not be
  * taken for (the rest of) a request, and one that never closes its side must not keep a socket.
  */
-const endWithProblem = (
-  socket: Duplex,
-  status: number,
-  [code, detail]: Words,
-  id: string,
-  headers: readonly string[] = [],
-): void => {
-  const body = JSON.stringify(toProblem(status, code, detail, id));
+const endWithProblem = (socket: Duplex, error: ProblemError, id: string): void => {
+  const { problem, headers } = toHttpFailure(error, id);
+  const body = JSON.stringify(problem);
   const head = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}`,
+    `HTTP/1.1 ${problem.status} ${problem.title}`,
     `Content-Type: ${PROBLEM_TYPE}`,
     `Content-Length: ${Buffer.byteLength(body)}`,
     `X-Request-Id: ${id}`,
     'Connection: close',
-    ...headers,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
   ];
   // Not at once: for what it has not read the system resets a connection, and drops what is not delivered yet.
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => setTimeout(() => socket.destroy(), DELIVERY_MS).unref());

@@ -22,20 +22,12 @@ export class ProblemError extends Error {
   }
 }
 
-/** The RFC 9457 body of an answer that is not a success. */
-export const toProblem = (status: number, code: string, detail: string, requestId: string): Problem => ({
-  type: `urn:recourse:problem:${code}`,
-  title: STATUS_CODES[status] ?? 'Error',
-  status,
-  code,
-  detail,
-  request_id: requestId,
-});
+type Words = readonly [code: string, detail: string, headers?: Readonly<Record<string, string>>];
 
-export type Words = readonly [code: string, detail: string];
+const MALFORMED: Words = ['bad_request', 'The request is malformed.'];
+const INTERNAL_ERROR: Words = ['internal_error', 'The service failed; this is not a fault of the request. Try again.'];
 
 const WORDS: ReadonlyMap<number, Words> = new Map<number, Words>([
-  [400, ['bad_request', 'The request is malformed.']],
   [404, ['not_found', 'There is no resource at this path.']],
   [408, ['request_timeout', 'The request did not arrive in time. Send it again, faster.']],
   [413, ['body_too_large', 'The body is larger than MAX_BODY_BYTES. Send fewer or smaller calls.']],
@@ -44,13 +36,19 @@ const WORDS: ReadonlyMap<number, Words> = new Map<number, Words>([
   [417, ['expectation_failed', 'Only Expect: 100-continue is supported.']],
   [
     429,
-    ['too_many_pipelined', 'Too many requests wait on this connection. Wait for their answers before you send more.'],
+    [
+      'too_many_pipelined',
+      'Too many requests wait on this connection. Wait for their answers before you send more.',
+      { 'Retry-After': '1' },
+    ],
   ],
   [431, ['headers_too_large', 'The headers are too large.']],
   [503, ['unavailable', 'The service is stopping. Try again.']],
 ]);
 
-export const wordsOf = (status: number): Words => WORDS.get(status) ?? ['bad_request', 'The request is malformed.'];
+/** The problem that an HTTP status of the framework, or of Node's parser, stands for. */
+export const createHttpProblem = (status: number): ProblemError =>
+  new ProblemError(status, ...(WORDS.get(status) ?? MALFORMED));
 
 const statusOf = (error: unknown): number => {
   if (typeof error !== 'object' || error === null) return 500;
@@ -60,26 +58,21 @@ const statusOf = (error: unknown): number => {
   return typeof status === 'number' && status >= 400 && status < 600 ? status : 500;
 };
 
-const INTERNAL_ERROR: Words = ['internal_error', 'The service failed; this is not a fault of the request. Try again.'];
-
-/** An error of the HTTP layer, in whichever form it is answered. */
-export type HttpFailure = {
-  readonly problem: Problem;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly isBug: boolean;
-};
-
-/** What an error comes to. `throw null` reaches an error handler as it is: nothing is read from it unchecked. */
-export const toHttpFailure = (error: unknown, requestId: string): HttpFailure => {
-  if (error instanceof ProblemError) {
-    const { status, code, message, headers } = error;
-    return { problem: toProblem(status, code, message, requestId), headers, isBug: false };
-  }
-  const found = statusOf(error);
-  const isBug = found >= 500 && !WORDS.has(found);
-  const status = isBug ? 500 : found;
-  const [code, detail] = isBug ? INTERNAL_ERROR : wordsOf(status);
-  return { problem: toProblem(status, code, detail, requestId), headers: {}, isBug };
+/**
+ * What an error of the HTTP layer comes to: its RFC 9457 body and headers. `isBug`: it is ours. `throw null` reaches an error
+ * handler as it is: nothing is read from it unchecked.
+ */
+export const toHttpFailure = (
+  error: unknown,
+  requestId: string,
+): Pick<ProblemError, 'headers'> & { readonly problem: Problem; readonly isBug: boolean } => {
+  const found = error instanceof ProblemError ? error : statusOf(error);
+  const isBug = typeof found === 'number' && found >= 500 && !WORDS.has(found);
+  const known = isBug ? new ProblemError(500, ...INTERNAL_ERROR) : found;
+  const { status, code, message, headers } = typeof known === 'number' ? createHttpProblem(known) : known;
+  const title = STATUS_CODES[status] ?? 'Error';
+  const problem = { type: `urn:recourse:problem:${code}`, title, status, code, detail: message, request_id: requestId };
+  return { problem, headers, isBug };
 };
 
 /** Why a request is not let in, in the words its sender reads. None of them says which part of a credential was wrong. */

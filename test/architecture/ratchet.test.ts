@@ -10,8 +10,8 @@ const ROOT = join(import.meta.dirname, '../..');
 
 /** Most lines of each unit, with scripts of Redis, pages and styles; without tests and README. */
 const LINES: Readonly<Record<string, number>> = {
-  src: 27840,
-  'packages/background': 5230,
+  src: 27810,
+  'packages/background': 5160,
   'packages/cli': 1390,
   'packages/console': 2380,
   'packages/dialects': 2940,
