@@ -14,7 +14,7 @@ export const sampleLanes = (
   let timer: NodeJS.Timeout | undefined;
   const sample = async (): Promise<void> => {
     // Where the queue does not answer no old number is shown.
-    const lanes = await queue.lanes().catch(() => []);
+    const lanes = await queue.lanes().then(undefined, () => []);
     if (isStopped) return;
     lanesRead(lanes);
     // After the answer, so that a slow Redis is not asked twice at once.
