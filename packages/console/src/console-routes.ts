@@ -4,7 +4,7 @@ import { toPageHeaders } from 'recourse-server/routes/pages';
 import { refuseOtherMethods } from 'recourse-server/routes/problem-handler';
 import { ProblemError } from 'recourse-server/routes/problems';
 import { sendUnlessKnown } from 'recourse-server/routes/send-answer';
-import { type ConsoleFile, loadConsoleFiles } from './console-files.ts';
+import { loadConsoleFiles } from './console-files.ts';
 
 // Only lit-html may turn text into markup.
 const HEADERS = toPageHeaders("'self'", ["require-trusted-types-for 'script'", 'trusted-types lit-html']);
@@ -15,9 +15,10 @@ const PAGE = 'page.html';
 export const addConsoleRoutes = (app: FastifyInstance, pages: RouteHost['consolePages']): void => {
   const files = loadConsoleFiles(pages);
   const send = (name: string, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
-    const make = files.get(name);
-    if (make === undefined) throw new ProblemError(404, 'not_found', 'The console does not have this file.');
-    return sendFile(make(), request, reply);
+    const file = files.get(name)?.();
+    if (file === undefined) throw new ProblemError(404, 'not_found', 'The console does not have this file.');
+    void reply.headers(HEADERS);
+    return sendUnlessKnown(request, reply, file.etag, () => reply.type(file.type).send(file.body));
   };
   app.get('/console', (request, reply) => send(PAGE, request, reply));
   // The page names its files as `console/…`, so that it works below any prefix of a proxy; that needs this one address.
@@ -26,9 +27,4 @@ export const addConsoleRoutes = (app: FastifyInstance, pages: RouteHost['console
     send(request.params.file, request, reply),
   );
   for (const url of ['/console', '/console/', '/console/:file']) refuseOtherMethods(app, url, ['GET', 'HEAD']);
-};
-
-const sendFile = ({ type, body, etag }: ConsoleFile, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
-  void reply.headers(HEADERS);
-  return sendUnlessKnown(request, reply, etag, () => reply.type(type).send(body));
 };

@@ -51,7 +51,7 @@ test('descriptions, limits and defaults are told, but not the bounds that every 
     name: 'n',
     description: 'How many.',
     presence: 'required',
-    notes: ['whole number', 'at least 1', 'default 3'],
+    notes: ['whole number', 'minimum 1', 'default 3'],
   });
 });
 

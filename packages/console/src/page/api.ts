@@ -8,52 +8,47 @@ type Schemas = components['schemas'];
 
 export type ToolDescription = Schemas['ToolDescription'];
 export type ToolResult = Schemas['ToolResult'];
+export type PendingCall = Schemas['PendingCall'];
 export type CallsAnswer = Schemas['ToolCallsResponse'];
 export type SessionView = Schemas['SessionView'];
 export type StreamEvent = Schemas['StreamEvent'];
 
-/** Why there is no answer; `unreachable`: nothing was received. `retryAfterSeconds`: from Retry-After, or null. */
-export type Trouble =
-  | { readonly kind: 'unreachable' }
-  | (Pick<Schemas['Problem'], 'status' | 'code' | 'detail' | 'request_id'> & {
-      readonly kind: 'refused';
-      readonly retryAfterSeconds: number | null;
-    });
+/** Why there is no answer, by the problem that was answered; `status` is 0 where nothing was received. */
+export type Trouble = Pick<Schemas['Problem'], 'status' | 'code' | 'detail' | 'request_id'> & {
+  /** From Retry-After. */
+  readonly retryAfterSeconds: number | null;
+};
 
-/** What came of a request: `text` is the body as it was written. `aborted`: the page no longer waits for it. */
+/** What came of a request: `text` is the body as it was written. */
 export type Answer<Body> =
-  | { readonly kind: 'done'; readonly text: string; readonly body: Body }
-  | Trouble
-  | { readonly kind: 'aborted' };
+  | { readonly trouble: null; readonly text: string; readonly body: Body }
+  | { readonly trouble: Trouble };
 
-export type Request = {
+export type Request = RequestInit & {
   readonly path: string;
-  readonly method?: 'GET' | 'POST' | 'DELETE';
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string;
-  readonly signal?: AbortSignal;
   /** Gets each event of a streamed answer; without it the answer comes in one piece. */
   readonly watch?: (event: StreamEvent) => void;
 };
 
 const NDJSON = 'application/x-ndjson';
+const UNREACHABLE: Trouble = { status: 0, code: '', detail: '', request_id: '', retryAfterSeconds: null };
+const FOREIGN = { ...UNREACHABLE, detail: 'The answer is not from this service: a proxy may have sent it.' };
 
 /** Asks the service; never rejects. The key goes into a header, and nowhere else. */
 export const callService = <Body>(request: Request, key: string): Promise<Answer<Body>> => {
-  const { path, method = 'GET', body = null, signal = null, watch } = request;
+  const { path, watch, ...sent } = request;
   const headers = new Headers(request.headers);
   if (watch !== undefined) headers.set('accept', NDJSON);
   if (key !== '') headers.set('authorization', `Bearer ${key}`);
   // `document.baseURI` is the page, `…/console`: the API lies beside it, also below the prefix of a proxy.
   return fetch(new URL(path, document.baseURI), {
-    ...{ method, headers, body, signal, cache: 'no-store', credentials: 'omit' },
-    redirect: 'error',
+    ...{ ...sent, headers, cache: 'no-store', credentials: 'omit', redirect: 'error' },
     referrerPolicy: 'no-referrer',
   })
     .then((response) => readAnswer<Body>(response, watch))
     .then(
       (answer) => answer,
-      () => ({ kind: signal?.aborted === true ? 'aborted' : 'unreachable' }) as const,
+      () => ({ trouble: UNREACHABLE }),
     );
 };
 
@@ -62,19 +57,11 @@ const readAnswer = async <Body>(response: Response, watch: Request['watch']): Pr
   const isStream = watch !== undefined && headers.get('content-type') === NDJSON;
   const text = isStream && body !== null ? await readStream(body, watch) : await response.text();
   const parsed = parseJson<Body & Partial<Schemas['Problem']>>(status === 204 ? 'null' : text);
-  if (response.ok && 'value' in parsed) return { kind: 'done', text, body: parsed.value };
-  const problem: Partial<Schemas['Problem']> = ('value' in parsed && parsed.value) || {};
-  const {
-    code = '',
-    detail = 'The answer is not from this service: a proxy may have sent it.',
-    request_id = '',
-  } = problem;
-  return { kind: 'refused', status, code, detail, request_id, retryAfterSeconds: readRetryAfter(headers) };
-};
-
-const readRetryAfter = (headers: Headers): number | null => {
-  const text = headers.get('retry-after') ?? '';
-  return /^\d{1,9}$/.test(text) ? Number(text) : null;
+  if (response.ok && 'value' in parsed) return { trouble: null, text, body: parsed.value };
+  const isProblem = headers.get('content-type')?.startsWith('application/problem+json') && 'value' in parsed;
+  const retryAfter = headers.get('retry-after') ?? '';
+  const retryAfterSeconds = /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : null;
+  return { trouble: { ...FOREIGN, ...(isProblem && parsed.value), status, retryAfterSeconds } };
 };
 
 /** Reads a stream of events; gives the body that it comes to, with results as they were written. Rejects if it breaks. */
@@ -97,8 +84,8 @@ const readStream = async (body: ReadableStream<Uint8Array>, watch: (event: Strea
 };
 
 async function* readLines(body: ReadableStream<Uint8Array>): AsyncGenerator<string, void, undefined> {
-  const reader = body.getReader();
   const decoder = new TextDecoder();
+  const reader = body.getReader();
   let text = '';
   for (;;) {
     const { done, value } = await reader.read();
@@ -110,27 +97,15 @@ async function* readLines(body: ReadableStream<Uint8Array>): AsyncGenerator<stri
 }
 
 /** Whether a request that had this trouble may be answered later. */
-export const mayPass = (trouble: Trouble): boolean =>
-  trouble.kind === 'unreachable' || trouble.status >= 500 || trouble.status === 429;
-
-/** What a browser can send as a header, and a key may consist of. */
-export const isSendableKey = (key: string): boolean => /^[\x21-\x7e]*$/.test(key);
+export const mayPass = ({ status }: Trouble): boolean => status === 0 || status >= 500 || status === 429;
 
 /** Whether a name can stand in a path: `.` and `..` are steps in it, however they are encoded. */
 export const isAddressable = (name: string): boolean => name !== '' && name !== '.' && name !== '..';
 
 /** Why a request was not answered, and what a person can do about it. `origin` is that of the page. */
 export const explainTrouble = (trouble: Trouble, key: string, origin: string): readonly [string, string] => {
-  if (trouble.kind === 'unreachable')
-    return [
-      'The service cannot be reached.',
-      'The service may be down or restarting, or the network may be down. Try again.',
-    ];
   const { status, code, detail, retryAfterSeconds } = trouble;
   const wait = retryAfterSeconds === null ? 'Try again later.' : `Try again in ${retryAfterSeconds} s.`;
-  if (status === 401 && key === '') return ['This service requires an API key.', 'Enter yours at the top of the page.'];
-  if (status === 401)
-    return ['The API key was not accepted.', 'It is wrong, expired or removed. Enter another at the top of the page.'];
   if (code === 'forbidden_origin')
     return [
       'The service does not accept requests from this page.',
@@ -138,7 +113,20 @@ export const explainTrouble = (trouble: Trouble, key: string, origin: string): r
     ];
   if (code === 'operation_not_allowed')
     return ['This API key does not permit that.', `${detail} Use a key with that permission.`];
-  if (status === 429) return ['Too many requests for this key.', wait];
-  if (status === 503) return ['The service does not accept requests now.', `${detail} ${wait}`];
-  return [`The service answered ${status}.`, detail];
+  switch (status) {
+    case 0:
+      return ['The service cannot be reached.', 'It may be down or restarting, or the network may be down. Try again.'];
+    case 401:
+      if (key === '') return ['This service requires an API key.', 'Enter yours at the top of the page.'];
+      return [
+        'The API key was not accepted.',
+        'It is wrong, expired or removed. Enter another at the top of the page.',
+      ];
+    case 429:
+      return ['Too many requests for this key.', wait];
+    case 503:
+      return ['The service does not accept requests now.', `${detail} ${wait}`];
+    default:
+      return [`The service answered ${status}.`, detail];
+  }
 };

@@ -12,7 +12,8 @@ const start = (root: HTMLElement): void => {
     render(pageTemplate(page), root);
     root.querySelector<HTMLDialogElement>('dialog:not([open])')?.showModal();
     void showExtension(route.page === 'extension' ? route.name : null, key);
-    if (route !== shown.route || seen.tools !== shown.tools) scrollToChosen(root);
+    if (route !== shown.route || seen.tools !== shown.tools)
+      root.querySelector('.names [aria-current]')?.scrollIntoView({ block: 'nearest' });
     if (seen.keyState === 'refused' && shown.keyState === 'in use') focusKey();
     shown = { route, ...seen };
   });
@@ -24,15 +25,6 @@ const start = (root: HTMLElement): void => {
   document.addEventListener('visibilitychange', () => page.readSession());
   root.replaceChildren();
   page.load();
-};
-
-/** Scrolls the list to the chosen tool; the page stays where it is. */
-const scrollToChosen = (root: HTMLElement): void => {
-  const chosen = root.querySelector('.names [aria-current]')?.getBoundingClientRect();
-  const list = root.querySelector('.names');
-  const box = list?.getBoundingClientRect();
-  if (!chosen || !list || !box || (chosen.top >= box.top && chosen.bottom <= box.bottom)) return;
-  list.scrollTop += chosen.top - box.top - box.height / 2;
 };
 
 // A person who is at work elsewhere on the page stays there.

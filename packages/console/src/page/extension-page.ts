@@ -2,8 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import { callService } from './api.ts';
 import { EXTENSION_PAGES } from './extension-pages.ts';
 
-type Leave = () => void;
-type Show = (root: HTMLElement, ask: (path: string) => Promise<unknown>) => unknown;
+type Page = { readonly show: (root: HTMLElement, ask: (path: string) => Promise<unknown>) => unknown };
 
 /** The links to the pages that extensions add. */
 export const extensionLinks = (current: string | null): readonly TemplateResult[] =>
@@ -21,22 +20,21 @@ export const extensionTemplate = (name: string): TemplateResult => {
   </section>`;
 };
 
-let shown: { readonly name: string; readonly key: string; readonly root: Element; leave: Leave } | null = null;
+let shown: { name: string | null; key: string; root: Element | null; leave: () => void } | null = null;
 
 /** Lets the module of the page that is shown fill it, once for each key of the reader; the one before it ends. */
 export const showExtension = async (name: string | null, key: string): Promise<void> => {
-  const root = document.querySelector<HTMLElement>('#extension');
-  if (shown !== null && shown.name === name && shown.key === key && shown.root === root) return;
+  const root = document.querySelector('#extension');
+  if (shown?.name === name && shown.key === key && shown.root === root) return;
   shown?.leave();
-  shown = null;
-  if (name === null || root === null || !EXTENSION_PAGES.some((page) => page.name === name)) return;
   const own = { name, key, root, leave: (): void => undefined };
   shown = own;
+  if (root === null || !EXTENSION_PAGES.some((page) => page.name === name)) return;
   // A place of its own: what comes late of another page, or for another key, goes nowhere.
   const place = document.createElement('div');
   root.replaceChildren(place);
   try {
-    const { show } = await importPage(name);
+    const { show }: Page = await import(new URL(`console/page-${name}.js`, document.baseURI).href);
     const leave = await show(place, (path) => ask(path, key));
     if (typeof leave !== 'function') return;
     own.leave = () => void leave();
@@ -47,17 +45,8 @@ export const showExtension = async (name: string | null, key: string): Promise<v
   }
 };
 
-const importPage = async (name: string): Promise<{ readonly show: Show }> => {
-  const module: unknown = await import(new URL(`console/page-${name}.js`, document.baseURI).href);
-  if (isPage(module)) return module;
-  throw new Error('its module exports no function show.');
-};
-
-const isPage = (module: unknown): module is { readonly show: Show } =>
-  typeof module === 'object' && module !== null && 'show' in module && typeof module.show === 'function';
-
 const ask = async (path: string, key: string): Promise<unknown> => {
   const answer = await callService({ path: path.replace(/^\//, '') }, key);
-  if (answer.kind === 'done') return answer.body;
-  throw new Error(answer.kind === 'refused' ? answer.detail : 'The service cannot be reached.');
+  if (answer.trouble === null) return answer.body;
+  throw new Error(answer.trouble.detail || 'The service cannot be reached.');
 };

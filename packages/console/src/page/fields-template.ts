@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Field } from './form-field.ts';
 import { depthOf, type JsonPath, listOf, parseJson, valueAt } from './json.ts';
-import { fieldBox, type Part, some, typedIn } from './page-parts.ts';
+import { fieldBox, some, typedIn } from './page-parts.ts';
 import { toVisibleExcerpt, toVisibleName } from './visible-text.ts';
 
 type Form = {
@@ -15,22 +15,17 @@ type Form = {
 type ListField = Extract<Field, { readonly kind: 'list' }>;
 
 /** A control for every field, each bound to its place in the arguments. */
-export const fieldsTemplate = (
-  form: Form,
-  fields: readonly Field[],
-  path: JsonPath,
-  id: string,
-): readonly TemplateResult[] =>
+export const fieldsTemplate = (form: Form, fields: readonly Field[], path: JsonPath, id: string): unknown =>
   fields.map((field, index) => fieldTemplate(form, field, [...path, field.name], `${id}-${index}`));
 
 const fieldTemplate = (form: Form, field: Field, path: JsonPath, id: string): TemplateResult => {
   if (field.kind === 'object') return groupTemplate(form, field, path, fieldsTemplate(form, field.fields, path, id));
   if (field.kind === 'list' && takeRoom(form, field, path))
     return groupTemplate(form, field, path, itemsTemplate(form, field, path, id));
-  const entered: Field = field.kind === 'list' ? { ...field, kind: 'json' } : field;
-  const about = aboutTemplate(entered);
-  const described = about === nothing ? nothing : `${id}-about`;
-  return fieldBox(id, labelTemplate(field), controlTemplate(form, entered, path, id, described), about);
+  const isJson = field.kind === 'json' || field.kind === 'list';
+  const about = aboutTemplate(field, isJson ? ['JSON; anything else is sent as text'] : []);
+  const control = controlTemplate(form, field, path, id, about === nothing ? nothing : `${id}-about`);
+  return fieldBox(id, labelTemplate(field), control, about);
 };
 
 /** Whether the fields of a list's items still have room: what was pasted into the JSON may have any number of them. */
@@ -45,23 +40,17 @@ const sizeOf = (field: Field): number =>
   field.kind === 'object' ? field.fields.reduce((sum, inner) => sum + sizeOf(inner), 1) : 1;
 
 const labelTemplate = ({ name, presence }: Field): TemplateResult =>
-  html`<span class="name">${toVisibleName(name)}</span>${
-    presence === 'required' ? html` <span class="muted">required</span>` : nothing
-  }`;
+  html`<span class="name">${toVisibleName(name)}</span> ${presence === 'required' ? html`<span class="muted">required</span>` : nothing}`;
 
-const aboutTemplate = ({ description, notes, kind }: Field): Part => {
-  const all = kind === 'json' ? [...notes, 'JSON; anything else is sent as text'] : notes;
-  if (description === '' && all.length === 0) return nothing;
-  return html`${toVisibleExcerpt(description)} ${some(all, () => html`<span>(${toVisibleExcerpt(all.join('; '))})</span>`)}`;
+const aboutTemplate = ({ description, notes }: Field, more: readonly string[]): unknown => {
+  const inBrackets = some([...notes, ...more].join('; '), (text) => html` <span>(${toVisibleExcerpt(text)})</span>`);
+  return description === '' && inBrackets === nothing ? nothing : html`${toVisibleExcerpt(description)}${inBrackets}`;
 };
 
 const controlTemplate = (form: Form, field: Field, path: JsonPath, id: string, about: unknown): TemplateResult => {
   const value = valueAt(form.root, path);
   const required = field.presence === 'required' ? 'true' : nothing;
-  const changed =
-    (read: (typed: string) => unknown) =>
-    (event: Event): void =>
-      form.change(path, read(typedIn(event)));
+  const changed = (read: (typed: string) => unknown) => (event: Event) => form.change(path, read(typedIn(event)));
   switch (field.kind) {
     case 'text':
       return html`<textarea id=${id} rows="1" spellcheck="false" aria-required=${required} aria-describedby=${about}
@@ -70,60 +59,47 @@ const controlTemplate = (form: Form, field: Field, path: JsonPath, id: string, a
       return html`<input id=${id} inputmode="decimal" autocomplete="off" aria-required=${required} aria-describedby=${about}
         .value=${toPlain(value)} @change=${changed(parseNumber)} />`;
     case 'choice':
-      return choiceTemplate(value, field.options, id, about, changed);
+      return html`<select id=${id} aria-describedby=${about} @change=${changed((index) => field.options[Number(index)])}>
+        ${['not set', ...field.options].map((option, index) => optionTemplate(option, index - 1, value))}
+      </select>`;
     default:
-      return html`<textarea id=${id} class="code" rows="2" spellcheck="false" aria-required=${required}
+      return html`<textarea id=${id} rows="2" spellcheck="false" aria-required=${required}
         aria-describedby=${about} .value=${value === undefined ? '' : toEditable(value)} @change=${changed(parseValue)}></textarea>`;
   }
 };
 
-const choiceTemplate = (
-  value: unknown,
-  options: readonly unknown[],
-  id: string,
-  about: unknown,
-  changed: (read: (typed: string) => unknown) => (event: Event) => void,
-): TemplateResult => {
-  const chosen = JSON.stringify(value);
-  const isChosen = (option: unknown): boolean => JSON.stringify(option) === chosen;
-  return html`<select id=${id} aria-describedby=${about} @change=${changed((index) => options[Number(index)])}>
-    <option value="none" .selected=${!options.some(isChosen)}>not set</option>
-    ${options.map(
-      (option, index) =>
-        html`<option value=${index} .selected=${isChosen(option)}>${toVisibleName(toPlain(option) || JSON.stringify(option))}</option>`,
-    )}
-  </select>`;
+// The first one, -1, takes the value out.
+const optionTemplate = (option: unknown, index: number, value: unknown): TemplateResult => {
+  const isChosen = index === -1 ? value === undefined : JSON.stringify(option) === JSON.stringify(value);
+  const label = toVisibleName(toPlain(option) || JSON.stringify(option));
+  return html`<option value=${index} .selected=${isChosen}>${label}</option>`;
 };
 
 /** Fields that stand together, with a button that leaves all of them out. */
 const groupTemplate = (form: Form, field: Field, path: JsonPath, content: unknown): TemplateResult => {
-  const canLeaveOut = field.presence === 'optional' && valueAt(form.root, path) !== undefined;
+  const isFixed = field.presence === 'required' || valueAt(form.root, path) === undefined;
+  const leaveOut = html`<button type="button" class="quiet" @click=${() => form.change(path, undefined)}>
+    Leave out ${toVisibleName(field.name)}
+  </button>`;
   return html`<fieldset>
     <legend>${labelTemplate(field)}</legend>
-    ${some(aboutTemplate(field), (about) => html`<div class="about">${about}</div>`)} ${content}
-    ${
-      canLeaveOut
-        ? html`<button type="button" class="quiet" @click=${() => form.change(path, undefined)}>
-            Leave out ${toVisibleName(field.name)}
-          </button>`
-        : nothing
-    }
+    ${some(aboutTemplate(field, []), (about) => html`<div class="about">${about}</div>`)} ${content} ${isFixed ? nothing : leaveOut}
   </fieldset>`;
 };
 
-const itemsTemplate = (form: Form, field: ListField, path: JsonPath, id: string): TemplateResult => {
-  const items = listOf(valueAt(form.root, path));
-  const name = toVisibleName(field.name);
-  return html`${items.map((_, index) => {
-    const item = { ...field.item, name: `${field.name} ${index + 1}` };
-    return html`<div class="item">
-        ${fieldTemplate(form, item, [...path, index], `${id}-${index}`)}
-        <button type="button" class="quiet" aria-label="Remove ${name} ${index + 1}"
-          @click=${() => form.change([...path, index], undefined)}>Remove</button>
-      </div>`;
-  })}
-    <button type="button" class="quiet" @click=${() => form.change([...path, items.length], EMPTY[field.item.kind])}>
-      Add to ${name}
+const itemsTemplate = (form: Form, { name, item }: ListField, path: JsonPath, id: string): TemplateResult => {
+  const items = listOf(valueAt(form.root, path)).map((_, index) => {
+    const numbered = `${name} ${index + 1}`;
+    const place = [...path, index];
+    return html`<div class="row">
+      ${fieldTemplate(form, { ...item, name: numbered }, place, `${id}-${index}`)}
+      <button type="button" class="quiet" aria-label="Remove ${toVisibleName(numbered)}"
+        @click=${() => form.change(place, undefined)}>Remove</button>
+    </div>`;
+  });
+  return html`${items}
+    <button type="button" class="quiet" @click=${() => form.change([...path, items.length], EMPTY[item.kind])}>
+      Add to ${toVisibleName(name)}
     </button>`;
 };
 

@@ -43,7 +43,7 @@ const buildMembers = (schema: JsonRecord, form: Form, depth: number): readonly F
   const required = new Set(listOf(schema['required']));
   return names.map((name) => {
     const declared = recordOf(memberOf(schema['properties'], name));
-    return buildField(declared, form, depth, name, required.has(name) ? 'required' : 'optional');
+    return buildField(declared, form, depth, { name, presence: required.has(name) ? 'required' : 'optional' });
   });
 };
 
@@ -51,27 +51,22 @@ const buildField = (
   declared: JsonRecord,
   form: Form,
   depth: number,
-  name: string,
-  presence: Field['presence'],
+  place: Pick<Field, 'name' | 'presence'>,
 ): Field => {
   const schema = resolve(declared, form.root);
   const { type, items, description } = schema;
-  const about = { name, presence, description: textOf(description), notes: explainLimits(schema) };
+  const about = { ...place, description: textOf(description), notes: explainLimits(schema) };
+  const { length } = namesOf(schema);
   const options = optionsOf(schema);
   if (options.length > 0 && options.length <= MAX_FIELDS) return { ...about, kind: 'choice', options };
   if (type === 'string') return { ...about, kind: 'text' };
   if (type === 'number' || type === 'integer') return { ...about, kind: 'number' };
-  if (type === 'object' && depth < MAX_DEPTH && hasRoom(schema, form))
+  // Not a map of any names, or members that only a combination names: a form cannot know them.
+  if (type === 'object' && depth < MAX_DEPTH && length > 0 && length <= form.room)
     return { ...about, kind: 'object', fields: buildMembers(schema, form, depth + 1) };
   if (type === 'array' && depth < MAX_DEPTH && isRecord(items))
-    return { ...about, kind: 'list', item: buildField(items, form, depth + 1, 'Item', 'required') };
+    return { ...about, kind: 'list', item: buildField(items, form, depth + 1, { name: 'Item', presence: 'required' }) };
   return { ...about, kind: 'json' };
-};
-
-// A map of any names, or members that only a combination names: a form cannot know them.
-const hasRoom = (schema: JsonRecord, { room }: Form): boolean => {
-  const { length } = namesOf(schema);
-  return length > 0 && length <= room;
 };
 
 const optionsOf = (schema: JsonRecord): readonly unknown[] => {
@@ -80,15 +75,11 @@ const optionsOf = (schema: JsonRecord): readonly unknown[] => {
 };
 
 /** Follows `$ref` within the document, and "this or null"; a description nearer to the field wins. */
-const resolve = (declared: JsonRecord, root: JsonRecord): JsonRecord => {
-  let schema: JsonRecord | null = declared;
-  let resolved = declared;
-  for (let step = 0; step < MAX_DEPTH && schema !== null; step += 1) {
-    resolved = schema;
-    schema = follow(schema, root);
-  }
+const resolve = (declared: JsonRecord, root: JsonRecord, steps = MAX_DEPTH): JsonRecord => {
+  const next = steps === 0 ? null : follow(declared, root);
+  if (next === null) return declared;
   const { description } = declared;
-  return textOf(description) === '' ? resolved : { ...resolved, description };
+  return resolve(textOf(description) === '' ? next : { ...next, description }, root, steps - 1);
 };
 
 const follow = (schema: JsonRecord, root: JsonRecord): JsonRecord | null => {
@@ -109,26 +100,13 @@ const findAt = (root: JsonRecord, reference: string): JsonRecord | null => {
   return isRecord(found) ? found : null;
 };
 
-const LIMITS = {
-  minimum: 'at least',
-  exclusiveMinimum: 'more than',
-  maximum: 'at most',
-  exclusiveMaximum: 'less than',
-  minLength: 'characters, at least',
-  maxLength: 'characters, at most',
-  minItems: 'items, at least',
-  maxItems: 'items, at most',
-  format: 'format',
-  pattern: 'pattern',
-};
+const LIMITS = 'minimum exclusiveMinimum maximum exclusiveMaximum minLength maxLength minItems maxItems'.split(' ');
 
 const explainLimits = (schema: JsonRecord): readonly string[] => {
-  const limits = Object.entries(LIMITS).flatMap(([name, words]) => {
-    const limit = schema[name];
-    // zod writes the bounds of a safe integer beside every integer; they say nothing to a person.
-    const isTelling = typeof limit === 'number' && Math.abs(limit) < Number.MAX_SAFE_INTEGER;
-    return isTelling || textOf(limit) !== '' ? [`${words} ${limit}`] : [];
-  });
+  // zod writes the bounds of a safe integer beside every integer; they say nothing to a person.
+  const isTelling = (name: string): boolean =>
+    name in schema && !(Math.abs(Number(schema[name])) >= Number.MAX_SAFE_INTEGER);
+  const notes = [...LIMITS, 'format', 'pattern', 'default'].filter(isTelling);
   const type = schema['type'] === 'integer' ? ['whole number'] : [];
-  return [...type, ...limits, ...('default' in schema ? [`default ${JSON.stringify(schema['default'])}`] : [])];
+  return [...type, ...notes.map((name) => `${name} ${JSON.stringify(schema[name])}`)];
 };

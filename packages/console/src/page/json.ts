@@ -52,11 +52,11 @@ export const depthOf = (value: unknown, limit: number): number => {
 
 /** Makes something of an object once, as long as it is there: the page is rendered anew at every key that is pressed. */
 export const oncePerObject = <Of extends object, Made>(make: (of: Of) => Made): ((of: Of) => Made) => {
-  const made = new WeakMap<Of, { readonly of: Made }>();
+  const made = new WeakMap<Of, Made>();
   return (of) => {
-    const existing = made.get(of) ?? { of: make(of) };
-    made.set(of, existing);
-    return existing.of;
+    const value = made.get(of) ?? make(of);
+    made.set(of, value);
+    return value;
   };
 };
 

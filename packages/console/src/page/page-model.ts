@@ -1,26 +1,10 @@
-import {
-  type Answer,
-  type CallsAnswer,
-  callService,
-  isAddressable,
-  isSendableKey,
-  mayPass,
-  type Request,
-  type SessionView,
-  type StreamEvent,
-  type ToolDescription,
-  type Trouble,
-} from './api.ts';
+import * as api from './api.ts';
 import { type JsonPath, parseJson, withValueAt } from './json.ts';
 import { parseRoute, type Route } from './route.ts';
 import { toVisibleName } from './visible-text.ts';
 
 /** One call of a tool: what it shows before its result, the newest part last, and its answer; null until there is one. */
-export type Attempt = {
-  progress: string;
-  parts: readonly string[];
-  answer: Exclude<Answer<CallsAnswer>, { readonly kind: 'aborted' }> | null;
-};
+export type Attempt = { progress: string; parts: readonly string[]; answer: api.Answer<api.CallsAnswer> | null };
 
 /** What was typed for one tool, and the last call that was made of it. */
 type Draft = { text: string; attempt: Attempt | null };
@@ -31,17 +15,19 @@ type Question = { readonly title: string; readonly text: string; readonly label:
 /** What one key has seen; another key begins with nothing. */
 class Seen {
   keyState: 'in use' | 'refused' = 'in use';
-  tools: readonly ToolDescription[] | null = null;
-  toolsTrouble: Trouble | null = null;
+  tools: readonly api.ToolDescription[] | null = null;
+  toolsTrouble: api.Trouble | null = null;
   readonly drafts = new Map<string, Draft>();
-  session: SessionView | null = null;
-  sessionTrouble: Trouble | null = null;
+  session: api.SessionView | null = null;
+  sessionTrouble: api.Trouble | null = null;
   /** When the session was read last, as an ISO time. */
   readAt = '';
   /** Said aloud by a screen reader. */
   announcement = '';
 }
 
+// What a browser can send as a header, and a key may consist of.
+const SENDABLE_KEY = /^[\x21-\x7e]*$/;
 const KEY_ITEM = 'recourse.api-key';
 const SHOW_EVERY_MS = 50;
 const POLL_MS = 2_000;
@@ -49,12 +35,12 @@ const POLL_MS = 2_000;
 const LONGEST_POLL_MS = 600_000;
 
 /**
- * The state of the page and what a person can do with it. It owns the key in use, what that key has seen, one timer and
- * one request that read the session that is looked at, and one stream of the pending call that was made last.
+ * The state of the page and what a person can do with it. It owns the key in use, what that key has seen, the one
+ * reading of the session that is looked at, and one stream of the pending call that was made last.
  *
  * | what           | begins                                    | ends                                                     |
  * |----------------|-------------------------------------------|----------------------------------------------------------|
- * | `seen`         | a key is entered                          | another is entered; a late answer for it is `aborted`     |
+ * | `seen`         | a key is entered                          | another is entered; a late answer for it is dropped       |
  * | an attempt     | a call is sent                            | it has an answer that is not pending, or another is sent |
  * | reading        | a session is looked at in a visible tab   | another page, a hidden tab, a pause, a lasting refusal   |
  */
@@ -64,14 +50,13 @@ export class PageModel {
   keyMistake = '';
   seen = new Seen();
   query = '';
-  readonly options = { sessionId: '', idempotencyKey: '', timeoutMs: '' };
+  options = { sessionId: '', idempotencyKey: '', timeoutMs: '' };
   polling: 'live' | 'paused' = 'live';
   question: Question | null = null;
   /** What is folded out or shown whole, by identity. */
   readonly opened = new Set<string>();
   readonly #render: () => void;
   #renderTimer = 0;
-  #readTimer = 0;
   #reading = new AbortController();
   #watching = new AbortController();
 
@@ -79,20 +64,23 @@ export class PageModel {
     this.#render = render;
   }
 
+  /** Takes what was typed or chosen. */
+  update(change: Partial<Pick<PageModel, 'keyMistake' | 'query' | 'options' | 'question'>>): void {
+    Object.assign(this, change);
+    this.#render();
+  }
+
   /** Follows the address to another page. */
   go(fragment: string): void {
     this.route = parseRoute(fragment);
     Object.assign(this.seen, { session: null, sessionTrouble: null, readAt: '' });
-    this.question = null;
-    this.#render();
+    this.update({ question: null });
     this.readSession();
   }
 
   setKey(key: string): void {
-    const isSendable = isSendableKey(key);
-    this.keyMistake = isSendable ? '' : 'A key has only printable ASCII characters and no spaces.';
-    this.#render();
-    if (!isSendable) return;
+    if (!SENDABLE_KEY.test(key))
+      return void this.update({ keyMistake: 'A key has only printable ASCII characters and no spaces.' });
     if (key === '') sessionStorage.removeItem(KEY_ITEM);
     else sessionStorage.setItem(KEY_ITEM, key);
     this.key = key;
@@ -103,7 +91,7 @@ export class PageModel {
 
   /** Asks for all that the page shows. */
   load(): void {
-    this.#render();
+    this.update({ keyMistake: '' });
     void this.loadTools();
     this.readSession();
   }
@@ -114,24 +102,18 @@ export class PageModel {
     this.#render();
   }
 
-  search(query: string): void {
-    this.query = query;
-    this.#render();
-  }
-
   answerQuestion(answer: 'yes' | 'no'): void {
     const { question } = this;
     if (question === null) return;
-    this.question = null;
-    this.#render();
+    this.update({ question: null });
     if (answer === 'yes') question.act();
   }
 
   async loadTools(): Promise<void> {
-    const answer = await this.#ask<{ readonly tools: readonly ToolDescription[] }>({ path: 'tools' });
-    if (answer.kind === 'aborted') return;
-    this.seen.tools = answer.kind === 'done' ? answer.body.tools : null;
-    this.seen.toolsTrouble = answer.kind === 'done' ? null : answer;
+    const answer = await this.#ask<{ readonly tools: readonly api.ToolDescription[] }>({ path: 'tools' });
+    if (answer === null) return;
+    this.seen.tools = answer.trouble === null ? answer.body.tools : null;
+    this.seen.toolsTrouble = answer.trouble;
     this.#render();
   }
 
@@ -153,39 +135,33 @@ export class PageModel {
     this.editText(tool, JSON.stringify(withValueAt(root, path, value), null, 2));
   }
 
-  setOption(name: keyof PageModel['options'], value: string): void {
-    this.options[name] = value;
-    this.#render();
-  }
-
   /** Sends the call; asks first unless the tool is known to do no harm. */
-  send(tool: ToolDescription): void {
+  send(tool: api.ToolDescription): void {
     const act = (): void => void this.#post(tool);
     const title = `Run ${toVisibleName(tool.name)}?`;
     const text = 'Its effect may be permanent, and running it twice may apply it twice.';
     if (isHarmless(tool)) act();
-    else this.#confirm({ title, text, label: 'Run', act });
+    else this.update({ question: { title, text, label: 'Run', act } });
   }
 
   /** Asks for the end of a pending call; what comes of it is seen as any end of it. */
   async cancelCall(requestId: string): Promise<void> {
-    const { kind } = await this.#ask({ path: resultsPath(requestId), method: 'DELETE' });
-    if (kind !== 'aborted')
-      this.#announce(kind === 'done' ? 'The call was asked to end.' : 'The call was not cancelled.');
+    const answer = await this.#ask({ path: resultsPath(requestId), method: 'DELETE' });
+    if (answer !== null) this.#announce(answer.trouble ? 'The call was not cancelled.' : 'The call was asked to end.');
   }
 
   setPolling(polling: PageModel['polling']): void {
     this.polling = polling;
     this.#render();
-    if (polling === 'paused') this.#stopReading();
+    if (polling === 'paused') this.#reading.abort();
     else this.readSession();
   }
 
   /** Reads the session that is looked at, again and again while its page and its tab are seen. */
   readSession(): void {
-    this.#stopReading();
+    this.#reading.abort();
     const { route } = this;
-    if (route.page !== 'session' || !isAddressable(route.id) || document.hidden) return;
+    if (route.page !== 'session' || !api.isAddressable(route.id) || document.hidden) return;
     this.#reading = new AbortController();
     void this.#read(sessionPath(route.id), this.#reading.signal);
   }
@@ -194,12 +170,8 @@ export class PageModel {
   confirmDelete(question: Omit<Question, 'act'>, path: string, done: string): void {
     const { route } = this;
     if (route.page !== 'session') return;
-    this.#confirm({ ...question, act: () => void this.#delete(`${sessionPath(route.id)}${path}`, done) });
-  }
-
-  #confirm(question: Question): void {
-    this.question = question;
-    this.#render();
+    const act = (): void => void this.#delete(`${sessionPath(route.id)}${path}`, done);
+    this.update({ question: { ...question, act } });
   }
 
   #announce(text: string): void {
@@ -208,30 +180,30 @@ export class PageModel {
   }
 
   /**
-   * Asks the service with the key in use; never rejects. What comes for a former key is `aborted`, so that it is not shown
-   * under the key that followed.
+   * Asks the service with the key in use; never rejects. Null: the page no longer waits for the answer, because it aborted
+   * the request, or because what comes for a former key is not shown under the key that followed.
    */
-  async #ask<Body>({ watch, ...request }: Request): Promise<Answer<Body>> {
+  async #ask<Body>({ watch, ...request }: api.Request): Promise<api.Answer<Body> | null> {
     const { seen, key } = this;
-    const watchOwn = (event: StreamEvent): void => {
+    const watchOwn = (event: api.StreamEvent): void => {
       if (this.seen === seen) watch?.(event);
     };
-    const answer = await callService<Body>({ ...request, ...(watch && { watch: watchOwn }) }, key);
-    if (this.seen !== seen) return { kind: 'aborted' };
-    if (answer.kind === 'done') seen.keyState = 'in use';
-    if (answer.kind === 'refused' && answer.status === 401 && key !== '') seen.keyState = 'refused';
+    const answer = await api.callService<Body>({ ...request, ...(watch && { watch: watchOwn }) }, key);
+    if (this.seen !== seen || request.signal?.aborted) return null;
+    if (answer.trouble === null) seen.keyState = 'in use';
+    else if (answer.trouble.status === 401 && key !== '') seen.keyState = 'refused';
     return answer;
   }
 
-  async #post({ name, background }: ToolDescription): Promise<void> {
+  async #post({ name, background }: api.ToolDescription): Promise<void> {
     const draft = this.draftOf(name);
     const attempt: Attempt = { progress: '', parts: [], answer: null };
     draft.attempt = attempt;
     this.#render();
     const request = callRequest(name, draft.text, this.options, background !== undefined);
     // A background call is followed by its state, which has a button to end it.
-    const watch = background === undefined && { watch: (event: StreamEvent) => this.#addShown(attempt, event) };
-    this.#settle(draft, attempt, await this.#ask<CallsAnswer>({ ...request, ...watch }));
+    const watch = background === undefined && { watch: (event: api.StreamEvent) => this.#addShown(attempt, event) };
+    this.#settle(draft, attempt, await this.#ask<api.CallsAnswer>({ ...request, ...watch }));
     const requestId = findPending(attempt);
     if (requestId !== null) await this.#follow(draft, attempt, resultsPath(requestId));
   }
@@ -243,29 +215,29 @@ export class PageModel {
     const watching = new AbortController();
     this.#watching = watching;
     // State, progress and result come from reading again and again: a stream that breaks here costs parts alone.
-    const watch = (event: StreamEvent): void => {
+    const watch = (event: api.StreamEvent): void => {
       if (event.event === 'part') this.#addShown(attempt, event);
     };
     void this.#ask({ path: `${path}/events`, signal: watching.signal, watch });
     while (draft.attempt === attempt && findPending(attempt) !== null) {
-      const answer = await this.#ask<CallsAnswer>({ path: `${path}?wait_ms=${POLL_MS}` });
-      if (answer.kind === 'aborted') break;
-      if (answer.kind !== 'done' && mayPass(answer)) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      const answer = await this.#ask<api.CallsAnswer>({ path: `${path}?wait_ms=${POLL_MS}` });
+      if (answer === null) break;
+      if (answer.trouble && api.mayPass(answer.trouble)) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       else this.#settle(draft, attempt, answer);
     }
     watching.abort();
   }
 
-  #settle(draft: Draft, attempt: Attempt, answer: Answer<CallsAnswer>): void {
-    if (answer.kind === 'aborted' || draft.attempt !== attempt) return;
+  #settle(draft: Draft, attempt: Attempt, answer: Attempt['answer']): void {
+    if (answer === null || draft.attempt !== attempt) return;
     attempt.answer = answer;
-    const result = resultOf(attempt);
+    const [result] = answer.trouble === null ? answer.body.results : [];
     const code = result?.error ? `, ${result.error.code}` : '';
     this.#announce(result ? `Result: ${result.outcome}${code}.` : 'The service did not answer the call.');
   }
 
   /** Takes what a call shows; the page shows it a few times a second. */
-  #addShown(attempt: Attempt, event: StreamEvent): void {
+  #addShown(attempt: Attempt, event: api.StreamEvent): void {
     addShown(attempt, event);
     if (this.#renderTimer !== 0) return;
     this.#renderTimer = setTimeout(() => {
@@ -274,42 +246,34 @@ export class PageModel {
     }, SHOW_EVERY_MS);
   }
 
-  #stopReading(): void {
-    clearTimeout(this.#readTimer);
-    this.#reading.abort();
-  }
-
   async #read(path: string, signal: AbortSignal): Promise<void> {
-    const answer = await this.#ask<SessionView>({ path, signal });
-    if (answer.kind === 'aborted' || signal.aborted) return;
-    this.seen.sessionTrouble = answer.kind === 'done' ? null : answer;
-    if (answer.kind === 'done') Object.assign(this.seen, { session: answer.body, readAt: new Date().toISOString() });
+    const answer = signal.aborted ? null : await this.#ask<api.SessionView>({ path, signal });
+    if (answer === null) return;
+    const { trouble } = answer;
+    this.seen.sessionTrouble = trouble;
+    if (trouble === null) Object.assign(this.seen, { session: answer.body, readAt: new Date().toISOString() });
     this.#render();
     // A refusal that another key or another page is needed for stays.
-    if (this.polling === 'paused' || (answer.kind !== 'done' && !mayPass(answer))) return;
-    const waitMs = answer.kind === 'refused' ? (answer.retryAfterSeconds ?? 0) * 1000 : 0;
-    const delayMs = Math.min(LONGEST_POLL_MS, Math.max(POLL_MS, waitMs));
-    this.#readTimer = setTimeout(() => void this.#read(path, signal), delayMs);
+    if (this.polling === 'paused' || (trouble && !api.mayPass(trouble))) return;
+    const delayMs = Math.min(LONGEST_POLL_MS, Math.max(POLL_MS, (trouble?.retryAfterSeconds ?? 0) * 1000));
+    setTimeout(() => void this.#read(path, signal), delayMs);
   }
 
   async #delete(path: string, done: string): Promise<void> {
     const answer = await this.#ask({ path, method: 'DELETE' });
-    if (answer.kind === 'aborted') return;
-    this.seen.sessionTrouble = answer.kind === 'done' ? null : answer;
-    this.#announce(answer.kind === 'done' ? done : 'The change was not made.');
-    if (answer.kind === 'done') this.readSession();
+    if (answer === null) return;
+    this.seen.sessionTrouble = answer.trouble;
+    this.#announce(answer.trouble === null ? done : 'The change was not made.');
+    if (answer.trouble === null) this.readSession();
   }
 }
 
 /** Whether a call needs no question first: only what is known to do no harm twice, and not whatever is not called `write`. */
-export const isHarmless = ({ effects }: ToolDescription): boolean => effects === 'read' || effects === 'idempotent';
-
-/** The result of an attempt's one call; undefined without an answer. */
-export const resultOf = ({ answer }: Attempt) => (answer?.kind === 'done' ? answer.body.results[0] : undefined);
+export const isHarmless = ({ effects }: api.ToolDescription): boolean => effects === 'read' || effects === 'idempotent';
 
 /** The request id of an attempt whose call is pending, or null. */
-const findPending = (attempt: Attempt): string | null =>
-  attempt.answer?.kind === 'done' && resultOf(attempt)?.outcome === 'pending' ? attempt.answer.body.request_id : null;
+const findPending = ({ answer }: Attempt): string | null =>
+  answer?.trouble === null && answer.body.results[0]?.outcome === 'pending' ? answer.body.request_id : null;
 
 const resultsPath = (requestId: string): string => `tool-calls/${encodeURIComponent(requestId)}`;
 
@@ -317,7 +281,7 @@ const sessionPath = (id: string): string => `sessions/${encodeURIComponent(id)}`
 
 // The arguments go as the text that was typed, as models send them: nothing is rounded, and what is no JSON gets the
 // answer that a model would get.
-const callRequest = (name: string, text: string, options: PageModel['options'], isBackground: boolean): Request => {
+const callRequest = (name: string, text: string, options: PageModel['options'], isBackground: boolean): api.Request => {
   const { sessionId, idempotencyKey, timeoutMs } = options;
   const typed = timeoutMs.trim();
   const timeout = typed !== '' && { timeout_ms: Number.isFinite(Number(typed)) ? Number(typed) : typed };
@@ -339,7 +303,7 @@ const callRequest = (name: string, text: string, options: PageModel['options'], 
 const MAX_PARTS = 100;
 const MAX_CHARACTERS = 2_000;
 
-const addShown = (attempt: Attempt, { event, data }: StreamEvent): void => {
+const addShown = (attempt: Attempt, { event, data }: api.StreamEvent): void => {
   if (event === 'progress') {
     const { done, total, message } = data.progress;
     const count = total === null ? `${done}` : `${done} of ${total}`;

@@ -3,8 +3,6 @@ import { explainTrouble, type Trouble } from './api.ts';
 import type { PageModel } from './page-model.ts';
 import { toVisible } from './visible-text.ts';
 
-export type Part = TemplateResult | typeof nothing;
-
 /** The template of a value; nothing for an empty text or list, or without a value. */
 export const some = <Value>(value: Value, template: (value: NonNullable<Value>) => unknown): unknown => {
   if (value === null || value === undefined || value === '' || value === nothing) return nothing;
@@ -53,17 +51,16 @@ export const outcomeMark = (outcome: keyof typeof SYMBOLS, word: string = outcom
   html`<span class="mark ${outcome}"><span aria-hidden="true">${SYMBOLS[outcome]}</span> ${word}</span>`;
 
 /** Why something could not be had, and what to do. */
-export const troubleBox = ({ key }: PageModel, trouble: Trouble | null): Part => {
-  if (trouble === null) return nothing;
-  const [title, advice] = explainTrouble(trouble, key, location.origin);
-  const { status, code, request_id: id } = trouble.kind === 'refused' ? trouble : {};
-  return html`<div class="trouble" role="alert">
-    <strong>${title}</strong>
-    <p>${toVisible(advice)}</p>
-    ${some(status, () => html`<p class="muted">HTTP ${status} ${toVisible(code ?? '')}</p>`)}
-    ${some(id, (id) => html`<p class="muted">Request <code>${toVisible(id)}</code></p>`)}
-  </div>`;
-};
+export const troubleBox = ({ key }: PageModel, trouble: Trouble | null): unknown =>
+  some(trouble, (trouble) => {
+    const [title, advice] = explainTrouble(trouble, key, location.origin);
+    return html`<div class="trouble" role="alert">
+      <strong>${title}</strong>
+      <p>${toVisible(advice)}</p>
+      ${some(trouble.status || null, (status) => html`<p class="muted">HTTP ${status} ${toVisible(trouble.code)}</p>`)}
+      ${some(trouble.request_id, (id) => html`<p class="muted">Request <code>${toVisible(id)}</code></p>`)}
+    </div>`;
+  });
 
 export const toDuration = (ms: number): string => {
   if (ms >= 1_000) return `${(ms / 1_000).toFixed(2)} s`;
@@ -78,15 +75,11 @@ export const moment = (iso: string): TemplateResult =>
 
 /** What a control has now. */
 export const typedIn = ({ target }: Event): string =>
-  target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement
-    ? target.value
-    : '';
+  target instanceof HTMLElement && 'value' in target ? String(target.value) : '';
 
 /** Handles a form: gives what was typed into the field of that id. */
-export const submitting =
-  (id: string, act: (typed: string) => void) =>
-  (event: SubmitEvent): void => {
-    event.preventDefault();
-    const input = document.getElementById(id);
-    if (input instanceof HTMLInputElement) act(input.value);
-  };
+export const onEnter = (id: string, act: (typed: string) => void) => (event: SubmitEvent) => {
+  event.preventDefault();
+  const input = document.getElementById(id);
+  if (input instanceof HTMLInputElement) act(input.value);
+};

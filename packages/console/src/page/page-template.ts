@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { extensionLinks, extensionTemplate } from './extension-page.ts';
 import type { PageModel } from './page-model.ts';
-import { type Part, some, submitting } from './page-parts.ts';
+import { onEnter, some } from './page-parts.ts';
 import { sessionTemplate } from './session-template.ts';
 import { toolsTemplate } from './tools-template.ts';
 
@@ -31,17 +31,13 @@ const mainTemplate = (page: PageModel): TemplateResult => {
 const questionTemplate = (page: PageModel): unknown =>
   some(
     page.question,
-    ({
-      title,
-      text,
-      label,
-    }) => html`<dialog class="card" aria-labelledby="question-title" aria-describedby="question-text"
+    (question) => html`<dialog class="card" aria-labelledby="question-title" aria-describedby="question-text"
       @close=${() => page.answerQuestion('no')}>
-      <h2 id="question-title">${title}</h2>
-      <p id="question-text">${text}</p>
+      <h2 id="question-title">${question.title}</h2>
+      <p id="question-text">${question.text}</p>
       <div class="row">
         <button type="button" class="last" autofocus @click=${() => page.answerQuestion('no')}>Cancel</button>
-        <button type="button" class="primary" @click=${() => page.answerQuestion('yes')}>${label}</button>
+        <button type="button" class="primary" @click=${() => page.answerQuestion('yes')}>${question.label}</button>
       </div>
     </dialog>`,
   );
@@ -50,14 +46,14 @@ const questionTemplate = (page: PageModel): unknown =>
 const keyTemplate = (page: PageModel): TemplateResult => {
   const { key, keyMistake, seen } = page;
   const isRefused = key !== '' && seen.keyState === 'refused';
-  const forget: Part =
+  const forget =
     key === ''
       ? nothing
       : html`<button type="button" class="quiet" @click=${() => page.setKey('')}>Forget key</button>`;
   if (key !== '' && !isRefused)
     return html`<div class="row last"><span class="muted">API key in use, in this tab only</span> ${forget}</div>`;
   const isWrong = isRefused || keyMistake !== '';
-  return html`<form class="row last" autocomplete="off" @submit=${submitting('api-key', (typed) => page.setKey(typed.trim()))}>
+  return html`<form class="row last" autocomplete="off" @submit=${onEnter('api-key', (typed) => page.setKey(typed.trim()))}>
     ${isRefused ? html`<span id="key-refused" class="mistake">API key refused</span>` : nothing}
     <label for="api-key">API key</label>
     <input id="api-key" type="password" autocomplete="off" spellcheck="false"

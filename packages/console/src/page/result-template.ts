@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import type { CallsAnswer, ToolResult } from './api.ts';
+import type { PendingCall, ToolResult } from './api.ts';
 import { explainStop } from './explain-stop.ts';
 import { indentJson, oncePerObject, toJsonText } from './json.ts';
 import type { Attempt, PageModel } from './page-model.ts';
@@ -12,10 +12,11 @@ export const attemptTemplate = (page: PageModel, tool: string, attempt: Attempt)
   const { answer } = attempt;
   if (answer === null)
     return html`<div class="result card"><p class="muted">Waiting for the answer…</p>${shownTemplate(attempt)}</div>`;
-  if (answer.kind !== 'done') return html`<div class="result card">${troubleBox(page, answer)}</div>`;
+  if (answer.trouble !== null) return html`<div class="result card">${troubleBox(page, answer.trouble)}</div>`;
+  const { results, request_id: requestId } = answer.body;
   return html`<div class="result card">
     <h4>Result</h4>
-    ${answer.body.results.map((result) => resultTemplate(page, tool, attempt, answer.body, result))}
+    ${results.map((result) => resultTemplate(page, `result:${tool}:${requestId}`, requestId, result, shownTemplate(attempt)))}
     ${folded(page, `raw:${tool}`, 'Raw answer', () => longText(page, `raw:${tool}:all`, indentAnswer(answer)))}
   </div>`;
 };
@@ -25,58 +26,43 @@ const indentAnswer = oncePerObject(({ text }: { readonly text: string }) => inde
 /** What the call shows before its result. */
 const shownTemplate = ({ progress, parts }: Attempt): unknown =>
   some(
-    [
-      ...(progress === '' ? [] : [html`<p class="shown-progress">${toVisible(progress)}</p>`]),
-      ...(parts.length === 0 ? [] : [html`<pre class="shown-parts">${toVisible(parts.join('\n'))}</pre>`]),
-    ],
-    (shown) => html`<h5>Shown while it runs</h5>${shown}`,
+    progress + parts.join('\n'),
+    () => html`<h5>Shown while it runs</h5>
+      ${some(progress, (text) => html`<p class="shown-progress">${toVisible(text)}</p>`)}
+      ${some(parts, (texts) => html`<pre class="shown-parts">${toVisible(texts.join('\n'))}</pre>`)}`,
   );
 
-const resultTemplate = (
-  page: PageModel,
-  tool: string,
-  attempt: Attempt,
-  { request_id: requestId }: CallsAnswer,
-  result: ToolResult,
-): TemplateResult => {
-  const { sessionId } = page.options;
-  const flags = [
-    result.error?.fatal && 'fatal',
-    result.empty && 'empty',
-    result.replayed && 'replayed',
-    result.truncated && 'truncated',
-  ];
+const resultTemplate = (page: PageModel, identity: string, id: string, result: ToolResult, shown: unknown) => {
+  const { error, outcome } = result;
+  const marks = (['empty', 'replayed', 'truncated'] as const).filter((mark) => result[mark]);
   return html`<p class="row summary">
-      ${outcomeMark(result.outcome)} ${some(result.error?.code, (code) => html`<code>${code}</code>`)}
+      ${outcomeMark(outcome)} ${some(error?.code, (code) => html`<code>${code}</code>`)}
       <span>executed: <b>${result.executed}</b></span>
       <span>${toDuration(result.duration_ms)}</span>
-      ${flags.map((flag) => (flag ? html`<span class="mark">${flag}</span>` : nothing))}
+      ${[...(error?.fatal ? ['fatal'] : []), ...marks].map((mark) => html`<span class="mark">${mark}</span>`)}
     </p>
-    ${shownTemplate(attempt)} ${result.outcome === 'pending' ? pendingTemplate(page, requestId, result) : nothing}
+    ${shown} ${outcome === 'pending' ? pendingTemplate(page, id, result.pending) : nothing}
     <h5>What the model reads</h5>
-    ${readingTemplate(page, `result:${tool}:${requestId}`, result)}
+    ${readingTemplate(page, identity, result)}
     ${some(
       explainStop(result),
       ([verdict, budget]) => html`<p class="budget">${verdict} <span class="muted">${budget}</span></p>`,
     )}
     ${(result.warnings ?? []).map(({ code, message }) => html`<p><code>${code}</code> ${toVisibleExcerpt(message)}</p>`)}
     <p class="muted">
-      Request <code>${toVisible(requestId)}</code>
-      ${some(result.error?.reference, (reference) => html`· log reference <code>${toVisible(reference)}</code>`)}
-      ${some(sessionId, (session) => html`· <a href=${routeLink({ session })}>Session ${toVisibleName(session)}</a>`)}
+      Request <code>${toVisible(id)}</code>
+      ${some(error?.reference, (reference) => html`· log reference <code>${toVisible(reference)}</code>`)}
+      ${some(page.options.sessionId, (session) => html`· <a href=${routeLink({ session })}>Session ${toVisibleName(session)}</a>`)}
     </p>`;
 };
 
 /** The state and the progress of a call that has not ended, and a button that ends it. */
-const pendingTemplate = (
-  page: PageModel,
-  requestId: string,
-  { pending: { state, progress } }: Extract<ToolResult, { readonly outcome: 'pending' }>,
-): TemplateResult => html`<p class="pending row" role="status">
-  <b>${state.replaceAll('_', ' ')}</b>
-  ${some(progress, ({ done, total, message }) => html`<span>${done}${some(total, (all) => ` of ${all}`)} ${toVisibleExcerpt(message ?? '')}</span>`)}
-  <button type="button" class="quiet" @click=${() => page.cancelCall(requestId)}>Cancel the call</button>
-</p>`;
+const pendingTemplate = (page: PageModel, id: string, { state, progress }: PendingCall): TemplateResult =>
+  html`<p class="pending row" role="status">
+    <b>${state.replaceAll('_', ' ')}</b>
+    ${some(progress, ({ done, total, message }) => html`<span>${done}${some(total, (all) => ` of ${all}`)} ${toVisibleExcerpt(message ?? '')}</span>`)}
+    <button type="button" class="quiet" @click=${() => page.cancelCall(id)}>Cancel the call</button>
+  </p>`;
 
 const readingTemplate = (page: PageModel, identity: string, { message, error, value }: ToolResult): TemplateResult =>
   html`<dl class="reading">

@@ -7,10 +7,9 @@ import {
   folded,
   longText,
   moment,
+  onEnter,
   outcomeMark,
-  type Part,
   some,
-  submitting,
   toDuration,
   troubleBox,
 } from './page-parts.ts';
@@ -26,9 +25,9 @@ export const sessionTemplate = (page: PageModel, id: string): TemplateResult => 
   const watch = (typed: string): void => {
     if (typed !== '') location.hash = routeLink({ session: typed });
   };
-  return html`<section class="session" aria-labelledby="session-title">
+  return html`<section aria-labelledby="session-title">
     <h2 id="session-title" tabindex="-1">${id === '' ? 'Watch a session' : html`Session <span class="name">${toVisibleName(id)}</span>`}</h2>
-    <form autocomplete="off" @submit=${submitting('session-id', watch)}>
+    <form autocomplete="off" @submit=${onEnter('session-id', watch)}>
       <label for="session-id">Session id</label>
       <div class="row">
         <input id="session-id" spellcheck="false" maxlength="512" .value=${id} />
@@ -78,7 +77,7 @@ const viewTemplate = (page: PageModel, view: SessionView): TemplateResult => {
     ])}
     <h3>Budgets</h3>
     ${tools.length > 0 ? nothing : html`<p class="muted">No tool has used its budget or has a streak or a count yet.</p>`}
-    <ul class="budgets">${tools.map((tool) => budgetTemplate(page, tool, view))}</ul>
+    <ul class="budgets">${tools.map((tool) => budgetTemplate(page, tool, isLocal))}</ul>
     <div class="row">
       <button type="button" ?disabled=${isLocal} @click=${resetAll}>Reset all budgets</button>
       <button type="button" class="danger" ?disabled=${isLocal} @click=${end}>End session</button>
@@ -86,17 +85,23 @@ const viewTemplate = (page: PageModel, view: SessionView): TemplateResult => {
     <h3>Calls</h3>
     ${calls.length > 0 ? nothing : html`<p class="muted">The journal is empty.</p>`}
     <ol class="timeline" reversed>${calls.toReversed().map((call) => callTemplate(page, call))}</ol>
-    ${slicesTemplate(page, view)}`;
+    <h3>Slices</h3>
+    ${Object.entries(view.slice_errors ?? {}).map(
+      ([name, why]) => html`<p class="trouble"><strong>${toVisibleName(name)}</strong> ${toVisible(why)}</p>`,
+    )}
+    ${Object.entries(view.slices).map(([name, slice]) =>
+      folded(page, `slice:${name}`, toVisibleName(name), () => longText(page, `slice:${name}:all`, toJsonText(slice))),
+    )}`;
 };
 
-const noticeTemplate = ({ session, tools, calls }: SessionView): Part => {
+const noticeTemplate = ({ session, tools, calls }: SessionView): unknown => {
   if (session.mode === 'local')
     return html`<p class="notice">
       <strong>Redis is away.</strong> This is what this replica counted since ${some(session.since, moment)}; the session
       itself is in Redis. It can be reset or ended when Redis is back.
     </p>`;
-  if (tools.length + calls.length > 0) return nothing;
-  return html`<p class="notice">This session has no data: it was never used, or has ended.</p>`;
+  const isEmpty = tools.length + calls.length === 0;
+  return isEmpty ? html`<p class="notice">This session has no data: it was never used, or has ended.</p>` : nothing;
 };
 
 const ofLimit = (count: number, limit: number | null): string => (limit === null ? `${count}` : `${count} of ${limit}`);
@@ -106,7 +111,7 @@ const stateMark = ({ exhausted, failing }: SessionTool): TemplateResult => {
   return failing ? outcomeMark('retry', 'failing') : outcomeMark('success', 'free');
 };
 
-const budgetTemplate = (page: PageModel, tool: SessionTool, { session, calls }: SessionView): TemplateResult => {
+const budgetTemplate = (page: PageModel, tool: SessionTool, isLocal: boolean): TemplateResult => {
   const { used, running, limit } = tool;
   const name = toVisibleName(tool.name);
   const question = {
@@ -117,7 +122,7 @@ const budgetTemplate = (page: PageModel, tool: SessionTool, { session, calls }: 
   const reset = (): void =>
     page.confirmDelete(question, `/budgets/${encodeURIComponent(tool.name)}`, `The budget of ${name} is reset.`);
   const button = html`<button type="button" class="quiet last" aria-label="Reset ${name}"
-    ?disabled=${session.mode === 'local'} @click=${reset}>Reset</button>`;
+    ?disabled=${isLocal} @click=${reset}>Reset</button>`;
   return html`<li class="card">
     <div class="row"><span class="name">${name}</span> ${stateMark(tool)} ${isAddressable(tool.name) ? button : nothing}</div>
     <div class="row">
@@ -125,38 +130,16 @@ const budgetTemplate = (page: PageModel, tool: SessionTool, { session, calls }: 
       <span>${used} of ${limit} retries used${running > 0 ? `, ${running} running` : ''}</span>
     </div>
     <p class="muted">${explainStreaks(tool)}</p>
-    ${some(tool.last_error, () => longText(page, `error:${tool.name}`, findLastError(tool, calls)))}
+    ${some(tool.last_error, (error) => longText(page, `error:${tool.name}`, error))}
   </li>`;
 };
 
-const inOneLine = (text: string): string => text.replace(/\s+/g, ' ');
-
-/** The last error with the line ends that the journal keeps of it: a budget keeps one line. */
-const findLastError = ({ name, last_error: error }: SessionTool, calls: readonly SessionCall[]): string =>
-  calls.findLast(({ tool, message }) => tool === name && message !== '' && inOneLine(message) === inOneLine(error))
-    ?.message ?? error;
-
-const explainStreaks = ({ streak, calls, max_calls }: SessionTool): string => {
-  const counted = calls === null ? [] : [`${ofLimit(calls, max_calls)} calls`];
-  const failed = streak.failed === 0 ? [] : [`same call failed ${streak.failed}× in a row`];
-  const same = streak.same_answer === 0 ? [] : [`same answer ${streak.same_answer}× in a row`];
-  return [...counted, ...failed, ...same].join(' · ');
-};
-
-const slicesTemplate = (page: PageModel, { slices, slice_errors = {} }: SessionView): unknown =>
-  some(
-    [
-      ...Object.entries(slice_errors).map(
-        ([name, why]) => html`<p class="trouble"><strong>${toVisibleName(name)}</strong> ${toVisible(why)}</p>`,
-      ),
-      ...Object.entries(slices).map(([name, slice]) =>
-        folded(page, `slice:${name}`, toVisibleName(name), () =>
-          longText(page, `slice:${name}:all`, toJsonText(slice)),
-        ),
-      ),
-    ],
-    (parts) => html`<h3>Slices</h3>${parts}`,
-  );
+const explainStreaks = ({ streak, calls, max_calls }: SessionTool): string =>
+  [
+    ...(calls === null ? [] : [`${ofLimit(calls, max_calls)} calls`]),
+    ...(streak.failed === 0 ? [] : [`same call failed ${streak.failed}× in a row`]),
+    ...(streak.same_answer === 0 ? [] : [`same answer ${streak.same_answer}× in a row`]),
+  ].join(' · ');
 
 /** A call of the session; folds out to its arguments and its whole message. */
 const callTemplate = (page: PageModel, call: SessionCall): TemplateResult => {

@@ -13,29 +13,26 @@ import { toVisibleExcerpt, toVisibleName } from './visible-text.ts';
 export const toolsTemplate = (page: PageModel, chosen: string | null): TemplateResult => {
   const { tools, toolsTrouble } = page.seen;
   const tool = tools?.find(({ name }) => name === chosen);
-  const isMissing = chosen !== null && tools !== null;
   return html`<div class="columns">
     <section class="catalogue" aria-labelledby="tools-title">
       <h2 id="tools-title">Tools</h2>
       ${troubleBox(page, toolsTrouble)} ${some(tools, (all) => listTemplate(page, all, chosen))}
-      ${tools === null && toolsTrouble === null ? html`<p class="muted">Loading…</p>` : nothing}
     </section>
     <section aria-labelledby="tool-title">
-      ${
-        tool === undefined
-          ? html`<h2 id="tool-title" tabindex="-1">${isMissing ? 'No such tool' : 'Choose a tool'}</h2>
-              <p class="muted">
-                ${
-                  isMissing
-                    ? `There is no tool called ${toVisibleName(chosen)}, or this key may not use it.`
-                    : 'This page then shows its schema and limits, and a form to call it and read the result that a model gets.'
-                }
-              </p>`
-          : toolTemplate(page, tool)
-      }
+      ${tool === undefined ? emptyTemplate(tools === null ? null : chosen) : toolTemplate(page, tool)}
     </section>
   </div>`;
 };
+
+const emptyTemplate = (missing: string | null): TemplateResult =>
+  html`<h2 id="tool-title" tabindex="-1">${missing === null ? 'Choose a tool' : 'No such tool'}</h2>
+    <p class="muted">
+      ${
+        missing === null
+          ? 'This page then shows its schema and limits, and a form to call it and read the result that a model gets.'
+          : `There is no tool called ${toVisibleName(missing)}, or this key may not use it.`
+      }
+    </p>`;
 
 // Thousands would make the browser slow at every key that is pressed.
 const MAX_ENTRIES = 300;
@@ -48,7 +45,7 @@ const listTemplate = (page: PageModel, tools: readonly ToolDescription[], chosen
     return words.every((word) => text.includes(word));
   });
   const search = html`<input id="search" type="search" spellcheck="false" autocomplete="off" .value=${page.query}
-    @input=${(event: Event) => page.search(typedIn(event))} />`;
+    @input=${(event: Event) => page.update({ query: typedIn(event) })} />`;
   return html`${fieldBox('search', 'Search', search, nothing)}
     <p class="muted" role="status">
       ${found.length === tools.length ? `${tools.length} tools` : `${found.length} of ${tools.length} tools`}
@@ -84,7 +81,7 @@ const toolTemplate = (page: PageModel, tool: ToolDescription): TemplateResult =>
         longText(page, `schema:${name}:${of}:all`, toJsonText(content)),
       ),
     );
-  return html`<h2 id="tool-title" class="name" tabindex="-1">${toVisibleName(name)}</h2>
+  return html`<h2 id="tool-title" tabindex="-1"><span class="name">${toVisibleName(name)}</span></h2>
     ${available ? nothing : html`<div class="trouble"><strong>Not available.</strong> ${reason('unavailable', tool.unavailable_reason)}</div>`}
     ${some(tool.outdated_reason, (why) => html`<div class="notice"><strong>An older version is in use.</strong> ${reason('outdated', why)}</div>`)}
     <div class="description">${longText(page, `description:${name}`, tool.description)}</div>
@@ -110,14 +107,14 @@ const tryTemplate = (page: PageModel, tool: ToolDescription): TemplateResult => 
   const sendByKey = (event: KeyboardEvent): void => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) submit(event);
   };
-  const json = html`<textarea id="arguments" class="code" rows="4" spellcheck="false" aria-describedby="arguments-about"
+  const json = html`<textarea id="arguments" rows="4" spellcheck="false" aria-describedby="arguments-about"
     .value=${text} @input=${(event: Event) => page.editText(tool.name, typedIn(event))}></textarea>`;
   return html`<section aria-labelledby="try-title">
     <h3 id="try-title">Try a call</h3>
     <form class="try" novalidate autocomplete="off" @submit=${submit} @keydown=${sendByKey}>
       ${formTemplate(page, tool, text)}
       ${fieldBox('arguments', 'Arguments as JSON', json, 'Sent exactly as written, even if it is not JSON: models do that as well.')}
-      <div class="options">${OPTIONS.map(([name, label, about]) => optionTemplate(page, name, label, about))}</div>
+      <div class="row">${OPTIONS.map(([name, label, about]) => optionTemplate(page, name, label, about))}</div>
       <div class="row">
         <button class="primary" ?disabled=${attempt !== null && attempt.answer === null}>Send</button>
         <span class="muted">${aboutSending(tool)}</span>
@@ -145,18 +142,14 @@ const formTemplate = (page: PageModel, tool: ToolDescription, text: string): Tem
 
 const OPTIONS = [
   ['sessionId', 'Session id', 'Optional. Budgets are kept per session.'],
-  [
-    'idempotencyKey',
-    'Idempotency key',
-    'Optional. A repeat with the same key returns the stored answer and does not run the call again.',
-  ],
+  ['idempotencyKey', 'Idempotency key', 'Optional. A repeat with the same key returns the stored answer.'],
   ['timeoutMs', 'Timeout (ms)', "Optional. Can only shorten the tool's own limit."],
 ] as const;
 
 const optionTemplate = (page: PageModel, name: keyof PageModel['options'], label: string, about: string) => {
   const id = `option-${name}`;
   const control = html`<input id=${id} spellcheck="false" aria-describedby=${`${id}-about`}
-    .value=${page.options[name]} @input=${(event: Event) => page.setOption(name, typedIn(event))} />`;
+    .value=${page.options[name]} @input=${(event: Event) => page.update({ options: { ...page.options, [name]: typedIn(event) } })} />`;
   return fieldBox(id, label, control, about);
 };
 
