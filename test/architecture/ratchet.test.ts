@@ -29,7 +29,7 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/toolkit-web': 180,
   'packages/tracing': 500,
   'packages/upstream-mcp': 2850,
-  'packages/upstream-openapi': 3690,
+  'packages/upstream-openapi': 3580,
   'packages/upstreams': 1170,
 };
 

@@ -3,21 +3,19 @@ import { defineTool } from 'recourse-server/tools/define-tool';
 import type { InlineTool } from 'recourse-server/tools/tool';
 import type { UnavailableTool } from 'recourse-server/tools/tool-offer';
 import * as z from 'zod';
-import { createOperationPlan, type OperationPlan, type PlanContext } from './operation-plan.ts';
-import { createOperationTool, type ImportMeans } from './operation-tool.ts';
-import { type DocumentedOperation, isSelected, listOperations, toEffects, toOperationToolName } from './operations.ts';
+import type { ImportMeans } from './import-means.ts';
+import { createOperationPlan } from './operation-plan.ts';
+import { createOperationTool } from './operation-tool.ts';
+import {
+  chooseEffects,
+  type DocumentedOperation,
+  isSelected,
+  listOperations,
+  nameOperationTool,
+} from './operations.ts';
 import { findCredentialKeys } from './parameters.ts';
-import { OperationProblem, toBase, usualServerOf } from './references.ts';
-
-/** What a document comes to: tools, and operations that cannot be one, with the reason. */
-export type LoadedOperations = {
-  readonly tools: readonly InlineTool[];
-  readonly unavailable: readonly UnavailableTool[];
-  /** How many operations are more than one import may have; `unavailable` holds one entry for them all. */
-  readonly leftOut: number;
-};
-
-type LoadOptions = Pick<PlanContext, 'document' | 'documentUrl' | 'settings'> & { readonly means: ImportMeans };
+import type { OpenApiDocument } from './parse-document.ts';
+import { findUsualServer, OperationProblem, toBase } from './references.ts';
 
 // Of one import: each costs some ten kilobytes, and a catalogue of more is of no use to any model.
 const MOST_OPERATIONS = 5_000;
@@ -29,73 +27,60 @@ const FULL =
 const LONGEST_TURN_MS = 10;
 
 /**
- * The selected operations of a document as tools, the first 5 000. One that cannot be a tool does not keep the others from
- * it. Other work of the process goes on meanwhile.
+ * The selected operations of a document as tools, the first 5 000, and those that cannot be one, with the reason.
+ * `leftOut`: how many are more than that; `unavailable` has one entry for them all. One that cannot be a tool does not keep
+ * the others from it. Other work of the process goes on meanwhile.
  */
-export const loadOperations = async (options: LoadOptions): Promise<LoadedOperations> => {
-  const { document, settings } = options;
-  const giveWay = createGiveWay();
-  const load = createLoad(options);
+export const loadOperations = async (document: OpenApiDocument, documentUrl: URL | null, means: ImportMeans) => {
+  const load = createLoad(document, documentUrl, means);
   const loaded: (InlineTool | UnavailableTool)[] = [];
   let count = 0;
+  let turnBeganMs = performance.now();
   for (const operation of listOperations(document.root)) {
-    if (isSelected(operation, settings)) {
-      count += 1;
-      if (count <= MOST_OPERATIONS) loaded.push(load(operation));
-    }
-    const wait = giveWay();
-    if (wait !== undefined) await wait;
+    const selected = isSelected(operation, means.settings);
+    if (selected) count += 1;
+    if (selected && count <= MOST_OPERATIONS) loaded.push(load(operation));
+    if (performance.now() - turnBeganMs < LONGEST_TURN_MS) continue;
+    await nextTurn();
+    turnBeganMs = performance.now();
   }
+  const tools = loaded.flatMap((one) => ('facts' in one ? [] : [one]));
+  const unavailable = loaded.filter((one) => 'facts' in one);
   const leftOut = count - loaded.length;
-  const refused = loaded.filter((one) => 'facts' in one);
-  return {
-    tools: loaded.flatMap((one) => ('facts' in one ? [] : [one])),
-    unavailable: leftOut === 0 ? refused : [toFurther(count, options), ...refused],
-    leftOut,
-  };
+  return { tools, unavailable: leftOut > 0 ? [describeLeftOut(count, means), ...unavailable] : unavailable, leftOut };
 };
 
 /** One entry for all that are too many. */
-const toFurther = (count: number, { settings, means }: LoadOptions): UnavailableTool => {
-  const name = toOperationToolName(settings.prefix ?? means.importName, 'further_operations');
+const describeLeftOut = (count: number, means: ImportMeans): UnavailableTool => {
+  const name = nameOperationTool(means.settings.prefix ?? means.name, 'further_operations');
   const reason = `The document has ${count} operations; the limit per import is ${MOST_OPERATIONS}. Select operations with include and exclude.`;
-  return toUnavailable({ name, source: `openapi:${means.importName}`, effects: 'read' }, reason, means);
+  return createUnavailable({ name, source: `openapi:${means.name}`, effects: 'read' }, reason, means);
 };
 
-/** Lets other work have a turn of the event loop, where this work has had its own. */
-const createGiveWay = (): (() => Promise<void> | undefined) => {
-  let turnBeganMs = performance.now();
-  return () => {
-    if (performance.now() - turnBeganMs < LONGEST_TURN_MS) return undefined;
-    return nextTurn().then(() => {
-      turnBeganMs = performance.now();
-    });
-  };
-};
-
-const createLoad = ({ document, documentUrl, settings, means }: LoadOptions) => {
-  const context: PlanContext = {
-    ...{ document, documentUrl, settings, base: means.base },
-    usualServer: usualServerOf(document.root),
+const createLoad = (document: OpenApiDocument, documentUrl: URL | null, means: ImportMeans) => {
+  const { name: importName, settings, base } = means;
+  const context = {
+    ...{ document, documentUrl, settings, base },
+    usualServer: findUsualServer(document.root),
     allowed: settings.servers.map((server) => toBase(new URL(server))),
     credentials: findCredentialKeys(document.root, settings.auth),
   };
-  const takenBy = new Map<string, string>();
+  const usedBy = new Map<string, string>();
   let charactersLeft = MOST_CHARACTERS;
   return (operation: DocumentedOperation): InlineTool | UnavailableTool => {
     const { id, method, path } = operation;
-    const name = toOperationToolName(settings.prefix ?? means.importName, id);
+    const name = nameOperationTool(settings.prefix ?? importName, id);
     const label = `${method === 'path' ? '' : `${method.toUpperCase()} `}${path}`;
-    const source = `openapi:${means.importName} ${label}`.slice(0, 200);
-    const effects = toEffects(operation, settings.effects);
-    const other = takenBy.get(name);
+    const source = `openapi:${importName} ${label}`.slice(0, 200);
+    const effects = chooseEffects(operation, settings.effects);
+    const other = usedBy.get(name);
     const made = attempt(() => {
       if (other !== undefined) throw new OperationProblem(`${other} already has the name '${name}'.`);
       if (charactersLeft <= 0) throw new OperationProblem(FULL);
       return createOperationTool({ name, source }, createOperationPlan(operation, effects, context), means);
     });
-    if (typeof made === 'string') return toUnavailable({ name, source, effects }, made, means);
-    takenBy.set(name, label);
+    if (typeof made === 'string') return createUnavailable({ name, source, effects }, made, means);
+    usedBy.set(name, label);
     charactersLeft -= JSON.stringify(made.inputSchema).length;
     return made;
   };
@@ -111,23 +96,18 @@ const attempt = (make: () => InlineTool): InlineTool | string => {
   }
 };
 
-const ANY_OBJECT = z.looseObject({});
-
-const toUnavailable = (
-  { name, source, effects }: { readonly name: string; readonly source: string } & Pick<OperationPlan, 'effects'>,
+const createUnavailable = (
+  { name, source, effects }: Pick<InlineTool, 'name' | 'source' | 'effects'>,
   reason: string,
-  { upstream, timeoutMs }: ImportMeans,
+  { upstream, settings }: ImportMeans,
 ): UnavailableTool => {
   const facts = defineTool({
     // A name that is reserved is why some are here.
     name: /^_(unknown|other)$/.test(name) ? 'operation' : name,
     description: 'This operation is not supported.',
-    effects,
-    input: ANY_OBJECT,
+    input: z.looseObject({}),
     run: () => null,
-    timeoutMs,
-    upstream,
-    source,
+    ...{ effects, timeoutMs: settings.timeoutMs, upstream, source },
   });
   return { facts, reason };
 };

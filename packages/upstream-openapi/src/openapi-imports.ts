@@ -8,8 +8,8 @@ export const OPENAPI_IMPORTS = defineSource({
   settings: OpenApiImportSettings,
   prefixOf: ({ prefix }, name) => prefix ?? name,
   codePaths: async ({ document }, { directory }) => {
-    const place = (await import('./read-document.ts')).toDocumentPlace(document, directory);
-    return place.kind === 'file' ? [{ member: 'document', path: place.path }] : [];
+    const place = (await import('./read-document.ts')).findDocument(document, directory);
+    return typeof place === 'string' ? [{ member: 'document', path: place }] : [];
   },
   load: async () => (await import('./openapi-import.ts')).createOpenApiImport,
 });

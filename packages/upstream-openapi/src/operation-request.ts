@@ -4,10 +4,10 @@ import type { Hop } from '@recourse/toolkit-kit/egress/redirects';
 import { isBelow } from '@recourse/toolkit-kit/egress/redirects';
 import type { JsonRecord } from 'recourse-server/contract/json-record';
 import type { ToolContext } from 'recourse-server/tools/tool';
-import type { createCredentials } from './credentials.ts';
+import type { ImportMeans } from './import-means.ts';
 import type { OperationPlan } from './operation-plan.ts';
 import type { Part } from './parameters.ts';
-import { type FileReading, writeBody } from './sent-body.ts';
+import { writeBody } from './sent-body.ts';
 import {
   createArgumentRefusal,
   hasDotSegment,
@@ -25,12 +25,13 @@ const USER_AGENT = 'recourse-openapi';
 export const createOperationRequest = async (
   plan: OperationPlan,
   input: JsonRecord,
-  { credentials, files }: { readonly credentials: ReturnType<typeof createCredentials>; readonly files: FileReading },
+  means: ImportMeans,
   context: Pick<ToolContext, 'effects' | 'idempotencyKey' | 'traceparent'>,
 ): Promise<Hop> => {
+  const { credentials } = means;
   // Before a file is read for it: a mistake in the address is reported first.
   const url = createUrl(plan, input, credentials.query);
-  const body = plan.body === null ? null : await writeBody(plan.body, plan.fill(input), files);
+  const body = plan.body === null ? null : await writeBody(plan.body, plan.fill(input), means);
   const cookie = writeNamed('cookie', plan, input, credentials.cookies).join('; ');
   const key = chooseKey(plan, context);
   const headers = {

@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { HttpClient } from '@recourse/toolkit-kit/egress/http-client';
 import { isRedirect, toPinnedRedirects } from '@recourse/toolkit-kit/egress/redirects';
 import { isSuccess } from '@recourse/toolkit-kit/egress/response-status';
 import { isRecord, type JsonRecord } from 'recourse-server/contract/json-record';
@@ -13,36 +12,14 @@ import {
   type JsonSchemaCheck,
 } from 'recourse-server/tools/json-schema-checks';
 import { runInTimeBox } from 'recourse-server/tools/time-box';
-import { type InlineTool, type ToolContext, toWorkMs, type Upstream } from 'recourse-server/tools/tool';
+import { type InlineTool, type ToolContext, toWorkMs } from 'recourse-server/tools/tool';
 import * as z from 'zod';
-import { type createCredentials, createSecretRemover } from './credentials.ts';
-import type { OpenApiAuth } from './openapi-import-settings.ts';
+import type { ImportMeans } from './import-means.ts';
 import type { OperationPlan } from './operation-plan.ts';
 import { createOperationRequest } from './operation-request.ts';
 import { readOperationValue } from './operation-value.ts';
-import type { FileReading } from './sent-body.ts';
-
-/** What all tools of one import share. */
-export type ImportMeans = {
-  readonly importName: string;
-  readonly base: URL;
-  readonly auth: OpenApiAuth | undefined;
-  readonly credentials: ReturnType<typeof createCredentials>;
-  readonly files: FileReading;
-  readonly upstream: Upstream;
-  readonly timeoutMs: number;
-  readonly maxResponseBytes: number;
-  readonly openClient: () => Promise<HttpClient>;
-  /** Settles when an answer of so many bytes may be worked on: large ones have a turn of the event loop each. */
-  readonly turnFor: (bytes: number) => Promise<void>;
-  readonly checkFor: (schema: OperationPlan['inputSchema']) => JsonSchemaCheck;
-  readonly now: () => number;
-};
 
 const ERROR_BODY_BYTES = 65_536;
-// As the service's own redactor: shorter ones are parts of words, and an answer must not be torn for them.
-const LEAST_SECRET_IN_ANSWER = 8;
-const LEAST_SECRET_IN_FAILURE = 4;
 
 // What is checked is the operation's own schema; this one is never asked.
 const ANY_OBJECT = z.looseObject({});
@@ -57,11 +34,13 @@ export const createOperationTool = (
   means: ImportMeans,
 ): InlineTool => {
   const { effects, description, inputSchema } = plan;
-  const { timeoutMs, upstream } = means;
+  const { upstream, settings } = means;
   const run = createRun(plan, means);
   const check = means.checkFor(inputSchema);
   return {
-    ...defineTool({ name, description, effects, input: ANY_OBJECT, run, timeoutMs, upstream, source }),
+    ...defineTool({
+      ...{ name, description, effects, input: ANY_OBJECT, run, timeoutMs: settings.timeoutMs, upstream, source },
+    }),
     inputSchema,
     exampleArguments: createExampleArguments(inputSchema),
     prepare: (input) => {
@@ -75,11 +54,7 @@ export const createOperationTool = (
 };
 
 const createRun = (plan: OperationPlan, means: ImportMeans) => {
-  const { importName, auth, maxResponseBytes, now } = means;
-  const removeSecrets = {
-    fromAnswer: createSecretRemover(auth, LEAST_SECRET_IN_ANSWER),
-    fromFailure: createSecretRemover(auth, LEAST_SECRET_IN_FAILURE),
-  };
+  const { maxResponseBytes } = means.settings;
   const isSafeMethod = plan.method === 'GET' || plan.method === 'HEAD';
   return async (input: JsonRecord, context: ToolContext): Promise<unknown> => {
     const { effects } = context;
@@ -88,18 +63,18 @@ const createRun = (plan: OperationPlan, means: ImportMeans) => {
     const fetched = await client.send({
       ...request,
       signal: context.signal,
-      // Before the call's own end, so that a slow API is told as such.
+      // Before the call's own end, so that a slow API is reported as such.
       limitMs: toWorkMs(context.timeoutMs),
-      wantedBytes: (status) => toWantedBytes(status, maxResponseBytes),
+      wantedBytes: (status) => limitBytes(status, maxResponseBytes),
       nextHop: toPinnedRedirects(plan.base, effects),
       repeats: effects === 'read' && isSafeMethod ? 'transport' : 'never',
     });
     if (fetched.kind === 'answer') await means.turnFor(fetched.body.bytes.byteLength);
-    return readOperationValue(fetched, { importName, plan, effects, maxResponseBytes, nowMs: now(), removeSecrets });
+    return readOperationValue(fetched, plan, effects, means);
   };
 };
 
-const toWantedBytes = (status: number, maxResponseBytes: number): number => {
+const limitBytes = (status: number, maxResponseBytes: number): number => {
   if (isRedirect(status)) return 0;
   return isSuccess(status) ? maxResponseBytes : Math.min(ERROR_BODY_BYTES, maxResponseBytes);
 };
@@ -141,14 +116,22 @@ const NO_VALIDATOR: Checked = {
  * not in five seconds, refuses all arguments and is not tried again.
  */
 export const createArgumentChecks = (formats: FormatRule): ((schema: JsonSchema) => JsonSchemaCheck) => {
-  let toCheck: ReturnType<typeof createJsonSchemaChecks> | undefined;
+  let validator: ReturnType<typeof createJsonSchemaChecks> | undefined;
   const compile = (schema: JsonSchema): JsonSchemaCheck => {
-    toCheck ??= createJsonSchemaChecks({ origin: 'foreign', formats, toWideInteger: BigInt });
-    const validator = toCheck;
-    const compiled = runInTimeBox(MOST_COMPILE_MS, () => orNull(() => validator(schema)));
+    const current = validator ?? createJsonSchemaChecks({ origin: 'foreign', formats, toWideInteger: BigInt });
+    validator = current;
+    const compiled = runInTimeBox(MOST_COMPILE_MS, () => {
+      try {
+        return current(schema);
+      } catch (thrown) {
+        // Ajv says in many ways that it cannot compile a schema: all of them are the schema's fault.
+        if (thrown instanceof Error) return null;
+        throw thrown;
+      }
+    });
     if (typeof compiled === 'function') return compiled;
     // What was cut off in the middle of its work is not worked with again.
-    toCheck = undefined;
+    validator = undefined;
     return () => NO_VALIDATOR;
   };
   return (schema) => {
@@ -158,14 +141,4 @@ export const createArgumentChecks = (formats: FormatRule): ((schema: JsonSchema)
       return check(value);
     };
   };
-};
-
-/** Ajv says in many ways that it cannot compile a schema: all of them are the schema's fault. */
-const orNull = (make: () => JsonSchemaCheck): JsonSchemaCheck | null => {
-  try {
-    return make();
-  } catch (thrown) {
-    if (thrown instanceof Error) return null;
-    throw thrown;
-  }
 };

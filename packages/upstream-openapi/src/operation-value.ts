@@ -11,23 +11,13 @@ import { isRecord, recordAt, textAt } from 'recourse-server/contract/json-record
 import { endSentence } from 'recourse-server/tools/describe-value';
 import { RetryableToolError, TerminalToolError, UpstreamToolError } from 'recourse-server/tools/tool-errors';
 import { empty, ok } from 'recourse-server/tools/tool-values';
+import type { ImportMeans } from './import-means.ts';
 import type { OperationPlan } from './operation-plan.ts';
 import { hasMoreParts } from './parse-document.ts';
 import { createSilenceFailure } from './read-document.ts';
 
-type AnswerOptions = {
-  readonly importName: string;
-  readonly plan: Pick<OperationPlan, 'method' | 'answeredRedirects'>;
-  /** What holds for this call: the operator may say otherwise than the plan. */
-  readonly effects: Effects;
-  readonly maxResponseBytes: number;
-  readonly nowMs: number;
-  /** Takes the settings' secrets out of an answer, and out of a text of a failure, where shorter ones count too. */
-  readonly removeSecrets: {
-    readonly fromAnswer: (text: string) => string;
-    readonly fromFailure: (text: string) => string;
-  };
-};
+/** What an answer is read with. `effects`: what holds for this call, which the operator may say otherwise than the plan. */
+type AnswerOptions = ImportMeans & { readonly plan: OperationPlan; readonly effects: Effects };
 
 const MOST_PAYLOAD_CHARACTERS = 4_000;
 // Values and names of members, as in an answer of an MCP server: a megabyte of empty objects has 700 000, and took 250 ms
@@ -38,14 +28,19 @@ const MOST_PARTS = 200_000;
  * What a call comes back with: the JSON of a success as it is, text as `{content_type, text}`, anything else as a
  * description. Throws what the status means. A write that the API confirmed is a success, whatever its body is like.
  */
-export const readOperationValue = (fetched: Fetched, options: AnswerOptions): unknown => {
-  const { effects, importName } = options;
+export const readOperationValue = (
+  fetched: Fetched,
+  plan: OperationPlan,
+  effects: Effects,
+  means: ImportMeans,
+): unknown => {
+  const options: AnswerOptions = { ...means, plan, effects };
   const { redirects, status = 0 } = fetched;
   // The place that redirected a write may have done it, whatever the last place says.
   const isDoubtful = redirects > 0 && effects !== 'read';
   if (fetched.kind === 'no_answer') {
     if (effects !== 'read' && isSuccess(status)) return readUnusable(status, effects, 'was lost in transit', 'api');
-    throw createSilenceFailure(isDoubtful ? { ...fetched, executed: 'maybe' } : fetched, importName);
+    throw createSilenceFailure(isDoubtful ? { ...fetched, executed: 'maybe' } : fetched, means.name);
   }
   if (isSuccess(status)) return readSuccess(fetched, options);
   if (status === 304) return empty('HTTP 304: nothing has changed.');
@@ -57,10 +52,10 @@ const contentTypeOf = ({ headers }: Answer): string => headers.get('content-type
 
 const readSuccess = (answer: Answer, options: AnswerOptions): unknown => {
   const { status, body, headers } = answer;
-  const { plan, effects, maxResponseBytes, removeSecrets } = options;
+  const { plan, effects, settings, removeSecrets } = options;
   if (plan.method === 'HEAD') return describeHead(answer);
   if (body.cut === 'size')
-    return readUnusable(status, effects, `is larger than ${maxResponseBytes} bytes`, 'arguments');
+    return readUnusable(status, effects, `is larger than ${settings.maxResponseBytes} bytes`, 'arguments');
   if (body.cut === 'time') return readUnusable(status, effects, 'was not complete in time', 'api');
   const value = readBody(answer, options);
   if (status !== 202 || value === BLANK) return value === BLANK ? readBlank(status, effects) : value;
@@ -176,11 +171,11 @@ const findVerdict = ({ status, headers }: Answer): Verdict => {
 
 /** The error for an answer of 400 or above. For a write, `executed` is `no` for what the API refused. */
 const createStatusFailure = (answer: Answer & Fetched, isDoubtful: boolean, options: AnswerOptions): Error => {
-  const { importName, nowMs, effects } = options;
+  const { name, now, effects } = options;
   const { message, value } = readErrorBody(answer, options);
   const [kind, says] = findVerdict(answer);
   const text = `HTTP ${answer.status}: ${endSentence(message === '' ? says : message)}`;
-  if (kind === 'busy') return createBusyFailure(answer, text, nowMs, isDoubtful);
+  if (kind === 'busy') return createBusyFailure(answer, text, now(), isDoubtful);
   if (kind === 'retry' && isDoubtful && effects === 'write')
     return new UpstreamToolError('upstream_unavailable', text, { executed: 'maybe' });
   if (kind === 'retry') {
@@ -189,7 +184,7 @@ const createStatusFailure = (answer: Answer & Fetched, isDoubtful: boolean, opti
   }
   const hint =
     kind === 'human'
-      ? `A human must correct the setting 'auth' of the OpenAPI import '${importName}'.`
+      ? `A human must correct the setting 'auth' of the OpenAPI import '${name}'.`
       : 'Do not repeat this call.';
   return new TerminalToolError(text, { value, executed: isDoubtful ? 'maybe' : 'no', hint });
 };

@@ -99,10 +99,10 @@ export const isSelected = (
   operation: DocumentedOperation,
   { include, exclude }: Pick<OpenApiImportSettings, 'include' | 'exclude'>,
 ): boolean =>
-  (include === undefined || operation.method === 'path' || toAnswers(operation, include).every(Boolean)) &&
-  (exclude === undefined || !toAnswers(operation, exclude).some(Boolean));
+  (include === undefined || operation.method === 'path' || answersOf(operation, include).every(Boolean)) &&
+  (exclude === undefined || !answersOf(operation, exclude).some(Boolean));
 
-const toAnswers = (operation: DocumentedOperation, selection: Selection): readonly boolean[] => {
+const answersOf = (operation: DocumentedOperation, selection: Selection): readonly boolean[] => {
   if (Array.isArray(selection)) return [fitsAny(operation, selection)];
   const { operations, tags, methods } = selection;
   return [
@@ -120,7 +120,7 @@ const HASH_CHARACTERS = 8;
  * `{prefix}_{operationId}` in the letters that every provider carries. What is too long is cut, with a hash of the
  * whole at its end, so that two long names stay two and one name stays the same.
  */
-export const toOperationToolName = (prefix: string, id: string): string => {
+export const nameOperationTool = (prefix: string, id: string): string => {
   const whole = prefix === '' ? id : `${prefix}_${id}`;
   const carried = whole.replace(/[^A-Za-z0-9_-]/g, '_');
   const name = /^[A-Za-z_]/.test(carried) ? carried : `_${carried}`;
@@ -137,5 +137,8 @@ const EFFECTS_OF_METHOD = {
 } as const satisfies Record<DocumentedOperation['method'], Effects>;
 
 /** What a repeat may do: the first pattern of the settings that fits, else what the method means. */
-export const toEffects = ({ method, id }: DocumentedOperation, overrides: Readonly<Record<string, Effects>>): Effects =>
+export const chooseEffects = (
+  { method, id }: DocumentedOperation,
+  overrides: Readonly<Record<string, Effects>>,
+): Effects =>
   Object.entries(overrides).find(([pattern]) => matchesPattern(id, pattern))?.[1] ?? EFFECTS_OF_METHOD[method];

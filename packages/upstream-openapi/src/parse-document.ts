@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { isRecord, type JsonRecord, textAt } from 'recourse-server/contract/json-record';
 import { startThread } from 'recourse-server/files/own-thread';
-import { joinLinkedFiles, type LinkedFiles, type ParsedFile } from './linked-files.ts';
-import { DocumentProblem } from './read-document.ts';
+import { joinLinkedFiles, type LinkedFiles } from './linked-files.ts';
+import { DocumentProblem, type Problem } from './read-document.ts';
 
 /** A document whose version is known. In 3.0 schemas are a dialect of their own, from 3.1 on they are JSON Schema. */
 export type OpenApiDocument = { readonly root: JsonRecord; readonly schemas: 'of_3_0' | 'json_schema' };
@@ -15,15 +15,13 @@ const MOST_PARTS = 2_000_000;
  * it is no OpenAPI document.
  */
 export const parseOpenApiDocument = async (text: string, files: LinkedFiles): Promise<OpenApiDocument> => {
-  const budget = { partsLeft: MOST_PARTS };
-  const [json = { problem: 'is empty.' }] = await toJson([text]);
-  if ('problem' in json) throw new DocumentProblem(`The document ${json.problem}`);
-  if (isBeyond(json.json, budget))
-    throw new DocumentProblem(`The document has more than ${MOST_PARTS} values and names: remove what is not needed.`);
-  const root: unknown = JSON.parse(json.json);
+  const parse = createParser();
+  const [parsed = { problem: 'is empty.' }] = await parse([text]);
+  if ('problem' in parsed) throw new DocumentProblem(`The document ${parsed.problem}`);
+  const { value: root, json } = parsed;
   if (!isRecord(root)) throw new DocumentProblem('The document is not an object.');
   checkVersion(root);
-  if (REFERS_ELSEWHERE.test(json.json)) await joinLinkedFiles(root, files, (texts) => parseFiles(texts, budget));
+  if (REFERS_ELSEWHERE.test(json)) await joinLinkedFiles(root, files, parse);
   const version = textAt(root, 'openapi');
   if (version === undefined) return { root: await upgradeSwagger(root, files), schemas: 'of_3_0' };
   return { root, schemas: version.startsWith('3.0') ? 'of_3_0' : 'json_schema' };
@@ -40,13 +38,6 @@ const upgradeSwagger = async (root: JsonRecord, { home }: LinkedFiles): Promise<
 
 const REFERS_ELSEWHERE = /"\$ref"\s*:\s*"[^#"]/;
 
-type Budget = { partsLeft: number };
-
-const isBeyond = (json: string, budget: Budget): boolean => {
-  budget.partsLeft -= countParts(json, budget.partsLeft);
-  return budget.partsLeft < 0;
-};
-
 const checkVersion = (root: JsonRecord): void => {
   const version = textAt(root, 'openapi');
   // 2.0 is a number in YAML.
@@ -59,54 +50,53 @@ const checkVersion = (root: JsonRecord): void => {
     throw new DocumentProblem(`The document is OpenAPI ${version.slice(0, 20)}; 3.0, 3.1 and 3.2 are supported.`);
 };
 
-/** A text of JSON, or why there is none. */
-type JsonText = { readonly json: string } | { readonly problem: string };
-
 const MOST_YAML_CHARACTERS = 4_194_304;
 // Each may become a value, and a value takes half a kilobyte of the parser.
 const MOST_YAML_SIGNS = 400_000;
+
+/** A parser of a document and its files, which have one limit of parts in all. */
+const createParser = () => {
+  let partsLeft = MOST_PARTS;
+  const parse = (json: string): { readonly json: string; readonly value: unknown } | Problem => {
+    partsLeft -= countParts(json, partsLeft);
+    if (partsLeft < 0) return { problem: `has more than ${MOST_PARTS} values and names: remove what is not needed.` };
+    try {
+      const value: unknown = JSON.parse(json);
+      return { value, json };
+    } catch (thrown) {
+      if (thrown instanceof SyntaxError) return { problem: `cannot be parsed: ${thrown.message}` };
+      throw thrown;
+    }
+  };
+  /** Texts of JSON or YAML as values, in their order, or why there is none. */
+  return async (texts: readonly string[]) =>
+    (await readTexts(texts)).map((one) => ('problem' in one ? one : parse(one.json)));
+};
 
 /**
  * Texts of JSON as they are, and those of YAML all together, in their order. YAML is parsed in a thread that is ended
  * after 30 s: other work of the process goes on. Rejects with a DocumentProblem where that is not enough.
  */
-const toJson = async (texts: readonly string[]): Promise<readonly JsonText[]> => {
-  const sources = texts.map((text) => toSource(text.replace(/^\ufeff/, '')));
+const readTexts = async (texts: readonly string[]): Promise<readonly ({ readonly json: string } | Problem)[]> => {
+  const sources = texts.map((text) => readSource(text.replace(/^\ufeff/, '')));
   const yamls = sources.flatMap((source) => ('yaml' in source ? [source.yaml] : []));
   const late = 'The document is YAML that takes longer to parse than';
   const answers = yamls.length === 0 ? [] : await runInThread('yaml-worker', yamls, late);
-  const parsed = (Array.isArray(answers) ? answers.map(toJsonText) : []).values();
+  const parsed = (Array.isArray(answers) ? answers.map(readAnswer) : []).values();
   return sources.map((source) => ('yaml' in source ? (parsed.next().value ?? { problem: 'was not parsed.' }) : source));
 };
 
-const toSource = (text: string): JsonText | { readonly yaml: string } => {
+const readSource = (text: string): { readonly json: string } | { readonly yaml: string } | Problem => {
   if (/^\s*\{/.test(text)) return { json: text };
   if (text.length > MOST_YAML_CHARACTERS) return { problem: 'is YAML larger than 4 MiB: convert it to JSON.' };
   if (hasMoreSigns(text, MOST_YAML_SIGNS)) return { problem: 'is YAML with too many values: convert it to JSON.' };
   return { yaml: text };
 };
 
-const toJsonText = (answer: unknown): JsonText =>
+const readAnswer = (answer: unknown): { readonly json: string } | Problem =>
   isRecord(answer) && typeof answer['json'] === 'string'
     ? { json: answer['json'] }
     : { problem: `cannot be parsed: ${isRecord(answer) ? String(answer['problem']) : ''}` };
-
-const parseFiles = async (texts: readonly string[], budget: Budget): Promise<readonly ParsedFile[]> =>
-  (await toJson(texts)).map((json) => {
-    if ('problem' in json) return json;
-    if (isBeyond(json.json, budget))
-      return { problem: `exceeds the limit of ${MOST_PARTS} values and names for one document.` };
-    return parseFile(json.json);
-  });
-
-const parseFile = (json: string): ParsedFile => {
-  try {
-    return { value: JSON.parse(json) };
-  } catch (thrown) {
-    if (thrown instanceof SyntaxError) return { problem: `cannot be parsed: ${thrown.message}` };
-    throw thrown;
-  }
-};
 
 // Half a second a megabyte, and more where the processors are busy. Two megabytes of aliases took minutes.
 const MOST_THREAD_MS = 30_000;
@@ -155,7 +145,7 @@ const countParts = (json: string, most: number): number => {
   let parts = 0;
   for (let at = 0; at < json.length; at += 1) {
     const sign = json.charCodeAt(at);
-    if (sign === QUOTE) at = toStringEnd(json, at);
+    if (sign === QUOTE) at = findStringEnd(json, at);
     else if (sign === COMMA || sign === COLON || sign === OPEN_LIST || sign === OPEN_OBJECT) parts += 1;
     if (parts > most) return parts;
   }
@@ -163,7 +153,7 @@ const countParts = (json: string, most: number): number => {
 };
 
 /** Where the string ends that begins here; the end of the text where it does not. */
-const toStringEnd = (json: string, begin: number): number => {
+const findStringEnd = (json: string, begin: number): number => {
   for (let at = begin + 1; at < json.length; at += 1) {
     const sign = json.charCodeAt(at);
     if (sign === BACKSLASH) at += 1;

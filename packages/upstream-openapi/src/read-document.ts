@@ -7,7 +7,7 @@ import type { NoAnswer } from '@recourse/toolkit-kit/egress/exchange';
 import type { HttpClient } from '@recourse/toolkit-kit/egress/http-client';
 import { isSuccess } from '@recourse/toolkit-kit/egress/response-status';
 import { toText } from '@recourse/toolkit-kit/egress/text-content';
-import { TerminalToolError, UpstreamToolError } from 'recourse-server/tools/tool-errors';
+import { RetryableToolError, TerminalToolError, UpstreamToolError } from 'recourse-server/tools/tool-errors';
 
 /** Why a document cannot be used at all: one line for people. */
 export class DocumentProblem extends Error {
@@ -15,16 +15,15 @@ export class DocumentProblem extends Error {
 }
 
 /** Where a document is: a URL, or the absolute path of a file. */
-export type DocumentPlace =
-  | { readonly kind: 'url'; readonly url: URL }
-  | { readonly kind: 'file'; readonly path: string };
+export type DocumentPlace = URL | string;
 
-export const toDocumentPlace = (document: string, directory: string): DocumentPlace => {
-  const url = /^https?:\/\//i.test(document) ? URL.parse(document) : null;
-  return url === null ? { kind: 'file', path: resolve(directory, document) } : { kind: 'url', url };
-};
+export const findDocument = (document: string, directory: string): DocumentPlace =>
+  (/^https?:\/\//i.test(document) ? URL.parse(document) : null) ?? resolve(directory, document);
 
-/** A document as it was read. `version` differs where its text does; `tag` is what the next look may send or compare. */
+/** Why there is no document, as the words that `The document` goes before. */
+export type Problem = { readonly problem: string };
+
+/** A document as it was read. `version` differs where its text does; `tag` is what the next reading may send or compare. */
 export type ReadDocument = {
   readonly text: string;
   readonly version: string;
@@ -37,45 +36,23 @@ export type ReadOptions = {
   readonly importName: string;
   readonly openClient: () => Promise<HttpClient>;
   readonly signal: AbortSignal;
-  /** Of the last look; '' = read whatever is there. */
-  readonly tag: string;
-  /** How a failure speaks of it: the words that `cannot be read` follows. */
-  readonly subject: string;
 };
 
 const MOST_BYTES = 67_108_864;
 const READ_LIMIT_MS = 9_000;
 
 /**
- * Reads a document, or a file that one refers to; `shown` is its path or address as a failure shows it. null where nothing
- * changed since the look that gave `tag`. Throws a DocumentProblem, or what the system says.
+ * Reads a document, or a file that one refers to; `shown` is its path or address as a problem shows it. `tag`: of the last
+ * reading; '' = read whatever is there. null where nothing changed since. Rejects with what the system says.
  */
 export const readDocument = (
   place: DocumentPlace,
   shown: string,
-  options: ReadOptions,
-): Promise<ReadDocument | null> =>
-  place.kind === 'file' ? readFromFile(place.path, shown, options) : readFromUrl(place.url, shown, options);
+  options: ReadOptions & { readonly tag: string },
+): Promise<ReadDocument | Problem | null> =>
+  typeof place === 'string' ? readFromFile(place, shown, options.tag) : readFromUrl(place, shown, options);
 
 const versionOf = (text: string): string => createHash('sha256').update(text).digest('base64url');
-
-const readFromFile = async (
-  path: string,
-  shown: string,
-  { subject, tag }: ReadOptions,
-): Promise<ReadDocument | null> => {
-  const refuse = (error: unknown): never => {
-    const code = codeOf(error);
-    throw new DocumentProblem(`${subject} cannot be read: ${shown} ${FILE_PROBLEMS.get(code) ?? `(${code})`}.`);
-  };
-  const found = await stat(path).catch(refuse);
-  if (!found.isFile()) throw new DocumentProblem(`${subject} cannot be read: ${shown} is not a file.`);
-  if (found.size > MOST_BYTES) throw new DocumentProblem(`${subject} is larger than ${MOST_BYTES} bytes.`);
-  const seen = `${found.ino} ${found.size} ${found.mtimeMs}`;
-  if (seen === tag) return null;
-  const text = await readFile(path, 'utf8').catch(refuse);
-  return { text, version: versionOf(text), tag: seen };
-};
 
 const FILE_PROBLEMS: ReadonlyMap<string, string> = new Map([
   ['ENOENT', 'does not exist'],
@@ -83,31 +60,53 @@ const FILE_PROBLEMS: ReadonlyMap<string, string> = new Map([
   ['EACCES', 'is not readable by this user'],
 ]);
 
+const readFromFile = async (path: string, shown: string, tag: string): Promise<ReadDocument | Problem | null> => {
+  try {
+    const found = await stat(path);
+    if (!found.isFile()) return { problem: `cannot be read: ${shown} is not a file.` };
+    if (found.size > MOST_BYTES) return { problem: `is larger than ${MOST_BYTES} bytes.` };
+    const seen = `${found.ino} ${found.size} ${found.mtimeMs}`;
+    if (seen === tag) return null;
+    const text = await readFile(path, 'utf8');
+    return { text, version: versionOf(text), tag: seen };
+  } catch (thrown) {
+    const code = codeOf(thrown);
+    return { problem: `cannot be read: ${shown} ${FILE_PROBLEMS.get(code) ?? `(${code})`}.` };
+  }
+};
+
 const readFromUrl = async (
   url: URL,
   shown: string,
-  { subject, tag, signal, importName, openClient }: ReadOptions,
-): Promise<ReadDocument | null> => {
+  { tag, signal, importName, openClient }: ReadOptions & { readonly tag: string },
+): Promise<ReadDocument | Problem | null> => {
   const headers = {
     accept: 'application/json, application/yaml;q=0.9, */*;q=0.5',
     'accept-encoding': ACCEPT_ENCODING,
     'user-agent': 'recourse-openapi',
     ...(tag === '' ? {} : { 'if-none-match': tag }),
   };
+  const refuse = (reason: string): Problem => ({ problem: `cannot be read from ${shown}: ${reason}` });
   const client = await openClient();
-  const fetched = await client.get({ url, headers, maxBytes: MOST_BYTES, limitMs: READ_LIMIT_MS, signal });
-  const refuse = (reason: string): never => {
-    throw new DocumentProblem(`${subject} cannot be read from ${shown}: ${reason}`);
-  };
+  const fetched = await client
+    .get({ url, headers, maxBytes: MOST_BYTES, limitMs: READ_LIMIT_MS, signal })
+    .catch(explainRedirect);
+  if (typeof fetched === 'string') return refuse(fetched);
   if (fetched.kind === 'no_answer') {
-    const { message, hint } = createSilenceFailure(fetched, importName);
-    return refuse(hint === undefined ? message : `${message} ${hint}`);
+    const { message, hint = '' } = createSilenceFailure(fetched, importName);
+    return refuse(`${message} ${hint}`.trim());
   }
   if (fetched.status === 304) return null;
   if (!isSuccess(fetched.status)) return refuse(`HTTP ${fetched.status}.`);
   if (fetched.body.cut !== null) return refuse('It is too large, or arrived too slowly.');
   const text = toText(fetched.body.bytes, 'text/plain; charset=utf-8', 'complete') ?? '';
   return { text, version: versionOf(text), tag: fetched.headers.get('etag') ?? '', from: fetched.url };
+};
+
+/** Why a redirect is not followed. */
+const explainRedirect = (thrown: unknown): string => {
+  if (thrown instanceof RetryableToolError) return thrown.message;
+  throw thrown;
 };
 
 /** The error for a request that has no answer. `executed` is `no` where it was never sent, else `maybe`. */

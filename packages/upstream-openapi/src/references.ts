@@ -90,7 +90,7 @@ export const toBase = (url: URL): URL => {
 const isOfAnyScheme = (server: unknown): boolean => isRecord(server) && (textAt(server, 'url') ?? '').startsWith('//');
 
 /** The first server of the document; where it has none, and each of its operations has, the first of theirs. */
-export const usualServerOf = (root: JsonRecord): unknown => {
+export const findUsualServer = (root: JsonRecord): unknown => {
   const [own] = listAt(root, 'servers');
   if (own !== undefined) return own;
   const firsts = Object.values(recordAt(root, 'paths')).filter(isRecord).flatMap(firstServersOf);
@@ -107,7 +107,7 @@ const OPERATIONS = ['get', 'head', 'options', 'put', 'post', 'patch', 'delete', 
 
 /** Where the requests of an import may go. */
 export type Servers = {
-  /** As `usualServerOf` gives it. */
+  /** As `findUsualServer` gives it. */
   readonly usualServer: unknown;
   readonly documentUrl: URL | null;
   /** Of the import. */
@@ -152,7 +152,7 @@ export const chooseBase = (
   { baseUrl, auth }: Pick<OpenApiImportSettings, 'baseUrl' | 'auth'>,
 ): URL => {
   if (baseUrl !== undefined) return toBase(new URL(baseUrl));
-  const server = toServerUrl(usualServerOf(root), documentUrl);
+  const server = toServerUrl(findUsualServer(root), documentUrl);
   if (server === null) throw new DocumentProblem('The document names no absolute server: set baseUrl.');
   const base = toBase(server);
   if (auth !== undefined && documentUrl !== null && documentUrl.origin !== base.origin)

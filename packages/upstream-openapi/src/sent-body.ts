@@ -1,15 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { isRecord, type JsonRecord, textAt } from 'recourse-server/contract/json-record';
+import type { ImportMeans } from './import-means.ts';
 import type { RequestBody } from './request-body.ts';
 import { createArgumentRefusal, percentEncode, toJsonText, toPiece, writePairs } from './written-values.ts';
 
-/** How files of the workspace are read. */
-export type FileReading = {
-  /** Bytes of one file that is sent. */
-  readonly maxUploadBytes: number;
-  /** All of a file, or one byte more than `most` where it is larger. Rejects with what a model is told. null = not allowed. */
-  readonly readWorkspaceFile: ((path: string, most: number) => Promise<Uint8Array>) | null;
-};
+/** What files are sent with: their limit in bytes, and how those of the workspace are read. */
+type FileReading = Pick<ImportMeans, 'settings' | 'readWorkspaceFile'>;
 
 /**
  * The body of a request and its Content-Type; null where the arguments hold nothing for one that is optional. Rejects with a
@@ -110,8 +106,9 @@ const readSentFile = async (input: unknown, reading: FileReading) => {
   if (contentType !== null && !MEDIA_TYPE.test(contentType))
     throw createArgumentRefusal('content_type is not a media type. Send one such as image/png, or leave it out.');
   const bytes = await readContent(input, reading);
-  if (bytes.byteLength > reading.maxUploadBytes)
-    throw createArgumentRefusal(`The file is larger than ${reading.maxUploadBytes} bytes. Send a smaller one.`);
+  const { maxUploadBytes } = reading.settings;
+  if (bytes.byteLength > maxUploadBytes)
+    throw createArgumentRefusal(`The file is larger than ${maxUploadBytes} bytes. Send a smaller one.`);
   const fileName = textAt(input, 'file_name') ?? textAt(input, 'path')?.split('/').at(-1) ?? 'file';
   return { bytes, fileName, contentType };
 };
@@ -124,7 +121,7 @@ const readContent = async ({ text, base64, path }: JsonRecord, reading: FileRead
   if (typeof base64 === 'string') return decodeBase64(base64);
   if (reading.readWorkspaceFile === null || typeof path !== 'string')
     throw createArgumentRefusal('Files of the workspace are not sent to this API. Send text or base64.');
-  return reading.readWorkspaceFile(path, reading.maxUploadBytes);
+  return reading.readWorkspaceFile(path, reading.settings.maxUploadBytes);
 };
 
 const decodeBase64 = (base64: string): Uint8Array => {
