@@ -24,7 +24,7 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/toolkit-google': 2610,
   'packages/toolkit-kit': 3110,
   'packages/toolkit-notes': 1600,
-  'packages/toolkit-shell': 2000,
+  'packages/toolkit-shell': 1830,
   'packages/toolkit-slack': 660,
   'packages/toolkit-web': 180,
   'packages/tracing': 500,
@@ -40,7 +40,7 @@ const SLACK = 150;
 const MOST_FLOORS = 10;
 /** Files of the service that packages import, beside its public entries. */
 const MOST_DOORS = 123;
-const MOST_TYPES_PER_1000_LINES = 20;
+const MOST_TYPES_PER_1000_LINES = 19;
 /** Of all functions, those whose names begin with `to`, in percent. */
 const MOST_CONVERSIONS_PERCENT = 11;
 

@@ -1,20 +1,17 @@
 import { setImmediate } from 'node:timers/promises';
 import { type BufferedOutput, type BufferedText, createBufferedOutput } from './buffered-output.ts';
-import type { MemoryEnd } from './command-cgroups.ts';
-import { type CommandCgroup, type CommandCgroups, ENTER_CGROUPS } from './command-cgroups.ts';
-import type { ShellOptions } from './sandbox-words.ts';
-import { MIB } from './sandbox-words.ts';
-import { type KillSandbox, type SandboxEnd, spawnSandbox } from './spawn-sandbox.ts';
+import { type CommandCgroup, type CommandCgroups, ENTER_CGROUP, type MemoryEnd } from './command-cgroups.ts';
+import { MIB, type ShellOptions } from './sandbox-words.ts';
+import { type SandboxEnd, spawnSandbox } from './spawn-sandbox.ts';
 import { createWatchdog, type WatchedLimit } from './watchdog.ts';
 
 /** What a command was killed for. */
 export type KilledFor = 'time' | 'output' | WatchedLimit;
 
-export type CommandEnd =
-  | SandboxEnd
-  | { readonly kind: 'killed'; readonly limit: KilledFor }
-  /** By the signal of the call, or because the service ends. */
-  | { readonly kind: 'aborted' };
+/** Why the service ends a command; `aborted`: by the signal of the call, or because the service ends. */
+type Stop = { readonly kind: 'killed'; readonly limit: KilledFor } | { readonly kind: 'aborted' };
+
+export type CommandEnd = SandboxEnd | Stop;
 
 export type CommandRun = {
   readonly end: CommandEnd;
@@ -36,7 +33,7 @@ export type Sandbox = {
   /** Whether the kernel holds the memory of a command as a whole; else it does for each process, and a watchdog for all. */
   readonly limitsMemory: boolean;
   /** Never rejects. */
-  readonly run: (command: string, terms: RunOptions) => Promise<CommandRun>;
+  readonly run: (command: string, options: RunOptions) => Promise<CommandRun>;
   /** Kills all that run; resolves when they are gone. */
   readonly close: () => Promise<void>;
 };
@@ -55,148 +52,106 @@ export type SandboxOptions = {
 export const FLOOD_BYTES = 16 * MIB;
 const KILLED_EXIT_CODE = 137;
 
-export const createSandbox = ({ limits, program, words, inputs, cgroups }: SandboxOptions): Sandbox => {
-  const { maxProcesses, memoryMb, outputBytes } = limits;
+export const createSandbox = (sandbox: SandboxOptions): Sandbox => {
+  const { maxProcesses, memoryMb } = sandbox.limits;
   const watchdog = createWatchdog({ maxProcesses, memoryBytes: memoryMb * MIB });
-  const turns = createTurns();
-  const running = new Map<symbol, { readonly abort: () => void; readonly gone: Promise<unknown> }>();
+  /** The end of each command that runs, by what stops it: its abort reason is a Stop, and the first one counts. */
+  const running = new Map<AbortController, Promise<CommandRun>>();
+  let lastStart = Promise.resolve();
 
-  const begin = async (command: string, stop: StopOnce, terms: RunOptions): Promise<CommandRun> => {
-    // To start a program holds up the whole service: one in each turn of its loop.
-    await turns.next();
-    if (stop.wanted() !== null) return toNothingRun({ kind: 'aborted' });
-    const cgroup = cgroups?.create();
-    if (cgroup === null)
-      return toNothingRun({
-        kind: 'not-started',
-        said: 'no control groups for its processes and memory could be created',
-      });
-    const streams = { stdout: createBufferedOutput(outputBytes), stderr: createBufferedOutput(outputBytes) };
-    const began = performance.now();
-    const ended = await spawnIn(cgroup, [...words, command], { stop, streams, ...terms });
-    const durationMs = Math.round(performance.now() - began);
-    const memoryEnd = cgroup?.findMemoryEnd() ?? null;
-    await cgroup?.remove();
-    const end = toCommandEnd(ended, stop.wanted(), memoryEnd);
-    return { end, stdout: streams.stdout.toKept(), stderr: streams.stderr.toKept(), durationMs };
-  };
-
-  const spawnIn = (cgroup: CommandCgroup | undefined, all: readonly string[], run: Started): Promise<SandboxEnd> => {
-    const { stop, streams, timeoutMs, onOutput } = run;
-    const { promise, resolve } = Promise.withResolvers<SandboxEnd>();
-    let unwatch = (): void => undefined;
-    const take = createTake(streams, () => stop({ kind: 'killed', limit: 'output' }));
-    const timer = setTimeout(() => stop({ kind: 'killed', limit: 'time' }), timeoutMs);
-    const started = cgroup === undefined ? { program, words: all } : startInCgroups(cgroup, program, all);
-    const kill = spawnSandbox(
-      { ...started, inputs },
-      {
-        onStdout: (chunk) => {
-          take(streams.stdout, chunk);
-          onOutput?.();
-        },
-        onStderr: (chunk) => take(streams.stderr, chunk),
-        onFirstProcess: (firstPid) => {
-          const findMemoryEnd = (): MemoryEnd | null => cgroup?.findMemoryEnd() ?? null;
-          unwatch = watchdog.watch({ firstPid, findMemoryEnd }, (limit) => stop({ kind: 'killed', limit }));
-        },
-        onEnd: (ended) => {
-          clearTimeout(timer);
-          unwatch();
-          resolve(ended);
-        },
-      },
-    );
-    stop.arm(kill);
-    return promise;
+  const start = async (command: string, stop: AbortController, options: RunOptions): Promise<CommandRun> => {
+    // To start a program holds up the whole service: one in each iteration of its event loop.
+    lastStart = lastStart.then(() => setImmediate());
+    await lastStart;
+    if (stop.signal.aborted) return createEmptyRun({ kind: 'aborted' });
+    const cgroup = sandbox.cgroups?.create();
+    if (cgroup !== null) return runInSandbox(sandbox, { ...options, command, stop, cgroup, watchdog });
+    const said = 'no control groups for its processes and memory could be created';
+    return createEmptyRun({ kind: 'not-started', said });
   };
 
   return {
-    limitsMemory: cgroups?.limitsMemory ?? false,
-    run: async (command, terms) => {
-      const stop = createStopOnce();
-      const abort = (): void => stop({ kind: 'aborted' });
-      const id = Symbol('command');
-      const { signal } = terms;
-      const run = begin(command, stop, terms);
-      running.set(id, { abort, gone: run });
+    limitsMemory: sandbox.cgroups?.limitsMemory ?? false,
+    run: async (command, options) => {
+      const { signal } = options;
+      const stop = new AbortController();
+      const abort = (): void => stop.abort({ kind: 'aborted' } satisfies Stop);
       signal.addEventListener('abort', abort, { once: true });
       if (signal.aborted) abort();
+      const run = start(command, stop, options);
+      running.set(stop, run);
       return run.finally(() => {
         signal.removeEventListener('abort', abort);
-        running.delete(id);
+        running.delete(stop);
       });
     },
     close: async () => {
-      const all = [...running.values()];
-      for (const { abort } of all) abort();
-      await Promise.all(all.map(({ gone }) => gone));
+      const ends = [...running.values()];
+      for (const stop of running.keys()) stop.abort({ kind: 'aborted' } satisfies Stop);
+      await Promise.all(ends);
     },
   };
 };
 
-type Started = RunOptions & {
-  readonly stop: StopOnce;
-  readonly streams: { readonly stdout: BufferedOutput; readonly stderr: BufferedOutput };
+type StartedRun = RunOptions & {
+  readonly command: string;
+  readonly stop: AbortController;
+  readonly cgroup: CommandCgroup | undefined;
+  readonly watchdog: ReturnType<typeof createWatchdog>;
 };
 
-/** `onFlood` is told when both streams together are longer than a command may write. */
-const createTake =
-  ({ stdout, stderr }: Started['streams'], onFlood: () => void) =>
-  (stream: BufferedOutput, chunk: Buffer): void => {
+const runInSandbox = async (
+  { limits, program, words, inputs }: SandboxOptions,
+  { command, stop, cgroup, watchdog, timeoutMs, onOutput }: StartedRun,
+): Promise<CommandRun> => {
+  const stdout = createBufferedOutput(limits.outputBytes);
+  const stderr = createBufferedOutput(limits.outputBytes);
+  const findMemoryEnd = (): MemoryEnd | null => cgroup?.findMemoryEnd() ?? null;
+  const kill = (limit: KilledFor): void => stop.abort({ kind: 'killed', limit } satisfies Stop);
+  const take = (stream: BufferedOutput, chunk: Buffer): void => {
     stream.add(chunk);
-    if (stdout.totalBytes() + stderr.totalBytes() > FLOOD_BYTES) onFlood();
+    if (stdout.totalBytes() + stderr.totalBytes() > FLOOD_BYTES) kill('output');
   };
-
-const toNothingRun = (end: CommandEnd): CommandRun => ({
-  end,
-  stdout: createBufferedOutput(0).toKept(),
-  stderr: createBufferedOutput(0).toKept(),
-  durationMs: 0,
-});
-
-/** Gives one of those who wait its turn, in each turn of the event loop. */
-const createTurns = (): { readonly next: () => Promise<void> } => {
-  let last = Promise.resolve();
-  return {
-    next: () => {
-      last = last.then(() => setImmediate());
-      return last;
+  const began = performance.now();
+  const timer = setTimeout(kill, timeoutMs, 'time');
+  let unwatch = (): void => undefined;
+  const started = spawnSandbox(
+    { ...enterGroup(cgroup, program, [...words, command]), inputs },
+    {
+      onStdout: (chunk) => {
+        take(stdout, chunk);
+        onOutput?.();
+      },
+      onStderr: (chunk) => take(stderr, chunk),
+      onFirstProcess: (firstPid) => {
+        unwatch = watchdog.watch({ firstPid, findMemoryEnd }, kill);
+      },
     },
-  };
+  );
+  stop.signal.addEventListener('abort', started.kill, { once: true });
+  const ended = await started.ended;
+  clearTimeout(timer);
+  unwatch();
+  const durationMs = Math.round(performance.now() - began);
+  const end = decideEnd(ended, stop.signal, findMemoryEnd());
+  await cgroup?.remove();
+  return { end, stdout: stdout.toKept(), stderr: stderr.toKept(), durationMs };
 };
 
-const startInCgroups = ({ procsFiles }: CommandCgroup, program: string, words: readonly string[]) => ({
-  program: '/bin/sh',
-  words: ['-c', ENTER_CGROUPS, 'sh', ...procsFiles, '--', program, ...words],
-});
-
-type Stop = { readonly kind: 'killed'; readonly limit: KilledFor } | { readonly kind: 'aborted' };
-
-type StopOnce = ((stop: Stop) => void) & {
-  readonly arm: (kill: KillSandbox) => void;
-  readonly wanted: () => Stop | null;
+const createEmptyRun = (end: CommandEnd): CommandRun => {
+  const nothing = createBufferedOutput(0).toKept();
+  return { end, stdout: nothing, stderr: nothing, durationMs: 0 };
 };
 
-const createStopOnce = (): StopOnce => {
-  let wanted: Stop | null = null;
-  let kill: KillSandbox | null = null;
-  const stop = (reason: Stop): void => {
-    wanted ??= reason;
-    kill?.();
-  };
-  return Object.assign(stop, {
-    arm: (given: KillSandbox): void => {
-      kill = given;
-      if (wanted !== null) kill();
-    },
-    wanted: () => wanted,
-  });
-};
+const enterGroup = (cgroup: CommandCgroup | undefined, program: string, words: readonly string[]) =>
+  cgroup === undefined
+    ? { program, words }
+    : { program: '/bin/sh', words: ['-c', ENTER_CGROUP, 'sh', cgroup.procsFile, program, ...words] };
 
 // A command that ended by itself while it was to be killed has ended by itself. One of which the kernel took a process has
 // not, whatever the others made of that.
-const toCommandEnd = (ended: SandboxEnd, stop: Stop | null, memoryEnd: MemoryEnd | null): CommandEnd => {
+const decideEnd = (ended: SandboxEnd, { aborted, reason }: AbortSignal, memoryEnd: MemoryEnd | null): CommandEnd => {
+  const stop: Stop | null = aborted ? reason : null;
   if (memoryEnd !== null) return stop ?? { kind: 'killed', limit: memoryEnd };
   if (stop === null) return ended;
   return ended.kind === 'exited' && ended.exitCode !== KILLED_EXIT_CODE ? ended : stop;

@@ -37,8 +37,8 @@ type Machine = {
   readonly epoll: readonly number[];
   readonly fcntl: number;
   readonly clone: number;
-  /** Calls that take the mode of a file, and which of their arguments it is. */
-  readonly modes: readonly Argument[];
+  /** Which argument is the mode of a file, and of which calls. */
+  readonly modes: readonly (readonly [argument: number, calls: readonly number[]])[];
 };
 
 // S_ISUID and S_ISGID: where this service is root, a program so marked would lie in the workspace as root's.
@@ -85,17 +85,11 @@ const MACHINES: ReadonlyMap<string, Machine> = new Map([
       epoll: [213, 291],
       fcntl: 72,
       clone: 56,
-      // open, creat, chmod, fchmod, mknod, openat, mknodat, fchmodat, fchmodat2.
+      // creat, chmod, fchmod, mknod; open, mknodat, fchmodat, fchmodat2; openat.
       modes: [
-        [2, 2],
-        [85, 1],
-        [90, 1],
-        [91, 1],
-        [133, 1],
-        [257, 3],
-        [259, 2],
-        [268, 2],
-        [452, 2],
+        [1, [85, 90, 91, 133]],
+        [2, [2, 259, 268, 452]],
+        [3, [257]],
       ],
     },
   ],
@@ -113,13 +107,11 @@ const MACHINES: ReadonlyMap<string, Machine> = new Map([
       epoll: [20],
       fcntl: 25,
       clone: 220,
-      // mknodat, fchmod, fchmodat, openat, fchmodat2.
+      // fchmod; mknodat, fchmodat, fchmodat2; openat.
       modes: [
-        [33, 2],
-        [52, 1],
-        [53, 2],
-        [56, 3],
-        [452, 2],
+        [1, [52]],
+        [2, [33, 53, 452]],
+        [3, [56]],
       ],
     },
   ],
@@ -134,33 +126,26 @@ const SOCKET_FAMILIES = [1, 2, 10, 16];
  * is allowed: the kernel counts its watches for each user, and libuv aborts the service when there are none left. A limit on
  * open files does not bound them, for a watch is an epoll instance, a file and any descriptor that the file once had.
  */
-export const toSeccompFilter = (architecture: string, epoll: EpollUse): Buffer | null => {
+export const buildSeccompFilter = (architecture: string, epoll: EpollUse): Buffer | null => {
   const machine = MACHINES.get(architecture);
   if (machine === undefined) return null;
   const missing = epoll === 'allowed' ? machine.missing : [...machine.missing, ...machine.epoll];
-  return assemble(toProgram({ ...machine, missing }));
+  return assemble(buildProgram({ ...machine, missing }));
 };
 
-const toProgram = ({
-  audit,
-  foreignFrom,
-  sockets,
-  refused,
-  missing,
-  fcntl,
-  clone,
-  modes,
-}: Machine): readonly Instruction[] => [
+const buildProgram = ({ audit, foreignFrom, sockets, ...calls }: Machine): readonly Instruction[] => [
   [LOAD, 0, 0, AT_MACHINE],
   [JUMP_EQUAL, 1, 0, audit],
   [RETURN, 0, 0, KILL_PROCESS],
   [LOAD, 0, 0, AT_NUMBER],
   ...(foreignFrom === null ? [] : refuseWhen(JUMP_AT_LEAST, foreignFrom, ENOSYS)),
-  ...[...refused, ...REFUSED_EVERYWHERE].flatMap((call) => refuseWhen(JUMP_EQUAL, call, EPERM)),
-  ...[...missing, OPENAT2, CLONE3].flatMap((call) => refuseWhen(JUMP_EQUAL, call, ENOSYS)),
-  ...refuseArgument([fcntl, 1], JUMP_EQUAL, [...LEASES, ...LOCKS_OF_NOBODY]),
-  ...refuseSharedFiles(clone),
-  ...modes.flatMap((mode) => refuseArgument(mode, JUMP_ANY_BIT, [SET_ID_BITS])),
+  ...[...calls.refused, ...REFUSED_EVERYWHERE].flatMap((call) => refuseWhen(JUMP_EQUAL, call, EPERM)),
+  ...[...calls.missing, OPENAT2, CLONE3].flatMap((call) => refuseWhen(JUMP_EQUAL, call, ENOSYS)),
+  ...refuseArgument([calls.fcntl, 1], JUMP_EQUAL, [...LEASES, ...LOCKS_OF_NOBODY]),
+  ...refuseSharedFiles(calls.clone),
+  ...calls.modes.flatMap(([argument, numbers]) =>
+    numbers.flatMap((call) => refuseArgument([call, argument], JUMP_ANY_BIT, [SET_ID_BITS])),
+  ),
   ...sockets.map((call, place): Instruction => [JUMP_EQUAL, sockets.length - place, 0, call]),
   [RETURN, 0, 0, ALLOW],
   [LOAD, 0, 0, AT_FIRST_ARGUMENT],

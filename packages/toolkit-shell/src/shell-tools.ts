@@ -2,7 +2,7 @@ import { constants, existsSync } from 'node:fs';
 import { access, readlink } from 'node:fs/promises';
 import { release } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
-import { readShortage, showText } from '@recourse/toolkit-kit/http';
+import { codeOf, readShortage, showText } from '@recourse/toolkit-kit/http';
 import type { ExtensionLog, OpenedTools } from 'recourse-server/extension';
 import { openCommandCgroups } from './command-cgroups.ts';
 import { createRunShellCommand } from './run-shell-command.ts';
@@ -15,10 +15,22 @@ import {
   toShellWords,
   WORDS_OF_ROOT,
 } from './sandbox-words.ts';
-import { toSeccompFilter } from './seccomp-filter.ts';
-import { type FoundProgram, findProgram } from './spawn-sandbox.ts';
+import { buildSeccompFilter } from './seccomp-filter.ts';
+import { findProgram } from './spawn-sandbox.ts';
 
-type SelfTestOptions = { readonly sandbox: Sandbox; readonly workspaceDir: string; readonly timeoutMs: number };
+// A sandbox is made in some 10 ms; a machine under full load takes longer. Each of the test's two commands gets as much.
+const SELF_TEST_MS = 5_000;
+// What failed because the machine was busy may be tried again, until this time has passed.
+const TRY_AGAIN_UNTIL_MS = 8_000;
+const TRY_AGAIN_AFTER_MS = 500;
+// Whatever the settings allow a command: the test must be able to run.
+const SELF_TEST_LIMITS = {
+  timeoutMs: SELF_TEST_MS,
+  cpuSeconds: 5,
+  memoryMb: 128,
+  maxProcesses: 64,
+  outputBytes: 65_536,
+};
 
 const NAMESPACES = ['pid', 'net', 'ipc', 'uts', 'user', 'mnt', 'cgroup'];
 const HIDDEN = ['/etc/shadow', '/root', '/home', '/var', '/run', '/sys', '/boot', '/srv'];
@@ -52,16 +64,16 @@ const QUESTIONS = [
   'echo end=reached',
 ].join('\n');
 
-type Facts = { readonly one: (key: string) => string | undefined; readonly all: (key: string) => readonly string[] };
+type Facts = ReturnType<typeof parseFacts>;
 
 type SandboxProblem = { readonly reason: string; readonly mayPass: boolean };
 
-const testSandbox = async (options: SelfTestOptions): Promise<SandboxProblem | null> => {
-  const { sandbox, workspaceDir, timeoutMs } = options;
-  const asked = await sandbox.run(QUESTIONS, { signal: new AbortController().signal, timeoutMs });
-  const refused = toRefusal('first', asked);
+const testSandbox = async (sandbox: Sandbox, workspaceDir: string): Promise<SandboxProblem | null> => {
+  const { signal } = new AbortController();
+  const answered = await sandbox.run(QUESTIONS, { signal, timeoutMs: SELF_TEST_MS });
+  const refused = findRefusal('first', answered);
   if (refused !== null) return refused;
-  const facts = toFacts(asked.stdout.text);
+  const facts = parseFacts(answered.stdout.text);
   const problems = [
     ...(await findSharedNamespaces(facts)),
     ...findLeaks(facts),
@@ -69,13 +81,13 @@ const testSandbox = async (options: SelfTestOptions): Promise<SandboxProblem | n
     ...(await findWorkspaceProblem(facts, workspaceDir)),
   ];
   if (problems.length > 0) return lasting(`the sandbox does not isolate commands: ${problems.join('; ')}`);
-  return testKill(sandbox, timeoutMs);
+  return testKill(sandbox);
 };
 
 const lasting = (reason: string): SandboxProblem => ({ reason, mayPass: false });
 const passing = (reason: string): SandboxProblem => ({ reason, mayPass: true });
 
-const toRefusal = (which: 'first' | 'second', { end, stdout, stderr }: CommandRun): SandboxProblem | null => {
+const findRefusal = (which: 'first' | 'second', { end, stdout, stderr }: CommandRun): SandboxProblem | null => {
   switch (end.kind) {
     case 'not-started':
       if (readShortage(end.said) !== undefined)
@@ -96,10 +108,10 @@ const toRefusal = (which: 'first' | 'second', { end, stdout, stderr }: CommandRu
   }
 };
 
-const toFacts = (text: string): Facts => {
+const parseFacts = (text: string) => {
   const pairs = text.split('\n').map((line) => [line.split('=', 1)[0], line.slice(line.indexOf('=') + 1)] as const);
   const all = (key: string) => pairs.filter(([name]) => name === key).map(([, value]) => value);
-  return { all, one: (key) => all(key)[0] };
+  return { all, one: (key: string) => all(key)[0] };
 };
 
 const findSharedNamespaces = async (facts: Facts): Promise<readonly string[]> => {
@@ -138,45 +150,28 @@ const findPowers = (facts: Facts): readonly string[] => {
 
 const findWorkspaceProblem = async (facts: Facts, workspaceDir: string): Promise<readonly string[]> => {
   if (facts.one('directory') !== '/workspace') return ['a command does not start in /workspace'];
-  const isOurs = await access(workspaceDir, constants.W_OK).then(
-    () => true,
-    () => false,
-  );
+  const isOurs = await mayAccess(workspaceDir, constants.W_OK);
   return isOurs && facts.one('workspace') === undefined ? ['a command cannot write to the workspace'] : [];
 };
 
 /** A command that starts others, and ignores every signal it can, must end when it is told to. */
-const testKill = async (sandbox: Sandbox, timeoutMs: number): Promise<SandboxProblem | null> => {
-  const told = new AbortController();
+const testKill = async (sandbox: Sandbox): Promise<SandboxProblem | null> => {
+  const stop = new AbortController();
   const late = Promise.withResolvers<null>();
   let giveUp: NodeJS.Timeout | undefined;
   // From its first word on, or a machine under load would be taken for one on which nothing can be killed.
   const onOutput = (): void => {
-    giveUp ??= setTimeout(() => late.resolve(null), timeoutMs);
-    told.abort();
+    giveUp ??= setTimeout(() => late.resolve(null), SELF_TEST_MS);
+    stop.abort();
   };
-  const run = sandbox.run(KEEPS_ON, { signal: told.signal, timeoutMs, onOutput });
+  const run = sandbox.run(KEEPS_ON, { signal: stop.signal, timeoutMs: SELF_TEST_MS, onOutput });
   const ended = await Promise.race([run, late.promise]);
   clearTimeout(giveUp);
   if (ended === null) return passing('a command could not be killed');
-  return told.signal.aborted && ended.end.kind === 'aborted' ? null : toRefusal('second', ended);
+  return stop.signal.aborted && ended.end.kind === 'aborted' ? null : findRefusal('second', ended);
 };
 
 const KEEPS_ON = "trap '' TERM INT HUP; sleep 60 & echo ready; sleep 60";
-
-// A sandbox is made in some 10 ms; a machine under full load takes longer. Each of the test's two commands gets as much.
-const SELF_TEST_MS = 5_000;
-// What failed because the machine was busy may be tried again, until this time has passed.
-const TRY_AGAIN_UNTIL_MS = 8_000;
-const TRY_AGAIN_AFTER_MS = 500;
-// Whatever the settings allow a command: the test must be able to run.
-const SELF_TEST_LIMITS = {
-  timeoutMs: SELF_TEST_MS,
-  cpuSeconds: 5,
-  memoryMb: 128,
-  maxProcesses: 64,
-  outputBytes: 65_536,
-};
 
 /**
  * `run_shell_command`, where a sandbox works on this machine: that is tried first, twice where the machine is too busy.
@@ -206,39 +201,32 @@ export const createShell = async ({
 };
 
 const findProblem = async (limits: ShellOptions, shell: string): Promise<SandboxProblem | null> => {
-  const began = performance.now();
+  const until = performance.now() + TRY_AGAIN_UNTIL_MS;
   for (;;) {
-    const problem = await tryOnce(limits, shell);
-    if (problem?.mayPass !== true || performance.now() - began > TRY_AGAIN_UNTIL_MS) return problem;
+    const sandbox = await makeSandbox({ ...limits, ...SELF_TEST_LIMITS }, shell);
+    const problem =
+      'reason' in sandbox ? sandbox : await testSandbox(sandbox, limits.workspaceDir).finally(sandbox.close);
+    if (problem?.mayPass !== true || performance.now() > until) return problem;
     await wait(TRY_AGAIN_AFTER_MS);
   }
-};
-
-const tryOnce = async (limits: ShellOptions, shell: string): Promise<SandboxProblem | null> => {
-  const sandbox = await makeSandbox({ ...limits, ...SELF_TEST_LIMITS }, shell);
-  if ('reason' in sandbox) return sandbox;
-  return testSandbox({ sandbox, workspaceDir: limits.workspaceDir, timeoutMs: SELF_TEST_MS }).finally(sandbox.close);
 };
 
 const makeSandbox = async (limits: ShellOptions, shell: string): Promise<Sandbox | SandboxProblem> => {
   // First: elsewhere it would be of no use to install what is missing.
   if (!existsSync('/proc/self/ns'))
     return lasting('the sandbox needs Linux namespaces and /proc: run the service in the container');
-  const filter = toSeccompFilter(process.arch, limits.epoll);
+  const filter = buildSeccompFilter(process.arch, limits.epoll);
   if (filter === null) return lasting(`the sandbox does not support ${process.arch}, only x64 and arm64`);
-  const bwrap = await findProgram(limits.bwrapPath);
-  if (bwrap.kind !== 'found')
-    return toMissing(
-      bwrap,
-      `bubblewrap was not found (${limits.bwrapPath}): install the package bubblewrap, or set SHELL_BWRAP_PATH`,
-    );
+  const bwrap = await locateProgram(
+    limits.bwrapPath,
+    `bubblewrap was not found (${limits.bwrapPath}): install the package bubblewrap, or set SHELL_BWRAP_PATH`,
+  );
+  if (typeof bwrap !== 'string') return bwrap;
   const { words, inputs } = toSandboxWords(limits, filter);
   const all = [...words, '--', ...toShellWords(limits, shell, countsPerSandbox())];
-  if (process.geteuid?.() !== 0)
-    return createSandbox({ limits, program: bwrap.path, words: all, inputs, cgroups: null });
-  const unshare = await findProgram('unshare');
-  if (unshare.kind !== 'found')
-    return toMissing(unshare, 'the program unshare was not found: install the package util-linux');
+  if (process.geteuid?.() !== 0) return createSandbox({ limits, program: bwrap, words: all, inputs, cgroups: null });
+  const unshare = await locateProgram('unshare', 'the program unshare was not found: install the package util-linux');
+  if (typeof unshare !== 'string') return unshare;
   const cgroups = openCommandCgroups({ maxProcesses: limits.maxProcesses, memoryBytes: limits.memoryMb * MIB });
   if (cgroups === null)
     return lasting(
@@ -246,15 +234,23 @@ const makeSandbox = async (limits: ShellOptions, shell: string): Promise<Sandbox
     );
   return createSandbox({
     ...{ limits, inputs, cgroups },
-    program: unshare.path,
-    words: [...WORDS_OF_ROOT, bwrap.path, ...all],
+    program: unshare,
+    words: [...WORDS_OF_ROOT, bwrap, ...all],
   });
 };
 
-const toMissing = (found: Exclude<FoundProgram, { readonly kind: 'found' }>, reason: string): SandboxProblem =>
-  found.kind === 'missing'
-    ? lasting(reason)
-    : passing(`the search for its programs could not be started (${found.said})`);
+const locateProgram = async (name: string, missing: string): Promise<string | SandboxProblem> => {
+  const found = await findProgram(name).catch((thrown: unknown) =>
+    passing(`the search for its programs could not be started (${codeOf(thrown)})`),
+  );
+  return found ?? lasting(missing);
+};
+
+const mayAccess = (path: string, mode: number): Promise<boolean> =>
+  access(path, mode).then(
+    () => true,
+    () => false,
+  );
 
 /** From Linux 5.14 on RLIMIT_NPROC counts in each user namespace; before, all processes of a user count together. */
 const countsPerSandbox = (): boolean => {

@@ -1,16 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { Readable, Writable } from 'node:stream';
+import { promisify } from 'node:util';
 import { codeOf } from '@recourse/toolkit-kit/http';
 import * as z from 'zod';
 import { FIRST_INPUT_FD, STATUS_FD } from './sandbox-words.ts';
-
-type BwrapStatus = {
-  /** Of the command; null until it has ended, and for ever where it never began. */
-  readonly exitCode: () => number | null;
-  readonly firstPid: () => number | null;
-};
 
 // Two short lines of JSON; bwrap(1), --json-status-fd.
 const MAX_STATUS_LENGTH = 4096;
@@ -19,25 +14,25 @@ const StatusLine = z.looseObject({
   'exit-code': z.int().min(0).max(255).optional(),
 });
 
-/** Reads it to its end. `onFirstProcess` gets the id of the sandbox's first process as the host sees it, once. */
-const readStatus = (stream: Readable | null, onFirstProcess: (pid: number) => void): BwrapStatus => {
+/** What bubblewrap reports: the sandbox's first process, as the host sees it, and the exit code of the command. */
+type BwrapStatus = { firstPid: number | null; exitCode: number | null };
+
+/** Keeps `status` up to date; `onFirstProcess` is called once. */
+const readStatus = (stream: unknown, status: BwrapStatus, onFirstProcess: (pid: number) => void): void => {
+  if (!(stream instanceof Readable)) return;
   let rest = '';
-  let exitCode: number | null = null;
-  let firstPid: number | null = null;
-  const take = (line: string): void => {
-    const status = parseLine(line);
-    exitCode ??= status['exit-code'] ?? null;
-    if (firstPid !== null || status['child-pid'] === undefined) return;
-    firstPid = status['child-pid'];
-    onFirstProcess(firstPid);
-  };
-  stream?.on('error', () => undefined);
-  stream?.on('data', (chunk: Buffer) => {
+  stream.on('error', () => undefined);
+  stream.on('data', (chunk: Buffer) => {
     const lines = `${rest}${chunk.toString('latin1')}`.split('\n');
     rest = (lines.pop() ?? '').slice(0, MAX_STATUS_LENGTH);
-    for (const line of lines) take(line);
+    for (const line of lines) {
+      const { 'child-pid': pid, 'exit-code': exitCode } = parseLine(line);
+      status.exitCode ??= exitCode ?? null;
+      if (status.firstPid !== null || pid === undefined) continue;
+      status.firstPid = pid;
+      onFirstProcess(pid);
+    }
   });
-  return { exitCode: () => exitCode, firstPid: () => firstPid };
 };
 
 const parseLine = (line: string): z.infer<typeof StatusLine> => {
@@ -67,18 +62,14 @@ type SandboxEvents = {
   readonly onStderr: (chunk: Buffer) => void;
   /** The sandbox is there; the id, on the host, of the first process in it. */
   readonly onFirstProcess: (pid: number) => void;
-  /** Once, when nothing of the sandbox is left. */
-  readonly onEnd: (end: SandboxEnd) => void;
 };
 
-/** `unknown`: the system started nothing that could have looked; `said` is its error. */
-export type FoundProgram =
-  | { readonly kind: 'found'; readonly path: string }
-  | { readonly kind: 'missing' }
-  | { readonly kind: 'unknown'; readonly said: string };
-
-/** Kills the sandbox with all that runs in it; `onEnd` follows. */
-export type KillSandbox = () => void;
+type SpawnedSandbox = {
+  /** Kills the sandbox with all that runs in it; `ended` follows. */
+  readonly kill: () => void;
+  /** Resolves when nothing of the sandbox is left; never rejects. */
+  readonly ended: Promise<SandboxEnd>;
+};
 
 // The kernel ends a sandbox at once; where it does not, bubblewrap itself is killed, then its pipes are left.
 const KILL_AGAIN_MS = 2_000;
@@ -92,16 +83,15 @@ const OOM_SCORE = '800';
  * Starts bubblewrap with nothing of this service: an empty environment, /dev/null as stdin, no file descriptor but its
  * own, a process group of its own (a Ctrl-C in a terminal must not end commands of calls that are being drained).
  */
-export const spawnSandbox = ({ program, words, inputs }: SandboxCommand, events: SandboxEvents): KillSandbox => {
+export const spawnSandbox = ({ program, words, inputs }: SandboxCommand, events: SandboxEvents): SpawnedSandbox => {
   const child = start(program, words, inputs.length);
-  if (typeof child === 'string') {
-    queueMicrotask(() => events.onEnd({ kind: 'not-started', said: child }));
-    return () => undefined;
-  }
+  if (typeof child === 'string')
+    return { kill: () => undefined, ended: Promise.resolve({ kind: 'not-started', said: child }) };
   stepBehind(child.pid);
+  const status: BwrapStatus = { firstPid: null, exitCode: null };
   let isUnwanted = false;
   let failure: string | null = null;
-  const status = readStatus(readable(child, STATUS_FD), (pid) => {
+  readStatus(child.stdio[STATUS_FD], status, (pid) => {
     stepBehind(pid);
     if (isUnwanted) endFirst(child, pid);
     else events.onFirstProcess(pid);
@@ -117,36 +107,38 @@ export const spawnSandbox = ({ program, words, inputs }: SandboxCommand, events:
     if (said.length < 8) said.push(chunk.subarray(0, 2048));
     events.onStderr(chunk);
   });
+  const ended = Promise.withResolvers<SandboxEnd>();
   child.once('exit', () => {
     const leave = setTimeout(() => destroyPipes(child), LAST_OUTPUT_MS);
     child.once('close', () => clearTimeout(leave));
   });
-  child.once('close', () => events.onEnd(toEnd(child, status.exitCode(), failure ?? Buffer.concat(said).toString())));
-  return () => {
+  child.once('close', () =>
+    ended.resolve(decideEnd(child, status.exitCode, failure ?? Buffer.concat(said).toString())),
+  );
+  const kill = (): void => {
     if (isUnwanted || !isRunning(child)) return;
     isUnwanted = true;
-    const firstPid = status.firstPid();
     // Before it has said what it started it must not be killed itself: what it has begun would be left.
-    if (firstPid !== null) endFirst(child, firstPid);
+    if (status.firstPid !== null) endFirst(child, status.firstPid);
     killLater(child);
   };
+  return { kill, ended: ended.promise };
 };
 
-/** Looks a program up as a shell would, in the PATH of this service. Never rejects. */
-export const findProgram = (name: string): Promise<FoundProgram> => {
-  const { promise, resolve } = Promise.withResolvers<FoundProgram>();
-  const found: Buffer[] = [];
-  const words = ['-c', 'command -v -- "$1"', 'sh', name];
-  const child: ChildProcess = spawn('/bin/sh', words, { stdio: ['ignore', 'pipe', 'ignore'] });
-  // Without file descriptors there is no stdout.
-  child.stdout?.on('data', (chunk: Buffer) => void found.push(chunk));
-  child.on('error', (error) => resolve({ kind: 'unknown', said: codeOf(error) }));
-  child.once('close', (code, signal) => {
-    const path = Buffer.concat(found).toString().trim();
-    if (signal !== null) resolve({ kind: 'unknown', said: signal });
-    else resolve(code === 0 && path.startsWith('/') ? { kind: 'found', path } : { kind: 'missing' });
-  });
-  return promise;
+/**
+ * Looks a program up as a shell would, in the PATH of this service. Null where there is none; rejects with the system's error
+ * where it started nothing that could have looked.
+ */
+export const findProgram = async (name: string): Promise<string | null> => {
+  const found = await promisify(execFile)('/bin/sh', ['-c', 'command -v -- "$1"', 'sh', name]).catch(
+    (thrown: { readonly code?: unknown }) => {
+      // The exit code of the shell.
+      if (typeof thrown.code === 'number') return null;
+      throw thrown;
+    },
+  );
+  const path = found?.stdout.trim() ?? '';
+  return path.startsWith('/') ? path : null;
 };
 
 const start = (program: string, words: readonly string[], inputs: number): ChildProcess | string => {
@@ -158,15 +150,10 @@ const start = (program: string, words: readonly string[], inputs: number): Child
   }
 };
 
-const toEnd = (child: ChildProcess, exitCode: number | null, said: string): SandboxEnd => {
+const decideEnd = (child: ChildProcess, exitCode: number | null, said: string): SandboxEnd => {
   if (exitCode !== null) return { kind: 'exited', exitCode };
   if (child.signalCode !== null) return { kind: 'lost' };
   return { kind: 'not-started', said: said.trim() === '' ? `it ended with exit code ${child.exitCode}` : said.trim() };
-};
-
-const readable = (child: ChildProcess, fd: number): Readable | null => {
-  const stream = child.stdio[fd];
-  return stream instanceof Readable ? stream : null;
 };
 
 const writeInputs = (child: ChildProcess, inputs: readonly Buffer[]): void => {

@@ -62,13 +62,6 @@ type SandboxUsage = {
   readonly memoryFiles: number;
 };
 
-type ProcessUsage = {
-  readonly pid: number;
-  readonly threads: number;
-  readonly residentBytes: number;
-  readonly tableBytes: number;
-};
-
 /** Reads /proc: at most as many processes as `maxTasks` and one more. What has ended meanwhile counts nothing. */
 const readSandboxUsage = (
   firstPid: number,
@@ -77,24 +70,23 @@ const readSandboxUsage = (
   const most = limits.maxTasks + 1;
   const pids = [...readChildren(firstPid, 1, most)];
   let tasks = 0;
-  const processes: ProcessUsage[] = [];
-  // Of too many nobody asks how large they are: while a fork bomb grows each look takes time that it uses.
+  let residentBytes = 0;
+  let kernelBytes = countNetlink(firstPid);
+  // Of too many the size is of no interest: while a fork bomb grows each look takes time that it uses.
   for (let at = 0; at < pids.length && pids.length < most && tasks < most; at += 1) {
     const pid = pids[at] ?? 0;
     const process = readProcess(pid);
-    const { threads } = process;
-    processes.push(process);
-    tasks += threads;
-    if (threads > 0) pids.push(...readChildren(pid, threads, most - pids.length));
+    tasks += process.threads;
+    residentBytes += process.residentBytes;
+    kernelBytes += process.tableBytes;
+    if (process.threads > 0) pids.push(...readChildren(pid, process.threads, most - pids.length));
   }
   if (pids.length >= most || tasks >= most) return { tasks: most, memoryBytes: 0, memoryFiles: 0 };
-  const tableBytes = sumOf(processes.map((process) => process.tableBytes));
-  const kernelBytes = tableBytes + countNetlink(firstPid);
-  const plainBytes = kernelBytes + sumOf(processes.map((process) => process.residentBytes));
+  // Pages that processes share after a fork were counted for each: only above the limit the dearer look is needed.
+  const isOver = kernelBytes + residentBytes > limits.memoryBytes;
   return {
     tasks,
-    // Pages that processes share after a fork were counted for each: only above the limit the dearer look is needed.
-    memoryBytes: plainBytes <= limits.memoryBytes ? plainBytes : kernelBytes + readSharedOut(processes),
+    memoryBytes: kernelBytes + (isOver ? readSharedOut(pids) : residentBytes),
     memoryFiles: countFiles(firstPid, '/tmp', TMP_BYTES) + countFiles(firstPid, '/dev/shm', SHM_BYTES),
   };
 };
@@ -121,50 +113,45 @@ const readNumbers = (path: string, most: number): readonly number[] => {
   return numbers.filter((number) => number > 0).slice(0, most);
 };
 
-const readProcess = (pid: number): ProcessUsage => {
-  const status = attempt(() => readFileSync(`/proc/${pid}/status`, 'latin1'));
-  if (status === null) return { pid, threads: 0, residentBytes: 0, tableBytes: 0 };
-  const threads = Number(/^Threads:\s+(\d+)$/m.exec(status)?.[1] ?? 1);
+const readProcess = (pid: number) => {
+  const status = readText(`/proc/${pid}/status`);
+  const threads = status === '' ? 0 : Number(/^Threads:\s+(\d+)$/m.exec(status)?.[1] ?? 1);
   // Of a process whose first thread has ended the others have the memory.
-  const told = threads > 1 && /^State:\s+Z/m.test(status) ? readThreads(pid) : status;
+  const text = threads > 1 && /^State:\s+Z/m.test(status) ? readThreads(pid) : status;
   return {
-    ...{ pid, threads },
-    residentBytes: sumKilobytes(told, /^Rss(?:Anon|Shmem):\s+(\d+) kB$/gm),
-    tableBytes: sumKilobytes(told, /^VmPTE:\s+(\d+) kB$/gm),
+    threads,
+    residentBytes: sumKilobytes(text, /^Rss(?:Anon|Shmem):\s+(\d+) kB$/gm),
+    tableBytes: sumKilobytes(text, /^VmPTE:\s+(\d+) kB$/gm),
   };
 };
 
 /** Of the first of its threads that has memory: they all have the same. */
-const readThreads = (pid: number): string => {
-  const threads = attempt(() => readdirSync(`/proc/${pid}/task`)) ?? [];
-  const read = (thread: string): string =>
-    attempt(() => readFileSync(`/proc/${pid}/task/${thread}/status`, 'latin1')) ?? '';
-  return threads.map(read).find((status) => status.includes('RssAnon')) ?? '';
-};
+const readThreads = (pid: number): string =>
+  (attempt(() => readdirSync(`/proc/${pid}/task`)) ?? [])
+    .map((thread) => readText(`/proc/${pid}/task/${thread}/status`))
+    .find((status) => status.includes('RssAnon')) ?? '';
 
 /** Each page divided by those that share it; not divided where the system does not say. */
-const readSharedOut = (processes: readonly ProcessUsage[]): number => {
+const readSharedOut = (pids: readonly number[]): number => {
   const until = performance.now() + LONGEST_LOOK_MS;
-  const readShare = ({ pid }: ProcessUsage): number => {
+  let bytes = 0;
+  for (const pid of pids) {
     // The kernel walks all pages of a process for this. What is left out counts nothing: better than to kill wrongly.
-    if (performance.now() > until) return 0;
-    const text = attempt(() => readFileSync(`/proc/${pid}/smaps_rollup`, 'latin1'));
+    if (performance.now() > until) break;
+    const text = readText(`/proc/${pid}/smaps_rollup`);
     // It has ended, or its first thread has.
-    if (text === null) return readProcess(pid).residentBytes;
-    return sumKilobytes(text, /^Pss_(?:Anon|Shmem):\s+(\d+) kB$/gm);
-  };
-  return sumOf(processes.map(readShare));
+    bytes += text === '' ? readProcess(pid).residentBytes : sumKilobytes(text, /^Pss_(?:Anon|Shmem):\s+(\d+) kB$/gm);
+  }
+  return bytes;
 };
-
-const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
 
 const sumKilobytes = (text: string, pattern: RegExp): number =>
   [...text.matchAll(pattern)].reduce((sum, [, kilobytes]) => sum + Number(kilobytes) * 1024, 0);
 
 /** What nobody has read from netlink sockets: no control group counts it. The fifth field of each line, in bytes. */
 const countNetlink = (pid: number): number => {
-  const text = attempt(() => readFileSync(`/proc/${pid}/net/netlink`, 'latin1')) ?? '';
-  return sumOf([...text.matchAll(/^(?:\S+ +){4}(\d+) /gm)].map(([, bytes]) => Number(bytes)));
+  const lines = readText(`/proc/${pid}/net/netlink`).matchAll(/^(?:\S+ +){4}(\d+) /gm);
+  return [...lines].reduce((sum, [, bytes]) => sum + Number(bytes), 0);
 };
 
 /** Of a file system of ours, known by its size: before the sandbox is complete the machine's own is in its place. */
@@ -172,6 +159,9 @@ const countFiles = (pid: number, path: string, bytes: number): number => {
   const stats = attempt(() => statfsSync(`/proc/${pid}/root${path}`));
   return stats === null || stats.blocks * stats.bsize !== bytes ? 0 : stats.files - stats.ffree;
 };
+
+/** Empty where there is no such file any more. */
+const readText = (path: string): string => attempt(() => readFileSync(path, 'latin1')) ?? '';
 
 const attempt = <Result>(step: () => Result): Result | null => {
   try {
@@ -192,11 +182,6 @@ type WatchedSandbox = {
 
 type WatchdogLimits = { readonly maxProcesses: number; readonly memoryBytes: number };
 
-type Watchdog = {
-  /** `onOver` is told once. Returns the end of watching. */
-  readonly watch: (sandbox: WatchedSandbox, onOver: (limit: WatchedLimit) => void) => () => void;
-};
-
 const LOOK_EVERY_MS = 50;
 // With many commands at once looking must not keep the service from answering: a twentieth of its time, if that is often enough.
 const MOST_OF_TIME = 20;
@@ -207,10 +192,8 @@ const LOOK_AT_LOCKS_EVERY_MS = 100;
 export const MAX_MEMORY_FILES = 100_000;
 
 /** RLIMIT_NPROC does not bind root, not even in a user namespace, and no resource limit adds up the memory of processes. */
-export const createWatchdog = ({ maxProcesses, memoryBytes }: WatchdogLimits): Watchdog => {
+export const createWatchdog = ({ maxProcesses, memoryBytes }: WatchdogLimits) => {
   const watched = new Map<WatchedSandbox, (limit: WatchedLimit) => void>();
-  let isScheduled = false;
-  let isLookingAtLocks = false;
 
   const findOver = ({ firstPid, findMemoryEnd }: WatchedSandbox): WatchedLimit | null => {
     const ended = findMemoryEnd();
@@ -227,20 +210,11 @@ export const createWatchdog = ({ maxProcesses, memoryBytes }: WatchdogLimits): W
     onOver?.(over);
   };
 
-  const look = (): void => {
-    const began = performance.now();
+  const look = async (): Promise<void> => {
     for (const sandbox of [...watched.keys()]) {
       const over = findOver(sandbox);
       if (over !== null) end(sandbox, over);
     }
-    isScheduled = false;
-    schedule(Math.min(Math.max(LOOK_EVERY_MS, (performance.now() - began) * MOST_OF_TIME), LOOK_AT_LEAST_EVERY_MS));
-  };
-
-  const schedule = (ms: number): void => {
-    if (isScheduled || watched.size === 0) return;
-    isScheduled = true;
-    setTimeout(look, ms).unref();
   };
 
   const lookAtLocks = async (): Promise<void> => {
@@ -248,21 +222,36 @@ export const createWatchdog = ({ maxProcesses, memoryBytes }: WatchdogLimits): W
       const locks = watched.has(sandbox) ? await countFileLocks(sandbox.firstPid) : 0;
       if (locks > MAX_FILE_LOCKS) end(sandbox, 'file locks');
     }
-    isLookingAtLocks = false;
-    scheduleLocks();
   };
 
-  const scheduleLocks = (): void => {
-    if (isLookingAtLocks || watched.size === 0) return;
-    isLookingAtLocks = true;
-    setTimeout(() => void lookAtLocks(), LOOK_AT_LOCKS_EVERY_MS).unref();
+  /** Looks again and again while something is watched; `decideWaitMs` gets how long the last look took. */
+  const createLoop = (step: () => Promise<void>, decideWaitMs: (tookMs: number) => number) => {
+    let isScheduled = false;
+    const run = async (): Promise<void> => {
+      const began = performance.now();
+      await step();
+      isScheduled = false;
+      schedule(performance.now() - began);
+    };
+    const schedule = (tookMs: number): void => {
+      if (isScheduled || watched.size === 0) return;
+      isScheduled = true;
+      setTimeout(() => void run(), decideWaitMs(tookMs)).unref();
+    };
+    return schedule;
   };
+
+  const scheduleLook = createLoop(look, (tookMs) =>
+    Math.min(Math.max(LOOK_EVERY_MS, tookMs * MOST_OF_TIME), LOOK_AT_LEAST_EVERY_MS),
+  );
+  const scheduleLocks = createLoop(lookAtLocks, () => LOOK_AT_LOCKS_EVERY_MS);
 
   return {
-    watch: (sandbox, onOver) => {
+    /** `onOver` is called once. Returns the end of watching. */
+    watch: (sandbox: WatchedSandbox, onOver: (limit: WatchedLimit) => void): (() => void) => {
       watched.set(sandbox, onOver);
-      schedule(LOOK_EVERY_MS);
-      scheduleLocks();
+      scheduleLook(0);
+      scheduleLocks(0);
       return () => void watched.delete(sandbox);
     },
   };

@@ -72,7 +72,6 @@ test.runIf(HAS_GROUP).each([
   ['UDP', UDP],
 ])('what waits in %s sockets is bounded', async (_what, command) => {
   const result = await lab.run(command);
-  // Version 1 refuses more, version 2 ends the command.
   if (!result.success) expect(result).toMatchObject(KILLED);
   else expect(Number(stdoutOf(result))).toBeLessThan(120_000_000);
 });

@@ -23,19 +23,6 @@ test('a group of version 2 gets 32 MiB more than the command, no swap, and ends 
   expect(readAll(directory, Object.keys(files))).toEqual(['570425344', '0', '1']);
 });
 
-test('a group of version 1 is limited with its swap, and in its sockets, and ends what wants more', () => {
-  const files = {
-    'memory.limit_in_bytes': '0\n',
-    'memory.memsw.limit_in_bytes': '0\n',
-    'memory.swappiness': '6\n',
-    'memory.oom_control': '1\n',
-    'memory.kmem.tcp.limit_in_bytes': '0\n',
-  };
-  const directory = makeDirectory(files);
-  expect(limitMemory(directory, 536_870_912)).toBe(true);
-  expect(readAll(directory, Object.keys(files))).toEqual(['570425344', '570425344', '0', '0', '33554432']);
-});
-
 test('what is no group for memory, or does not take the limit, limits nothing', () => {
   const directory = makeDirectory({ 'pids.max': 'max\n' });
   expect(limitMemory(directory, 536_870_912)).toBe(false);
@@ -51,26 +38,6 @@ test.each([
   ['only an attempt was refused', { 'memory.events': `${EVENTS}oom 2\noom_kill 0\n` }, null],
   ['its own limit', { 'memory.events': `${EVENTS}oom 1\noom_kill 3\noom_group_kill 1\n` }, 'memory'],
   ['one further out', { 'memory.events': `${EVENTS}oom 0\noom_kill 3\noom_group_kill 1\n` }, 'memory outside'],
-  ['nothing was ended (version 1)', { 'memory.oom_control': 'oom_kill_disable 0\nunder_oom 1\noom_kill 0\n' }, null],
-  ['a kernel that does not say (version 1)', { 'memory.oom_control': 'oom_kill_disable 0\nunder_oom 1\n' }, null],
-  [
-    'its own limit (version 1)',
-    {
-      'memory.oom_control': 'oom_kill_disable 0\nunder_oom 0\noom_kill 1\n',
-      'memory.limit_in_bytes': '570425344\n',
-      'memory.max_usage_in_bytes': '570400000\n',
-    },
-    'memory',
-  ],
-  [
-    'one further out (version 1)',
-    {
-      'memory.oom_control': 'oom_kill_disable 0\nunder_oom 0\noom_kill 1\n',
-      'memory.limit_in_bytes': '570425344\n',
-      'memory.max_usage_in_bytes': '100000000\n',
-    },
-    'memory outside',
-  ],
   ['no group', {}, null],
 ])('why a group was ended: %s', (_what, files, end) => {
   expect(findMemoryEnd(makeDirectory(files))).toBe(end);

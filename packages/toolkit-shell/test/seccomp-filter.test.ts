@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toSeccompFilter } from '#src/seccomp-filter.ts';
+import { buildSeccompFilter } from '#src/seccomp-filter.ts';
 
 type Call = { readonly machine: number; readonly call: number; readonly arguments?: readonly number[] };
 
@@ -136,7 +136,7 @@ const LINES: readonly Line[] = [
 ];
 
 const filterOf = (architecture: string, epoll: 'refused' | 'allowed' = 'refused'): Buffer => {
-  const filter = toSeccompFilter(architecture, epoll);
+  const filter = buildSeccompFilter(architecture, epoll);
   if (filter === null) throw new Error('There is no filter.');
   return filter;
 };
@@ -174,5 +174,5 @@ test('what else has the bits of a mode is allowed', () => {
 });
 
 test('a machine whose calls are not known has no filter', () => {
-  expect(toSeccompFilter('riscv64', 'refused')).toBeNull();
+  expect(buildSeccompFilter('riscv64', 'refused')).toBeNull();
 });

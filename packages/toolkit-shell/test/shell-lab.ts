@@ -89,24 +89,19 @@ const readDirectories = (directory: string): readonly string[] => {
 
 /**
  * Whether the memory of a command can be limited as a whole on this machine, found without the code under test: root, and a
- * control group of this process (or, in version 2, one further out) in which a new one limits memory.
+ * control group of version 2, that of this process or one further out, in which a new one limits memory.
  */
 export const canLimitMemory = (): boolean => {
   if (process.geteuid?.() !== 0) return false;
-  const paths = new Map<string, string>();
-  for (const line of readFileSync('/proc/self/cgroup', 'latin1').trim().split('\n')) {
-    const [, names = '', path = '/'] = line.split(':');
-    for (const name of names.split(',')) paths.set(name, path.includes('..') ? '/' : path);
-  }
+  const [, path = '/'] = /^0::(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'latin1')) ?? [];
+  const own = path.includes('..') ? '/' : path;
   const mounts = readFileSync('/proc/self/mounts', 'latin1')
     .split('\n')
     .map((line) => line.split(' '));
-  return mounts.some(([, point = '', kind, options = '']) => {
-    if (kind === 'cgroup2')
-      return outwards(point, paths.get('') ?? '/').some((place) => limitsBelow(place, 'memory.max'));
-    const isFirst = kind === 'cgroup' && options.split(',').includes('memory');
-    return isFirst && limitsBelow(join(point, paths.get('memory') ?? '/'), 'memory.limit_in_bytes');
-  });
+  return mounts.some(
+    ([, point = '', kind]) =>
+      kind === 'cgroup2' && outwards(point, own).some((place) => limitsBelow(place, 'memory.max')),
+  );
 };
 
 const outwards = (point: string, path: string): readonly string[] =>
