@@ -173,7 +173,8 @@ export type Admission = {
   readonly verdicts: readonly CallVerdict[];
   /**
    * Ends the round's reservations, charges failures, counts streaks, gives back calls that did not run, writes the
-   * journal; gives the budgets after it. The embedded stores answer at once. Rejects when the store fails.
+   * journal; gives the budgets after it. The embedded stores answer at once. Never rejects: a store that fails may have applied it or
+   * not, and the budgets are then the likeliest.
    */
   readonly settle: (report: RoundReport) => ReadonlyMap<string, Budget> | Promise<ReadonlyMap<string, Budget>>;
   /**
@@ -181,7 +182,7 @@ export type Admission = {
    * settles it as neither failed nor succeeded, and its retry comes back.
    */
   readonly ticketOf: (tool: string) => string;
-  /** Adds to the journal what came of a call after its answer: a JSON object's text. Rejects when the store fails. */
+  /** Adds to the journal what came of a call after its answer: a JSON object's text. Best effort, never rejects. */
   readonly addLate: (json: string) => Promise<void>;
 };
 

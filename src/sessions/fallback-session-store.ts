@@ -1,11 +1,9 @@
 import {
   type Admission,
-  type Budget,
   type Permit,
   type Round,
   type SessionStore,
   StoreUnavailableError,
-  type ToolOutcome,
 } from '../executor/session-store.ts';
 import type { StoreAvailability } from '../store/store-availability.ts';
 import type { OutageSessions } from './outage-sessions.ts';
@@ -41,13 +39,13 @@ export const createFallbackSessionStore = (options: {
     admit: async (round) => {
       try {
         if (outage.has(round.sessionKey) && !(await settle(round.sessionKey))) return admitWhileAway(round, null);
-        return settleWhileUp(await primary.admit(round));
+        return await primary.admit(round);
       } catch (failed) {
         return admitWhileAway(round, failed);
       }
     },
     // What was let in while the store was away settles where the session still has the life that its ticket names.
-    resume: (late) => settleWhileUp(primary.resume(late)),
+    resume: (late) => primary.resume(late),
     read: async (sessionKey) => {
       const since = availability.awaySince();
       if (since === null && (await settle(sessionKey))) return primary.read(sessionKey).catch(rethrow);
@@ -63,26 +61,6 @@ const rethrow = (cause: unknown): never => {
   throw new StoreUnavailableError('The session store is unavailable.', { cause });
 };
 
-/** The round without a store that fails: what it could not settle is estimated. */
-const settleWhileUp = (admission: Admission): Admission => ({
-  mode: admission.mode,
-  scope: admission.scope,
-  step: admission.step,
-  permits: admission.permits,
-  verdicts: admission.verdicts,
-  ticketOf: (tool) => admission.ticketOf(tool),
-  settle: async (report) => {
-    try {
-      return await admission.settle(report);
-    } catch (_failed) {
-      return estimateBudgets(admission, report.outcomes);
-    }
-  },
-  addLate: (json) => admission.addLate(json).catch(ignore),
-});
-
-const ignore = (): void => undefined;
-
 const admitUncounted = (round: Round, permit: Permit): Admission => ({
   mode: 'local',
   scope: 'session',
@@ -93,23 +71,3 @@ const admitUncounted = (round: Round, permit: Permit): Admission => ({
   settle: () => new Map(),
   addLate: async () => undefined,
 });
-
-// A time-out means "maybe applied", so it is never sent again. What the caller reads is then the likeliest: applied.
-const estimateBudgets = (admission: Admission, outcomes: readonly ToolOutcome[]): ReadonlyMap<string, Budget> => {
-  const budgets = new Map<string, Budget>();
-  for (const outcome of outcomes) {
-    const permit = admission.permits.get(outcome.name);
-    if (permit === undefined || permit.decision === 'unavailable' || permit.budget === null) continue;
-    budgets.set(outcome.name, estimateBudget(permit.budget, permit.decision, outcome));
-  }
-  return budgets;
-};
-
-const estimateBudget = (budget: Budget, decision: Permit['decision'], outcome: ToolOutcome): Budget => {
-  const { failed, succeeded, interrupted } = outcome;
-  if (decision === 'denied' || decision === 'idle') return budget;
-  const reserved = decision === 'retry' ? 1 : 0;
-  if (failed && !succeeded) return { ...budget, failures: budget.failures + 1, used: budget.used + reserved };
-  if (interrupted && !succeeded) return budget;
-  return { ...budget, remaining: budget.remaining + reserved };
-};

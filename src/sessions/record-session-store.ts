@@ -2,10 +2,12 @@ import type { BudgetMode } from '../contract/tool-result.ts';
 import type {
   Admission,
   Budget,
+  Permit,
   Round,
   RoundReport,
   SessionSettings,
   SessionStore,
+  ToolOutcome,
   UnpackRound,
 } from '../executor/session-store.ts';
 import type { RecordStore, Records } from '../store/record-store.ts';
@@ -129,7 +131,7 @@ class SessionAdmission implements Admission {
     const most = settings.journal;
     const journal = most === 0 ? null : report.journal;
     const hasRoom = journal === null || journal.lines === 0 || mayKeepJournals();
-    return sessions.update(
+    const settled = sessions.update(
       this.#round.sessionKey,
       (stored, now) => {
         const { session } = stored;
@@ -143,6 +145,7 @@ class SessionAdmission implements Admission {
       },
       'long',
     );
+    return settled instanceof Promise ? settled.catch(() => estimateBudgets(this, report.outcomes)) : settled;
   }
 
   ticketOf(tool: string): string {
@@ -152,13 +155,14 @@ class SessionAdmission implements Admission {
   async addLate(json: string): Promise<void> {
     const { sessions, settings, mayKeepJournals } = this.#parts;
     if (settings.journal === 0 || !mayKeepJournals()) return;
-    await sessions.update(
+    const added = sessions.update(
       this.#round.sessionKey,
       ({ session, journal }) => {
         if (session?.born === this.#admitted.born) addLate(journal, json, maxLinesOf(settings));
       },
       'long',
     );
+    await Promise.resolve(added).catch(() => undefined);
   }
 
   #settleIn(
@@ -179,3 +183,23 @@ class SessionAdmission implements Admission {
     return { budgets, left: readRetriesLeft(round.tools, budgets) };
   }
 }
+
+// A time-out means "maybe applied", so it is never sent again. What the caller reads is then the likeliest: applied.
+const estimateBudgets = ({ permits }: Admission, outcomes: readonly ToolOutcome[]): ReadonlyMap<string, Budget> => {
+  const budgets = new Map<string, Budget>();
+  for (const outcome of outcomes) {
+    const permit = permits.get(outcome.name);
+    if (permit === undefined || permit.decision === 'unavailable' || permit.budget === null) continue;
+    budgets.set(outcome.name, estimateBudget(permit.budget, permit.decision, outcome));
+  }
+  return budgets;
+};
+
+const estimateBudget = (budget: Budget, decision: Permit['decision'], outcome: ToolOutcome): Budget => {
+  const { failed, succeeded, interrupted } = outcome;
+  if (decision === 'denied' || decision === 'idle') return budget;
+  const reserved = decision === 'retry' ? 1 : 0;
+  if (failed && !succeeded) return { ...budget, failures: budget.failures + 1, used: budget.used + reserved };
+  if (interrupted && !succeeded) return budget;
+  return { ...budget, remaining: budget.remaining + reserved };
+};

@@ -18,11 +18,12 @@ export type OpenedStore = {
   /** Begins to serve, and calls `ready` each time it can be asked. Rejects where this service must not use the store. */
   readonly connect: (ready: () => void) => Promise<void>;
   /** How processes that share the store reach each other; null: this process has the store alone. */
-  readonly shared: { readonly client: HastyClient; readonly subscription: SharedChannels } | null;
+  readonly shared: {
+    readonly client: SharedClient & {
+      /** Sends one command. Rejects with the store, or after 50 ms: such a command may have been applied. */
+      readonly call: SharedClient['callWithTimeout'];
+    };
+    readonly subscription: SharedChannels;
+  } | null;
   readonly close: () => void;
-};
-
-type HastyClient = SharedClient & {
-  /** Sends one command. Rejects with the store, or after 50 ms: such a command may have been applied. */
-  readonly call: SharedClient['callWithTimeout'];
 };

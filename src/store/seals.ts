@@ -12,47 +12,30 @@ export type SealPlace = {
   readonly part: string;
 };
 
-/** Why a text does not open. `key_missing`: this process lacks the key that it names, and another may have it. */
-export type SealProblem = Exclude<UnopenedReason, 'damaged'>;
-
-/** Why nobody may act on a stored text. `damaged`: it cannot be read. */
+/** Why a stored text must not be acted on. `key_missing`: this process lacks the key that it names. `damaged`: it cannot be read. */
 export const UNOPENED = ['key_missing', 'not_sealed', 'not_authentic', 'damaged'] as const;
 export type UnopenedReason = (typeof UNOPENED)[number];
 
-export type Opened = { readonly text: string } | { readonly problem: SealProblem };
+export type Opened = { readonly text: string } | { readonly problem: Exclude<UnopenedReason, 'damaged'> };
 
-/** Seals, and who hears of what is found and must not be acted on. */
+/** Seals, and who is told of what is found and must not be acted on. */
 export type Sealing = {
   readonly seals: Seals;
   readonly onUnopened: (kind: 'call' | 'message', why: UnopenedReason) => void;
 };
 
-/** Seals what a process acts on that finds it in the store: whoever writes to the store alone can neither read, make nor move it. */
-export type Seals = {
-  /** Whether there is a key. Without one texts are kept as they are. */
-  readonly isSealing: boolean;
-  /** Whether a text that is not sealed opens. */
-  readonly mayBePlain: boolean;
-  readonly seal: (place: SealPlace, text: string) => string;
-  /** Pure: a decision on a record may ask it. */
-  readonly open: (place: SealPlace, text: string) => Opened;
-  /**
-   * The names under which the record of a key that a caller chose is looked up, in the order in which they are taken: under each
-   * key one, so that processes of which one has a key more still find the same record.
-   */
-  readonly toNames: (recordKey: string) => readonly [first: string, ...others: string[]];
-};
+export type Seals = ReturnType<typeof createSeals>;
 
 /** A key of the store: 32 random bytes. */
 export type StoreKey = { readonly id: string; readonly secret: Buffer };
 
 const KEY_BYTES = 32;
 
-/** `optional`: what is not sealed is opened, too, for some processes have no keys yet. */
-export type SealedRule = 'optional' | 'required';
-
-/** Seals with the first of these keys, and opens what any of them has sealed. */
-export const createSeals = (keys: readonly StoreKey[], rule: SealedRule): Seals => {
+/**
+ * Seals what a process acts on that finds it in the store: a writer to the store alone can neither read, make nor move it. The first
+ * of these keys seals, and any of them opens. `optional`: what is not sealed is opened, too, for some processes have no keys yet.
+ */
+export const createSeals = (keys: readonly StoreKey[], rule: 'optional' | 'required') => {
   const [first] = keys;
   const own = first === undefined ? null : { id: first.id, secret: derive(first.secret, 'seal') };
   const sealing = new Map(keys.map(({ id, secret }) => [id, derive(secret, 'seal')]));
@@ -60,17 +43,25 @@ export const createSeals = (keys: readonly StoreKey[], rule: SealedRule): Seals 
   const naming = keys.toSorted(byId).map(({ secret }) => derive(secret, 'look-up'));
   const mayBePlain = own === null || rule === 'optional';
   return {
+    /** Whether there is a key. Without one texts are kept as they are. */
     isSealing: own !== null,
+    /** Whether a text that is not sealed opens. */
     mayBePlain,
-    seal: (place, text) => (own === null ? text : `${SEALED}${own.id}:${encrypt(own.secret, place, text)}`),
-    open: (place, text) => {
+    seal: (place: SealPlace, text: string): string =>
+      own === null ? text : `${SEALED}${own.id}:${encrypt(own.secret, place, text)}`,
+    /** Pure: a decision on a record may ask it. */
+    open: (place: SealPlace, text: string): Opened => {
       if (!text.startsWith(SEALED)) return mayBePlain ? { text } : { problem: 'not_sealed' };
       const end = text.indexOf(':', SEALED.length);
       const secret = sealing.get(text.slice(SEALED.length, end));
       if (secret === undefined) return { problem: 'key_missing' };
       return decrypt(secret, place, Buffer.from(text.slice(end + 1), 'base64url'));
     },
-    toNames: (recordKey) => {
+    /**
+     * The names under which the record of a key that a caller chose is looked up, in the order in which they are reserved: under each
+     * key one, so that processes of which one has a key more still find the same record.
+     */
+    toNames: (recordKey: string): readonly [first: string, ...others: string[]] => {
       const [name = recordKey, ...others] = naming.map((secret) => toName(secret, recordKey));
       return mayBePlain && naming.length > 0 ? [recordKey, name, ...others] : [name, ...others];
     },

@@ -1,3 +1,6 @@
+/** What every key and channel in Redis begins with. Version 0.1 had `recourse`: neither reads the records of the other. */
+export const KEY_PREFIX = 'recourse2';
+
 /** What processes that share a store may send to it beside records. In a cluster each command goes to who serves its keys. */
 export type SharedClient = {
   /** Sends one command. Rejects with the store, or after a second: such a command may have been applied. */

@@ -18,10 +18,10 @@ import { createRecordSessionStore, type RecordSessionStore } from '../sessions/r
 import { createRequestSessionStore } from '../sessions/request-session-store.ts';
 import type { StoreBackend } from '../sessions/store-backend.ts';
 import { OpenedStoreSpace, UNLIMITED_SPACE } from '../sessions/store-space.ts';
-import { KEY_PREFIX } from '../store/key-prefix.ts';
 import { createMemoryRecordStore, type MemoryRecordStore } from '../store/memory-record-store.ts';
 import type { OpenedStore } from '../store/opened-store.ts';
 import { createSeals, NO_SEALING, type Sealing } from '../store/seals.ts';
+import { KEY_PREFIX } from '../store/shared-connection.ts';
 import type { StoreAvailability } from '../store/store-availability.ts';
 import type { SpaceObserver, StoreObserver } from '../store/store-observer.ts';
 import type { Metrics } from '../telemetry/metrics.ts';

@@ -380,6 +380,7 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   'routes/sessions.ts': 'a store that is away is a problem, not a bug',
   '@background/deliveries/fallback-deliveries.ts': 'while the store is away messages are kept in this process',
   'sessions/ended-sessions.ts': 'while the store is away no session has ended',
+  'sessions/record-session-store.ts': 'what a store that fails did not settle is estimated',
   'sessions/outage-sessions.ts': 'what was counted here waits until the store takes it',
   'sessions/fallback-session-store.ts': 'while the store is away the policy decides',
   'sessions/idempotency/idempotency-store.ts': 'where the store is away nothing can be promised, and that is said',

@@ -1,5 +1,5 @@
 import { parseStoreKeys } from '#src/config/settings/store-keys.ts';
-import { createSeals, type SealedRule, type Sealing, type UnopenedReason } from '#src/store/seals.ts';
+import { createSeals, type Sealing, type UnopenedReason } from '#src/store/seals.ts';
 
 /** An entry of STORE_KEYS with a secret that follows from the id. */
 export const toKeyEntry = (id: string): string => `${id}:${Buffer.alloc(32, `secret of ${id}`).toString('base64')}`;
@@ -7,7 +7,7 @@ export const toKeyEntry = (id: string): string => `${id}:${Buffer.alloc(32, `sec
 /** The seals of a process with these keys, and what it has met and not acted on. */
 export const createSealing = (
   ids: readonly string[],
-  rule: SealedRule = 'required',
+  rule: Parameters<typeof createSeals>[1] = 'required',
 ): Sealing & { readonly unopened: UnopenedReason[] } => {
   const keys = parseStoreKeys(ids.map(toKeyEntry));
   if ('mistake' in keys) throw new Error(keys.mistake);

@@ -1,5 +1,4 @@
 import { BoundedStore } from 'recourse-server/memory/bounded-store';
-import { KEY_PREFIX } from 'recourse-server/store/key-prefix';
 import {
   type Decide,
   FEW_KNOWN,
@@ -11,6 +10,7 @@ import {
   toFields,
   type UpdateTimeout,
 } from 'recourse-server/store/record-store';
+import { KEY_PREFIX } from 'recourse-server/store/shared-connection';
 import * as z from 'zod';
 import { RedisRecord } from './redis-record.ts';
 import { type Swap, type SwapOptions, SwapSender } from './swap-sender.ts';

@@ -27,12 +27,14 @@ export const findJoinable = (tool: ToolState, { roundId }: Round, now: number): 
   roundId === null ? undefined : tool.reservations.find(({ round, joinUntil }) => round === roundId && joinUntil > now);
 
 /** Reserves a tool for the round of this batch. */
-export const addReservation = (tool: ToolState, round: Round, retry: boolean, now: number): void => {
+export const addReservation = (tool: ToolState, round: Round, retry: boolean, now: number): Reservation => {
   const lease = now + round.leaseMs;
-  tool.reservations.push({
+  const reservation: Reservation = {
     ...{ id: round.batchId, round: round.roundId ?? '', retry, epoch: tool.epoch },
     ...{ joinUntil: round.roundId === null ? 0 : lease, lease, running: 1, verdict: 'none' },
-  });
+  };
+  tool.reservations.push(reservation);
+  return reservation;
 };
 
 /** Drops the reservations of a batch. Changes `session`. */

@@ -109,41 +109,42 @@ const decideDenial = (
   return null;
 };
 
-type Decision = { readonly decision: 'free' | 'retry' | 'idle'; readonly reservationId: string | null };
-
-/** Reserves what the assessment found free: joins the round's reservation or makes one. Changes `session`. */
-export const reserve = (session: SessionState, assessment: Assessment, round: Round, now: number): Decision => {
-  const { requested, tool, joined, denial } = assessment;
-  if (denial !== null) return reserveNothing(assessment);
+/** Reserves what the assessment found free: joins the round's reservation or makes one; null: it needs none. Changes `session`. */
+export const reserve = (
+  session: SessionState,
+  { requested, tool, joined, denial }: Assessment,
+  round: Round,
+  now: number,
+): Reservation | null => {
+  const isRetry = tool.failures > 0;
+  if (denial !== null) return null;
   if (joined !== undefined) {
     // Where no failure stands the round goes on free.
-    if (!holdsRetry(joined) && tool.failures === 0) joined.retry = false;
+    if (!holdsRetry(joined) && !isRetry) joined.retry = false;
     joined.running += 1;
     joined.lease = Math.max(joined.lease, now + round.leaseMs);
-    return { decision: joined.retry ? 'retry' : 'free', reservationId: joined.id };
+    return joined;
   }
-  const isRetry = tool.failures > 0;
-  if (!isRetry && round.roundId === null) return { decision: 'free', reservationId: null };
-  addReservation(tool, round, isRetry, now);
+  if (!isRetry && round.roundId === null) return null;
   session.tools.set(requested.name, tool);
-  return { decision: isRetry ? 'retry' : 'free', reservationId: round.batchId };
+  return addReservation(tool, round, isRetry, now);
 };
 
-/** For a tool of which limits and loop guard left nothing to run. */
-export const reserveNothing = ({ tool }: Pick<Assessment, 'tool'>): Decision => ({
-  decision: tool.failures > 0 ? 'idle' : 'free',
-  reservationId: null,
-});
-
-/** The tool as it was decided, in a session that has `sessionLeft` retries left. */
+/**
+ * The tool as it was let in, in a session that has `sessionLeft` retries left. Without a reservation limits and loop guard left it
+ * nothing to run, or it needs none.
+ */
 export const createAdmittedTool = (
-  { requested, tool, denial }: Assessment,
-  { decision, reservationId }: Decision,
+  { requested, tool, denial }: Pick<Assessment, 'requested' | 'tool' | 'denial'>,
+  reservation: Reservation | null,
   sessionLeft: number,
 ): AdmittedTool => {
   const budget = toBudget(tool, requested.retries, sessionLeft);
-  const permit: Permit = denial === null ? { decision, budget } : { decision: 'denied', denial, budget };
-  return { permit, reservationId: denial === null ? reservationId : null, epoch: tool.epoch };
+  const { epoch } = tool;
+  if (denial !== null) return { permit: { decision: 'denied', denial, budget }, reservationId: null, epoch };
+  if (reservation === null)
+    return { permit: { decision: tool.failures > 0 ? 'idle' : 'free', budget }, reservationId: null, epoch };
+  return { permit: { decision: reservation.retry ? 'retry' : 'free', budget }, reservationId: reservation.id, epoch };
 };
 
 /** Whether the round may use the tool: what is reported of one that it may not use settles nothing. */

@@ -12,13 +12,11 @@ import { decideLoop, repeatsBefore, settleRepeats } from './loop-guard.ts';
 import { expireReservations, spentRetries } from './reservations.ts';
 import {
   type AdmittedTool,
-  type Assessment,
   assessTools,
   createAdmittedTool,
   forgiveUnknownNames,
   isLetIn,
   reserve,
-  reserveNothing,
   settleBudgets,
   toBudget,
 } from './retry-budgets.ts';
@@ -59,18 +57,13 @@ export const admitRound = (
   const verdicts = limitCalls(session, round, { judged, letIn }, settings);
   for (const [at, call] of round.calls.entries())
     if (verdicts[at]?.kind === 'run' && letIn.has(call.tool)) countCall(session, round, call, 1);
-  const decisions = assessed.map((assessment) =>
-    hasCall(round, verdicts, assessment.requested.name)
-      ? reserve(session, assessment, round, now)
-      : reserveNothing(assessment),
+  const reserved = assessed.map((assessment) =>
+    hasCall(round, verdicts, assessment.requested.name) ? reserve(session, assessment, round, now) : null,
   );
   const left = settings.sessionRetries - spentRetries(session);
   const tools = new Map<string, AdmittedTool>();
   for (const [at, assessment] of assessed.entries())
-    tools.set(
-      assessment.requested.name,
-      createAdmittedTool(assessment, decisions[at] ?? reserveNothing(assessment), left),
-    );
+    tools.set(assessment.requested.name, createAdmittedTool(assessment, reserved[at] ?? null, left));
   const isPlain = verdicts.every((verdict) => verdict.kind === 'run' && verdict.repeats === null);
   return { step, tools, verdicts: isPlain ? NO_VERDICTS : verdicts };
 };
@@ -152,17 +145,13 @@ const refuseRound = (
   step: number,
 ): AdmittedRound => {
   const left = sessionRetries - spentRetries(session);
-  const tools = round.tools.map((requested): readonly [string, AdmittedTool] => {
-    const assessment: Assessment = {
-      requested,
-      tool: findTool(session, requested.name),
-      denial: null,
-      joined: undefined,
-    };
-    return [requested.name, createAdmittedTool(assessment, reserveNothing(assessment), left)];
-  });
+  const tools = new Map<string, AdmittedTool>();
+  for (const requested of round.tools) {
+    const tool = findTool(session, requested.name);
+    tools.set(requested.name, createAdmittedTool({ requested, tool, denial: null }, null, left));
+  }
   const refused: CallVerdict = { kind: 'limit', of: 'session_rounds', limit: maxRounds };
-  return { step, tools: new Map(tools), verdicts: round.calls.map(() => refused) };
+  return { step, tools, verdicts: round.calls.map(() => refused) };
 };
 
 /** Loop guard, then the tool's limit, call by call; neither depends on other tools. `step` is that of a named round, else 0. */

@@ -1,5 +1,4 @@
-import { KEY_PREFIX } from 'recourse-server/store/key-prefix';
-import type { SharedChannels, SharedClient } from 'recourse-server/store/shared-connection';
+import { KEY_PREFIX, type SharedChannels, type SharedClient } from 'recourse-server/store/shared-connection';
 
 /** Is called when something has happened to a call: it ended, its progress or its cancellation changed. */
 export type CallListener = (key: string) => void;

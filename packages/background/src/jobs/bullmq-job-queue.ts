@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { createRedisClient, openQueueConnection } from '@recourse/store-redis/redis-client';
-import { KEY_PREFIX } from 'recourse-server/store/key-prefix';
+import { KEY_PREFIX } from 'recourse-server/store/shared-connection';
 import type { Job, JobQueue, LaneState, ServedLane } from './job-queue.ts';
 import { JobShard, type QueueConnection } from './job-shard.ts';
 import { sharedSlots } from './running-jobs.ts';

@@ -1,6 +1,5 @@
 import { createRedisScript } from '@recourse/store-redis/redis-client';
-import { KEY_PREFIX } from 'recourse-server/store/key-prefix';
-import type { SharedClient } from 'recourse-server/store/shared-connection';
+import { KEY_PREFIX, type SharedClient } from 'recourse-server/store/shared-connection';
 import * as z from 'zod';
 import type { DueEntry, DueIndex, DueLimits } from './due-index.ts';
 
