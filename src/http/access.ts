@@ -14,15 +14,6 @@ import { createRefusalLog, type RefusedRequest } from '../telemetry/repeated-lin
 /** API keys, which call back after each change. */
 export type FollowedKeys = ApiKeys & { readonly onChange: (listener: () => void) => void };
 
-/** What API keys are read with. */
-export type ApiKeyParts = {
-  readonly metrics: Metrics;
-  readonly log: Logger;
-  readonly guard: WorkspaceGuard;
-  /** API_KEYS_FILE as it was read at the start; null where it is not set. */
-  readonly keyFile: KeyFile | null;
-};
-
 export type AccessParts = Pick<RateLimitsOptions, 'memory' | 'now'> & {
   readonly metrics: Metrics;
   readonly log: Logger;
@@ -61,7 +52,18 @@ export const createAccess = async (config: Config, parts: AccessParts) => {
 /** The API keys of API_KEYS and API_KEYS_FILE, whose changes are followed; null where neither is set. */
 export const openApiKeys = (
   { API_KEYS }: Config,
-  { metrics, log, guard, keyFile }: ApiKeyParts,
+  {
+    metrics,
+    log,
+    guard,
+    keyFile,
+  }: {
+    readonly metrics: Metrics;
+    readonly log: Logger;
+    readonly guard: WorkspaceGuard;
+    /** API_KEYS_FILE as it was read at the start; null where it is not set. */
+    readonly keyFile: KeyFile | null;
+  },
 ): FollowedKeys | null => {
   if (API_KEYS.length === 0 && keyFile === null) return null;
   const listeners = new Set<() => void>();

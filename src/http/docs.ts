@@ -21,11 +21,11 @@ export const addDocs: FastifyPluginAsync = async (app) => {
     app.get(url, async (request, reply) => sendPage(await load(), request, reply));
 };
 
-type Document = { readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>> };
-
 /** The document that `npm run generate` has made, with those of its operations that are served here. */
 const readDocument = (app: FastifyInstance): string => {
-  const document: Document = JSON.parse(readFileSync(new URL('openapi.json', import.meta.url), 'utf8'));
+  const document: { readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>> } = JSON.parse(
+    readFileSync(new URL('openapi.json', import.meta.url), 'utf8'),
+  );
   const paths = Object.entries(document.paths).flatMap(([path, operations]) => {
     const url = path.replace(/\{(\w+)\}/g, ':$1');
     const served = Object.entries(operations).filter(([method]) => app.hasRoute({ url, method: method.toUpperCase() }));

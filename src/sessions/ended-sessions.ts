@@ -22,24 +22,14 @@ export const createRecordEndedSessions = (options: {
   readonly ttlMs: number;
 }): EndedSessions => {
   const ended = options.store.open(createEndedKind(options.ttlMs));
-  const end = async (sessionKey: string): Promise<void> =>
-    ended.update(
-      sessionKey,
-      (state) => {
-        state.isEnded = true;
-      },
-      'long',
-    );
+  const end = (state: { isEnded: boolean }): void => {
+    state.isEnded = true;
+  };
   return {
-    add: (sessionKey) => end(sessionKey).catch(() => undefined),
+    add: (sessionKey) => Promise.resolve(ended.update(sessionKey, end, 'long')).catch(() => undefined),
     has: (sessionKey) => {
       const found = ended.read(sessionKey, ({ isEnded }) => isEnded, ['e']);
-      if (found instanceof Promise)
-        return found.then(
-          (isEnded) => isEnded === true,
-          () => false,
-        );
-      return found === true;
+      return found instanceof Promise ? found.then(Boolean, () => false) : found === true;
     },
   };
 };

@@ -15,13 +15,6 @@ const AT_ONCE = 32;
 // Of further sessions the first are forgotten, with what was counted of them.
 const MAX_SESSIONS = 10_000;
 
-type Options = {
-  /** Sessions in their store. */
-  readonly shared: Records<StoredSession>;
-  /** Sessions in this process. */
-  readonly local: RecordSessionStore;
-};
-
 /**
  * Sessions that are counted in this process while their store is away.
  *
@@ -32,12 +25,15 @@ type Options = {
  * | settling     | waits for it, and goes to the store          | in its store; here: the store failed again                         |
  */
 export class OutageSessions {
-  readonly #options: Options;
+  readonly #shared: Records<StoredSession>;
+  readonly #local: RecordSessionStore;
   readonly #here = new Map<string, OutageRounds>();
   readonly #settling = new Map<string, Promise<boolean>>();
 
-  constructor(options: Options) {
-    this.#options = options;
+  /** `shared`: sessions in their store. `local`: sessions in this process. */
+  constructor({ shared, local }: { readonly shared: Records<StoredSession>; readonly local: RecordSessionStore }) {
+    this.#shared = shared;
+    this.#local = local;
   }
 
   has(sessionKey: string): boolean {
@@ -47,12 +43,11 @@ export class OutageSessions {
   /** `failed`: why the store did not let the round in; null: it was not asked. */
   async admit(round: Round, failed: unknown, onSettled: (sessionKey: string) => void): Promise<Admission> {
     const { sessionKey, batchId } = round;
-    const { local } = this.#options;
     const isDecided = failed !== null && !(failed instanceof StoreAwayError);
     if (!this.#here.has(sessionKey)) this.#begin(round, isDecided);
     // What was decided on this very batch got no answer: it is decided here, again.
-    if (isDecided) await local.records.update(sessionKey, ({ session }) => dropReservations(session, batchId));
-    const admission = await local.admit(round);
+    if (isDecided) await this.#local.records.update(sessionKey, ({ session }) => dropReservations(session, batchId));
+    const admission = await this.#local.admit(round);
     return {
       ...{ mode: admission.mode, scope: admission.scope, step: admission.step },
       ...{ permits: admission.permits, verdicts: admission.verdicts },
@@ -101,25 +96,25 @@ export class OutageSessions {
 
   // Without a wait: of batches that come at once one begins the session, and the others go on in it.
   #begin({ sessionKey, batchId, roundId }: Round, isDecided: boolean): void {
-    const { shared, local } = this.#options;
-    const seen = shared.seen?.(sessionKey)?.session ?? createSessionState(batchId);
+    const seen = this.#shared.seen?.(sessionKey)?.session ?? createSessionState(batchId);
     if (isDecided && roundId === null) seen.rounds = Math.max(0, seen.rounds - 1);
     this.#roundsOf(sessionKey, seen);
     // In memory, which answers at once.
-    void local.records.update(sessionKey, (stored) => {
+    void this.#local.records.update(sessionKey, (stored) => {
       stored.session = seen;
       stored.bytes = 0;
     });
   }
 
   async #settle(sessionKey: string, rounds: OutageRounds): Promise<boolean> {
-    const { shared, local } = this.#options;
     // What settles here meanwhile is for the next time.
     const size = rounds.outcomes.length;
-    const found = await local.records.read(sessionKey, ({ session }) => (session === null ? null : toShared(session)));
+    const found = await this.#local.records.read(sessionKey, ({ session }) =>
+      session === null ? null : toShared(session),
+    );
     const here = found ?? createSessionState(randomUUID());
     try {
-      await shared.update(
+      await this.#shared.update(
         sessionKey,
         (stored, now) => {
           stored.bytes = 0;
@@ -137,7 +132,7 @@ export class OutageSessions {
     rounds.forget(here, size);
     if (rounds.outcomes.length > 0) return true;
     this.#here.delete(sessionKey);
-    await local.records.delete(sessionKey);
+    await this.#local.records.delete(sessionKey);
     return true;
   }
 }

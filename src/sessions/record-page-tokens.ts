@@ -4,11 +4,8 @@ import type { RecordStore } from '../store/record-store.ts';
 import { createTextKind } from '../store/text-kind.ts';
 import { isPageToken, MAX_PAGES_PER_SESSION, type PageList, type PageTokenStore } from '../tools/page-tokens.ts';
 
-/** A page: how many were new to its session before it, and its token. */
-type Page = { readonly place: number; readonly token: string };
-
-/** By the field that the record has for each. */
-type Pages = Map<string, Page>;
+/** Pages by the field that the record has for each: how many were new to its session before it, and its token. */
+type Pages = Map<string, { readonly place: number; readonly token: string }>;
 
 // Of a page beside its token: its field of 67 characters, its place in the map, and the object.
 const PAGE_BYTES = 300;

@@ -11,10 +11,12 @@ import { cutError, toBudget } from './rules/retry-budgets.ts';
 import { findCleanTools } from './rules/rounds.ts';
 import { createSessionState, findTool } from './rules/session-state.ts';
 
-type Settings = Pick<SessionSettings, 'sessionRetries'>;
-
 /** Budgets that hold for one request: what a batch without a session gets. Nothing is remembered after it. */
-export const createRequestSessionStore = ({ settings }: { readonly settings: Settings }): SessionStore => ({
+export const createRequestSessionStore = ({
+  settings,
+}: {
+  readonly settings: Pick<SessionSettings, 'sessionRetries'>;
+}): SessionStore => ({
   admit: (round) => new RequestAdmission(round, settings),
   resume: (late) => new RequestAdmission(createLateRound(late), settings),
   read: async () => ({ mode: 'memory', rounds: 0, calls: 0, spent: 0, tools: [], journal: [] }),
@@ -32,12 +34,12 @@ class RequestAdmission implements Admission {
   readonly permits: Admission['permits'];
   readonly verdicts = NO_VERDICTS;
   readonly #round: Round;
-  readonly #settings: Settings;
+  readonly #sessionRetries: number;
 
-  constructor(round: Round, settings: Settings) {
+  constructor(round: Round, settings: Pick<SessionSettings, 'sessionRetries'>) {
     this.permits = findCleanTools(round, settings).permits;
     this.#round = round;
-    this.#settings = settings;
+    this.#sessionRetries = settings.sessionRetries;
   }
 
   /** It is the only round: what failed and did not succeed as well has failed once. Where nothing failed the budgets are those of the permits. */
@@ -48,7 +50,7 @@ class RequestAdmission implements Admission {
       const outcome = outcomes.find((one) => one.name === name);
       const hasFailed = outcome?.failed === true && !outcome.succeeded;
       const tool = hasFailed ? { ...CLEAN, failures: 1, lastError: cutError(outcome.error) } : CLEAN;
-      budgets.set(name, toBudget(tool, retries, this.#settings.sessionRetries));
+      budgets.set(name, toBudget(tool, retries, this.#sessionRetries));
     }
     return budgets;
   }

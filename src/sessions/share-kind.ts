@@ -11,10 +11,11 @@ const HOUR_MS = 3_600_000;
 const LONGEST_HOURS = 50;
 const HOUR = /^e:(\d{1,9})$/;
 
-export const addWeight = (share: BytesByHour, { bytes, endsAt }: Weight): void => {
-  const hour = Math.ceil(endsAt / HOUR_MS);
-  share.set(hour, (share.get(hour) ?? 0) + bytes);
-};
+/** The hour with whose end a weight has gone. */
+export const hourOf = ({ endsAt }: Pick<Weight, 'endsAt'>): number => Math.ceil(endsAt / HOUR_MS);
+
+export const addBytes = (share: BytesByHour, hour: number, bytes: number): void =>
+  void share.set(hour, (share.get(hour) ?? 0) + bytes);
 
 /**
  * What a tenant has in the store. It is counted by the hour in which it ends: what a process that was killed could not give
@@ -45,10 +46,7 @@ export const shareKind = createTextKind<BytesByHour>({
 /** Adds to a share, and leaves out what has ended. */
 export const addToShare = (share: BytesByHour, added: Iterable<readonly [number, number]>, now: number): void => {
   const last = Math.ceil(now / HOUR_MS) + LONGEST_HOURS;
-  for (const [hour, bytes] of added) {
-    const within = Math.min(hour, last);
-    share.set(within, (share.get(within) ?? 0) + bytes);
-  }
+  for (const [hour, bytes] of added) addBytes(share, Math.min(hour, last), bytes);
   for (const [hour, bytes] of share) if (bytes === 0 || hour * HOUR_MS <= now) share.delete(hour);
 };
 

@@ -1,7 +1,7 @@
 import type { RecordStore, Records } from '../store/record-store.ts';
 import { StoreAwayError } from '../store/store-availability.ts';
 import { KEPT_BELOW_PERCENT, type Keepable, type SpaceObserver, type StoreFill } from '../store/store-observer.ts';
-import { addToShare, addWeight, type BytesByHour, shareKind, sumOfShare, type Weight } from './share-kind.ts';
+import { addBytes, addToShare, type BytesByHour, hourOf, shareKind, sumOfShare, type Weight } from './share-kind.ts';
 
 // The scale of the levels: what is kept within a second must fit into what is left.
 const EVERY_MS = 1000;
@@ -16,23 +16,7 @@ const AHEAD_BYTES = 64 * 1024;
 /** Why something is not kept: the tenant keeps as much as it may, in bytes, or the store is fuller than so many per cent. */
 export type Shortage = { readonly of: 'tenant' | 'store'; readonly limit: number };
 
-type Shared = Exclude<Keepable, 'journals'>;
-
-/**
- * Room in a store that several tenants use. A tenant may keep at most as much as is left free beside it, below the level of
- * what it keeps: one alone half of that, two a third each, as with the memory of requests. What it keeps is counted in a
- * record of its own, all processes together.
- */
-export type StoreSpace = {
-  /** Whether the store is below the level of journals. Asked before an update, not in its decision: the answer changes with time. */
-  readonly mayKeepJournals: () => boolean;
-  /** Takes room for what is about to be written; null: there is. At once where the tenant's record need not be asked. Never rejects. */
-  readonly take: (tenant: string, what: Shared, weight: Weight) => Shortage | null | Promise<Shortage | null>;
-  /** Takes room beyond every limit: for the ends of calls. */
-  readonly add: (tenant: string, weight: Weight) => void;
-  /** Gives back what was not written, or has gone before its time. */
-  readonly give: (tenant: string, weight: Weight) => void;
-};
+export type StoreSpace = Pick<OpenedStoreSpace, 'mayKeepJournals' | 'take' | 'add' | 'give'>;
 
 /** Of a store that divides its room among tenants by itself. */
 export const UNLIMITED_SPACE: StoreSpace = {
@@ -95,7 +79,7 @@ class KnownShare {
   }
 
   add(weight: Weight): void {
-    addWeight(this.unwritten, weight);
+    addBytes(this.unwritten, hourOf(weight), weight.bytes);
     this.unwrittenBytes += weight.bytes;
   }
 
@@ -111,12 +95,14 @@ class KnownShare {
   }
 }
 
-type Wanted = { readonly what: Shared; readonly weight: Weight };
+type Wanted = { readonly what: Exclude<Keepable, 'journals'>; readonly weight: Weight };
 
-const NOTHING: BytesByHour = new Map();
-
-/** The space of a store that outlives this process. Until the first look is answered everything is kept. */
-export class OpenedStoreSpace implements StoreSpace {
+/**
+ * Room in a store that several tenants use and that outlives this process. A tenant may keep at most as much as is left free beside it,
+ * below the level of what it keeps: one alone half of that, two a third each, as with the memory of requests. What it keeps is counted
+ * in a record of its own, all processes together. Until the first look is answered everything is kept.
+ */
+export class OpenedStoreSpace {
   readonly #options: Options;
   readonly #records: Records<BytesByHour>;
   readonly #shares = new Map<string, KnownShare>();
@@ -146,13 +132,19 @@ export class OpenedStoreSpace implements StoreSpace {
     if (looked !== null) void looked.then((fill) => this.#setFill(fill), this.#options.onFailed);
   }
 
+  /** Whether the store is below the level of journals. Asked before an update, not in its decision: the answer changes with time. */
   readonly mayKeepJournals = (): boolean => {
     const hasRoom = this.#hasRoom('journals');
     if (!hasRoom) this.#options.observer.notKept('journals', 'store', '');
     return hasRoom;
   };
 
-  readonly take: StoreSpace['take'] = (tenant, what, weight) => {
+  /** Reserves room for what is about to be written; null: there is. At once where the tenant's record need not be asked. Never rejects. */
+  readonly take = (
+    tenant: string,
+    what: Wanted['what'],
+    weight: Weight,
+  ): Shortage | null | Promise<Shortage | null> => {
     if (!this.#hasRoom(what)) return this.#refuse(what, tenant, { of: 'store', limit: KEPT_BELOW_PERCENT[what] });
     const share = this.#find(tenant);
     const wanted = { what, weight };
@@ -169,20 +161,22 @@ export class OpenedStoreSpace implements StoreSpace {
       : this.#refuse(what, tenant, shortage);
   };
 
-  readonly add: StoreSpace['add'] = (tenant, weight) => {
+  /** Reserves room beyond every limit: for the ends of calls. */
+  readonly add = (tenant: string, weight: Weight): void => {
     const share = this.#find(tenant);
     share.add(weight);
     this.#count(share, weight.bytes);
     if (Math.abs(share.unwrittenBytes) > AHEAD_BYTES) void this.#write(share, tenant, null);
   };
 
-  readonly give: StoreSpace['give'] = (tenant, { bytes, endsAt }) => this.add(tenant, { bytes: -bytes, endsAt });
+  /** Gives back what was not written, or has gone before its time. */
+  readonly give = (tenant: string, { bytes, endsAt }: Weight): void => this.add(tenant, { bytes: -bytes, endsAt });
 
   #hasRoom(what: Keepable): boolean {
     return this.#fill.used < (this.#fill.max * KEPT_BELOW_PERCENT[what]) / 100;
   }
 
-  #refuse(what: Shared, tenant: string, shortage: Shortage): Shortage {
+  #refuse(what: Wanted['what'], tenant: string, shortage: Shortage): Shortage {
     this.#options.observer.notKept(what, shortage.of, tenant);
     return shortage;
   }
@@ -240,7 +234,7 @@ export class OpenedStoreSpace implements StoreSpace {
   }
 
   #restore(share: KnownShare, unwritten: BytesByHour, bytes: number, wanted: Wanted | null): void {
-    for (const [hour, some] of unwritten) share.unwritten.set(hour, (share.unwritten.get(hour) ?? 0) + some);
+    for (const [hour, some] of unwritten) addBytes(share.unwritten, hour, some);
     share.unwrittenBytes += bytes;
     if (wanted === null) return;
     share.add(wanted.weight);
@@ -253,15 +247,11 @@ export class OpenedStoreSpace implements StoreSpace {
     { unwritten, wanted }: { readonly unwritten: BytesByHour; readonly wanted: Wanted | null },
     now: number,
   ): { readonly found: number; readonly stored: number; readonly shortage: Shortage | null } {
-    addToShare(record, NOTHING, now);
+    addToShare(record, [], now);
     const found = sumOfShare(record);
     addToShare(record, unwritten, now);
     const shortage = wanted === null ? null : this.#findShortage(share, sumOfShare(record), wanted);
-    if (wanted !== null && shortage === null) {
-      const added: BytesByHour = new Map();
-      addWeight(added, wanted.weight);
-      addToShare(record, added, now);
-    }
+    if (wanted !== null && shortage === null) addToShare(record, [[hourOf(wanted.weight), wanted.weight.bytes]], now);
     return { found, stored: sumOfShare(record), shortage };
   }
 

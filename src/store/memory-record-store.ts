@@ -115,25 +115,21 @@ class MemoryRecords<State, Saved> implements Records<State> {
       other?.delete(key);
       store?.set(key, state, bytes, lifeMs);
     }
-    const isKept = this.#peek(key) === state;
-    if (isKept) this.#keepValues(key, state, lifeMs);
-    return isKept;
+    if (this.#peek(key) !== state) return false;
+    const valueBytes = this.#kind.values?.bytes(state) ?? 0;
+    if (valueBytes === 0) this.#values?.delete(key);
+    else if (this.#values?.get(key) === state) this.#values.weigh(key, valueBytes, lifeMs);
+    else this.#values?.set(key, state, valueBytes, lifeMs);
+    return true;
   }
 
-  #keepValues(key: string, state: State, lifeMs: number): void {
-    const bytes = this.#kind.values?.bytes(state) ?? 0;
-    if (bytes === 0) this.#values?.delete(key);
-    else if (this.#values?.get(key) === state) this.#values.weigh(key, bytes, lifeMs);
-    else this.#values?.set(key, state, bytes, lifeMs);
+  #peek(key: string): State | undefined {
+    return this.#records.peek(key) ?? this.#pinned?.peek(key);
   }
 
   #forgetParts(key: string): void {
     this.#lists.delete(key);
     this.#values?.delete(key);
-  }
-
-  #peek(key: string): State | undefined {
-    return this.#records.peek(key) ?? this.#pinned?.peek(key);
   }
 
   read<Result>(key: string, look: Decide<State, Result>): Result | null {

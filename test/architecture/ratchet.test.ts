@@ -10,13 +10,13 @@ const ROOT = join(import.meta.dirname, '../..');
 
 /** Most lines of each unit, with scripts of Redis, pages and styles; without tests and README. */
 const LINES: Readonly<Record<string, number>> = {
-  src: 27810,
+  src: 27750,
   'packages/background': 5160,
   'packages/cli': 1390,
   'packages/console': 2000,
   'packages/dialects': 2940,
   'packages/mcp-server': 1710,
-  'packages/store-redis': 1300,
+  'packages/store-redis': 1290,
   'packages/store-sqlite': 720,
   'packages/testing': 540,
   'packages/tool-hosts': 6310,
@@ -39,7 +39,7 @@ const SLACK = 150;
 /** Files of the executor that import each other in one chain, at most. */
 const MOST_FLOORS = 10;
 /** Files of the service that packages import, beside its public entries. */
-const MOST_DOORS = 123;
+const MOST_DOORS = 122;
 const MOST_TYPES_PER_1000_LINES = 19;
 /** Of all functions, those whose names begin with `to`, in percent. */
 const MOST_CONVERSIONS_PERCENT = 11;

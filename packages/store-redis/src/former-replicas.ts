@@ -18,20 +18,18 @@ const Time = z.tuple([z.coerce.number(), z.coerce.number()]);
 export const refuseFormerReplicas = async (
   client: Pick<RedisClient, 'callWithTimeout' | 'onReady' | 'onLost' | 'disconnect'>,
 ): Promise<void> => {
-  const ageMs = (await whenConnected(client)) ? await readAge(client).then(undefined, () => null) : null;
+  const isConnected = new Promise<boolean>((resolve) => {
+    client.onReady(() => resolve(true));
+    client.onLost(() => resolve(false));
+    setTimeout(() => resolve(false), CONNECT_MS).unref();
+  });
+  const ageMs = (await isConnected) ? await readAge(client).then(undefined, () => null) : null;
   if (ageMs === null || ageMs >= GONE_AFTER_MS) return;
   client.disconnect();
   throw new Error(
     `REDIS_URL: version 0.1 used this Redis ${Math.max(0, Math.round(ageMs / 1000))} s ago, and must not share one with 0.2. Stop its callers, wait until none of its calls is pending, end its replicas and workers, and start 0.2 a minute later; or use another Redis. See docs/versions.md.`,
   );
 };
-
-const whenConnected = ({ onReady, onLost }: Pick<RedisClient, 'onReady' | 'onLost'>): Promise<boolean> =>
-  new Promise((resolve) => {
-    onReady(() => resolve(true));
-    onLost(() => resolve(false));
-    setTimeout(() => resolve(false), CONNECT_MS).unref();
-  });
 
 /** How long ago the lease was put off, by the server's clock; null where there is none. */
 const readAge = async ({ callWithTimeout }: Pick<RedisClient, 'callWithTimeout'>): Promise<number | null> => {

@@ -4,9 +4,6 @@ import { type IdempotencyRecord, isUnused, setAlias } from './idempotency-kinds.
 /** One name at least. */
 export type Names = readonly [first: string, ...others: string[]];
 
-/** What a decision on the record came to, and the record's own name. */
-type Named<Claim> = { readonly claim: Claim; readonly name: string };
-
 // A name leads to a record, and a record that gave way to another one leads there.
 const MOST_STEPS = 4;
 
@@ -14,13 +11,14 @@ const MOST_STEPS = 4;
  * Claims the record of a key that may have several names, and makes all of them lead to it before anything begins, so that
  * processes of which each knows only some of the names hold one record. The first name that two of them know decides: who finds
  * another record there gives up its own, in which nothing has begun. `id`: of the try that claims it.
+ * Gives what the decision on the record came to, and the record's own name.
  */
 export const reserveByNames = async <Claim extends { readonly kind: string }>(
   records: Records<IdempotencyRecord>,
   [first, ...others]: Names,
   id: string,
   decide: Decide<IdempotencyRecord, Claim>,
-): Promise<Named<Claim>> => {
+) => {
   let named = await reserveByName(records, first, decide);
   for (const other of others) {
     if (named.claim.kind !== 'held') return named;
@@ -37,7 +35,7 @@ const reserveByName = async <Claim>(
   records: Records<IdempotencyRecord>,
   first: string,
   decide: Decide<IdempotencyRecord, Claim>,
-): Promise<Named<Claim>> => {
+) => {
   const decideOrFollow: Decide<IdempotencyRecord, Claim | string> = (record, now) =>
     record.alias === '' ? decide(record, now) : record.alias;
   let name = first;
