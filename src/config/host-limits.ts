@@ -22,7 +22,7 @@ const HOST_MIB = 64;
 const LEAST = 1;
 // A host has 20 threads, and the container as it is shipped has 1024.
 const MOST = 32;
-const KEPT_WARM = 2;
+const WARM_HOSTS = 2;
 // Two hosts that fill what they may still leave room for the service and the others.
 const LARGEST_SHARE = 0.25;
 const USUAL_MIB = 512;
@@ -40,7 +40,7 @@ export const toHostLimits = (
   const max = TOOL_HOSTS_MAX ?? Math.max(borne, TOOL_HOSTS_MIN ?? LEAST);
   const reckoned = `half of ${memoryMib} MiB at ${HOST_MIB} MiB per host allows ${byMemory}, at most ${MOST}`;
   return {
-    min: TOOL_HOSTS_MIN ?? Math.min(KEPT_WARM, max),
+    min: TOOL_HOSTS_MIN ?? Math.min(WARM_HOSTS, max),
     max,
     memoryMb: TOOL_HOST_MEMORY_MB ?? Math.max(LEAST_MIB, Math.min(USUAL_MIB, Math.floor(memoryMib * LARGEST_SHARE))),
     reason: TOOL_HOSTS_MAX === undefined ? reckoned : `TOOL_HOSTS_MAX; default: ${reckoned}`,

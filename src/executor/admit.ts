@@ -20,13 +20,13 @@ export const UNKNOWN_NAMES: RequestedTool = {
  * count against no limit.
  */
 export const admitBatch = (batch: Batch): Promise<void> | undefined => {
-  const { request, services, calls, asked } = batch;
+  const { request, services, calls, requested } = batch;
   if (batch.isReplay) return undefined;
   if (request.resumed !== undefined && request.resumed.admission !== null)
     return resume(batch, request.resumed.admission);
-  for (const call of calls) if (mayAsk(call)) asked.push(new RoundCall(call));
+  for (const call of calls) if (mayAsk(call)) requested.push(new RoundCall(call));
   // In a session calls are written down even where none of them names a tool.
-  const isEmpty = request.sessionKey === null ? asked.length === 0 : calls.length === 0;
+  const isEmpty = request.sessionKey === null ? requested.length === 0 : calls.length === 0;
   if (isEmpty) return undefined;
   const store = request.sessionKey === null ? services.requests : services.sessions;
   const admission = store.admit(toRound(batch));
@@ -49,13 +49,13 @@ const mayAsk = (call: Call): boolean => {
   return call.isAsked;
 };
 
-const toRound = ({ request, calls, asked }: Batch): Round => ({
+const toRound = ({ request, calls, requested }: Batch): Round => ({
   sessionKey: request.sessionKey ?? request.requestId,
   batchId: request.batchId,
   roundId: request.roundId,
   leaseMs: request.deadlineMs + LEASE_MARGIN_MS,
   tools: listTools(calls),
-  calls: request.sessionKey === null ? NO_CALLS : asked,
+  calls: request.sessionKey === null ? NO_CALLS : requested,
 });
 
 const NO_CALLS: readonly RequestedCall[] = [];

@@ -29,8 +29,8 @@ export class AnswerSize {
   readonly #memory: BatchMemory | null;
   // Made with the first value that counts: most batches have none.
   #sizes: Map<number, number> | undefined;
-  #held: Map<number, EndedCall> | undefined;
-  #heldBytes = 0;
+  #stored: Map<number, EndedCall> | undefined;
+  #storedBytes = 0;
   #answeredBytes = 0;
 
   constructor(limitBytes: number, memory: BatchMemory | null) {
@@ -38,14 +38,14 @@ export class AnswerSize {
     this.#memory = memory;
   }
 
-  /** Bytes of JSON that are held for the batch now, without what is small. */
-  get heldBytes(): number {
-    return this.#heldBytes;
+  /** Bytes of JSON that are stored for the batch now, without what is small. */
+  get storedBytes(): number {
+    return this.#storedBytes;
   }
 
   /** The outcome of a call whose value is large and certainly beyond the limit: it need not be written as JSON. Else null. */
   refuse({ index, tool }: EndedCall, run: RunOutcome): CallOutcome | null {
-    if (this.#heldBytes === 0 || run.kind !== 'returned' || !isSafe(tool)) return null;
+    if (this.#storedBytes === 0 || run.kind !== 'returned' || !isSafe(tool)) return null;
     if (leastLength(run.value) <= FREE_BYTES || this.#bytesBefore(index) + FREE_BYTES < this.#limitBytes) return null;
     return toTooLarge(tool, overLimitText(this.#limitBytes));
   }
@@ -60,12 +60,12 @@ export class AnswerSize {
       return;
     }
     this.#sizes ??= new Map();
-    this.#held ??= new Map();
+    this.#stored ??= new Map();
     this.#sizes.set(index, bytes);
-    this.#held.set(index, call);
-    this.#heldBytes += bytes;
+    this.#stored.set(index, call);
+    this.#storedBytes += bytes;
     // The last ones: what they and all before them come to is over the limit, whatever else is still to end.
-    while (this.#heldBytes > this.#limitBytes) this.#letGo(Math.max(...this.#held.keys()));
+    while (this.#storedBytes > this.#limitBytes) this.#release(Math.max(...this.#stored.keys()));
   }
 
   /** Cuts the outcome to what the answer has room for. To be asked once for each call, in their order. */
@@ -105,12 +105,12 @@ export class AnswerSize {
     return bytes <= this.#limitBytes;
   }
 
-  #letGo(index: number): void {
-    const call = this.#held?.get(index);
+  #release(index: number): void {
+    const call = this.#stored?.get(index);
     if (call === undefined) return;
     const bytes = this.#sizes?.get(index) ?? 0;
-    this.#held?.delete(index);
-    this.#heldBytes -= bytes;
+    this.#stored?.delete(index);
+    this.#storedBytes -= bytes;
     this.#memory?.give(bytes);
     if (call.outcome !== null) call.end(toCut(call.outcome, call.tool, overLimitText(this.#limitBytes)));
   }

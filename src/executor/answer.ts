@@ -49,7 +49,7 @@ const finishCall = (call: Call): ToolInvoked => {
 export const answerEarly = (call: Call): void => {
   const { batch } = call;
   if (mayAnswerEarly(call)) answerNow(call);
-  if (batch.size.heldBytes === 0) return;
+  if (batch.size.storedBytes === 0) return;
   for (const other of batch.calls) if (other.index > call.index && mayAnswerEarly(other)) answerNow(other);
 };
 
@@ -72,7 +72,7 @@ const answerNow = (call: Call): void => {
   const { services, request } = call.batch;
   renderAnswer(call, finishCall(call));
   call.isAnswered = true;
-  services.turns.spend(call.result.json.length * TEXTS_OF_A_RESULT);
+  services.loopSlice.spend(call.result.json.length * TEXTS_OF_A_RESULT);
   request.listener?.result?.(call.index, call.result);
 };
 

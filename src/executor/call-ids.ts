@@ -71,7 +71,7 @@ const openInOrder = async (calls: readonly KeyedCall[]): Promise<void> => {
   const openings = await Promise.all(calls.map(open));
   const busy = openings.findIndex(({ kind }) => kind === 'in_flight');
   const [ahead, behind] = busy < 0 ? [openings, []] : [openings.slice(0, busy), openings.slice(busy + 1)];
-  await Promise.all([...ahead.map((opening, place) => apply(calls[place], opening)), ...behind.map(letGo)]);
+  await Promise.all([...ahead.map((opening, place) => apply(calls[place], opening)), ...behind.map(release)]);
   const call = calls[busy];
   if (call === undefined) return;
   await apply(call, (await untilOpen(call)) ?? openings[busy], 'joined');
@@ -85,7 +85,7 @@ const open = (call: KeyedCall): Promise<Opening> => {
   return untilDeadline<Opening, Opening>(batch, batch.services.keys.open(keyed), { kind: 'unavailable' });
 };
 
-const letGo = async (opening: Opening): Promise<void> => {
+const release = async (opening: Opening): Promise<void> => {
   if (opening.kind === 'held') await opening.record.commit([]).catch(() => undefined);
 };
 

@@ -17,7 +17,7 @@ export type SlotRequest = {
   readonly endsAt: number;
   /** The call's own time limit, in milliseconds. */
   readonly timeoutMs: number;
-  readonly taken: () => void;
+  readonly acquired: () => void;
   readonly dropped: (drop: Drop) => void;
 };
 

@@ -211,7 +211,7 @@ export class Batch {
   /** What earlier tries left in that record, by index. */
   earlier: ReadonlyMap<number, EarlierCall> = NOTHING;
   /** The calls that the session is asked for, in their order. */
-  readonly asked: SettledCall[] = [];
+  readonly requested: SettledCall[] = [];
   /** null where there was nothing to ask the session for. */
   admission: Admission | null = null;
   /** After the batch, by tool; null where settling was not waited for. */

@@ -44,7 +44,7 @@ export type ExecutorSettings = Clock & {
 export type ExecutorServices = ExecutorSettings & {
   /** Batches and settlements that have not ended, so that draining can wait for them. */
   readonly open: OpenWork;
-  readonly turns: LoopSlice;
+  readonly loopSlice: LoopSlice;
   readonly isDraining: () => boolean;
 };
 
@@ -80,7 +80,7 @@ export class LoopSlice {
   #isCounting = false;
 
   /** Does work on about so many bytes: at once where they are few or this turn has room, else in the order of asking. */
-  inTurn<Value>(bytes: number, work: () => Value): Value | Promise<Value> {
+  runInSlice<Value>(bytes: number, work: () => Value): Value | Promise<Value> {
     if (bytes < SMALL_BYTES || (this.#left > 0 && this.#waiting.length === 0)) return work();
     this.#count();
     return new Promise((resolve) => {

@@ -62,8 +62,8 @@ export type FoundAnswer = {
 
 /** Where all results are kept, these. */
 export const toWhole = ({ results }: FoundAnswer): readonly string[] | null => {
-  const kept = results.filter((result) => result !== null);
-  return kept.length === results.length ? kept : null;
+  const stored = results.filter((result) => result !== null);
+  return stored.length === results.length ? stored : null;
 };
 
 export type Opening =
@@ -107,5 +107,5 @@ export type RecordLease = {
   /** Replaces a kept result by what its handler came to after the answer. */
   readonly amend: (index: number, result: string) => Promise<void>;
   /** Holds the record no longer; for a batch that did not finish. */
-  readonly letGo: () => void;
+  readonly release: () => void;
 };

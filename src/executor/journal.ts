@@ -110,7 +110,7 @@ const packRound = (head: RoundHead, calls: readonly Call[], source: string, reda
   const packed: PackedRound = [head.step, head.time, head.requestId, calls.map(packCall)];
   // Its arguments are those that were read, so they are not nested too deep.
   const text = JSON.stringify(packed);
-  return text.length > most || redactor.mayHold(text) ? null : text;
+  return text.length > most || redactor.mayContainSecret(text) ? null : text;
 };
 
 /** Whether there is nothing to tell of a call but that it went well. */

@@ -29,7 +29,7 @@ export const toJsonValue = (value: unknown, maxBytes: number): JsonProof => {
   const finding = findLossIn(value);
   if (finding === 'whole') return { kind: 'json', json: text };
   if (typeof finding === 'object') return { kind: 'invalid', problem: finding.problem };
-  return finding === 'unknown' ? proveDepth(text) : toKept(value, maxBytes);
+  return finding === 'unknown' ? proveDepth(text) : proveKeptSize(value, maxBytes);
 };
 
 const findLossIn = (value: unknown): Finding => {
@@ -42,7 +42,7 @@ const findLossIn = (value: unknown): Finding => {
   }
 };
 
-const toKept = (value: unknown, maxBytes: number): JsonProof => {
+const proveKeptSize = (value: unknown, maxBytes: number): JsonProof => {
   const text = stringify(value, writeAsJson);
   if (typeof text !== 'string') return text;
   return isOver(text, maxBytes) ? { kind: 'too_large', json: text } : proveDepth(text);

@@ -22,13 +22,13 @@ export const readCalls = (batch: Batch): undefined => {
   for (const entry of batch.request.calls) calls.push(readCall(entry, calls.length, batch));
   batch.calls = calls;
   markDuplicates(batch);
-  letGoOfSource(batch);
+  releaseSource(batch);
 };
 
 const LONG_SOURCE = 65_536;
 
-/** Lets go of a long text of the body once all arguments are read: they stay in memory as long as handlers run. */
-const letGoOfSource = (batch: Batch): void => {
+/** Releases a long text of the body once all arguments are read: they stay in memory as long as handlers run. */
+const releaseSource = (batch: Batch): void => {
   const { body } = batch.request;
   if (body.source.length < LONG_SOURCE) return;
   for (const call of batch.calls) if (isReady(call)) readArguments(call);
@@ -127,7 +127,7 @@ const refuseUnserved = (call: Call, name: string): Call => {
   const shown = known !== undefined && call.batch.request.mayUse(known.facts.name) ? known : null;
   if (shown !== null && shown.withheld === undefined) return refuseMissing(call, shown.facts.name);
   const suggestions = suggestionsOf(call.batch);
-  const text = shown?.withheld === undefined ? suggestions.unknown(name) : suggestions.withheld(name, shown.withheld);
+  const text = shown?.withheld === undefined ? suggestions.unknown(name) : suggestions.hidden(name, shown.withheld);
   call.kind = 'unknown_tool';
   call.refusal = toFailure('unknown_tool', text, null);
   return call;

@@ -51,7 +51,7 @@ export const AWAY: RecordLease = {
   start: async () => 'away',
   finish: async () => 'away',
   amend: async () => undefined,
-  letGo: () => undefined,
+  release: () => undefined,
 };
 
 const away = (): 'away' => 'away';
@@ -73,7 +73,7 @@ const insist = async <State>(ask: () => Promise<State>): Promise<State> => {
   return state;
 };
 
-/** Holds the record of these calls, which stand in a row in their batch, until the batch lets go of it. */
+/** Leases the record of these calls, which stand in a row in their batch, until the batch releases it. */
 export const leaseRecord = (record: LeasedRecord, batch: Batch, calls: readonly Call[]): RecordLease => {
   // A renewal that fails is not the last word: the next may not, and `start` and `finish` ask the record themselves.
   const timer = setInterval(() => void record.renew().catch(away), RENEW_EVERY_MS);
@@ -111,7 +111,7 @@ export const leaseRecord = (record: LeasedRecord, batch: Batch, calls: readonly 
       // Where nothing ran, nothing is lost with an answer that comes too late: the caller need not wait for it.
       return stored.every(({ kind }) => kind === 'repeatable') ? untilDeadline(batch, committed, 'held') : committed;
     },
-    letGo: () => {
+    release: () => {
       clearInterval(timer);
       // Others need not wait for its lease to end; marks of writes that began stay.
       if (!isFinished) void record.commit([]).catch(away);

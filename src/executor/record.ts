@@ -19,7 +19,7 @@ import {
   warn,
 } from './record-lease.ts';
 
-const NOT_KEPT: Warning = {
+const NOT_STORED: Warning = {
   code: 'idempotency_not_kept',
   message: 'The Idempotency-Key could not be stored: a repeat of this batch may run its calls again.',
 };
@@ -56,7 +56,7 @@ const openKey = async (batch: Batch, { key, recordKey, requestKey }: Idempotency
       batch.record = AWAY;
       batch.isFound = false;
       // Without a key the request id is what its results would be found under.
-      batch.warnings = [key === null ? NOT_FOUND_AGAIN : NOT_KEPT];
+      batch.warnings = [key === null ? NOT_FOUND_AGAIN : NOT_STORED];
       return;
     case 'in_flight':
     case 'other_body':
@@ -149,8 +149,8 @@ export const listNewResults = ({ calls, earlier }: Pick<Batch, 'calls' | 'earlie
   });
 };
 
-/** Lets go of all records of a batch that is answered. */
+/** Releases all records of a batch that is answered. */
 export const releaseRecords = ({ record, calls, request }: Batch): void => {
-  record?.letGo();
-  if ((request.callKeyOf ?? null) !== null) for (const call of calls) call.record?.letGo();
+  record?.release();
+  if ((request.callKeyOf ?? null) !== null) for (const call of calls) call.record?.release();
 };

@@ -23,7 +23,7 @@ export const redactOutcome = (outcome: CallOutcome, call: Call): CallOutcome => 
     return outcome;
   }
   const sent = readSent(call);
-  if (!call.batch.services.redactor.holds(sent)) return redacted;
+  if (!call.batch.services.redactor.containsSecret(sent)) return redacted;
   return { ...redacted, forCaller: redactAll(outcome, call, () => sent) };
 };
 
@@ -46,7 +46,7 @@ const redactAll = (outcome: CallOutcome, call: Call, sent?: SentText): CallOutco
   return {
     ...outcome,
     valueJson,
-    message: redactor.said(message, MAX_MESSAGE_LENGTH, 'result', sent),
+    message: redactor.cutToolText(message, MAX_MESSAGE_LENGTH, 'result', sent),
     warnings: warnings.map((warning) => ({ ...warning, message: cut(warning.message, MAX_MESSAGE_LENGTH) })),
   };
 };
@@ -57,7 +57,7 @@ const redactValue = (outcome: CallOutcome, limit: number, redactor: Redactor, se
   const isBeginning = outcome.kind === 'success' && outcome.marks.includes('truncated');
   const preview = isBeginning ? parseJson(valueJson) : null;
   return preview?.ok && typeof preview.value === 'string'
-    ? JSON.stringify(redactor.said(preview.value, limit, 'result', sent))
+    ? JSON.stringify(redactor.cutToolText(preview.value, limit, 'result', sent))
     : redactor.value(valueJson, 'result', sent);
 };
 

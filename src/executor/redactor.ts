@@ -18,13 +18,13 @@ export type Redactor = {
    */
   readonly cut: (text: string, limit: number, place: RedactedIn, sent?: SentText) => string;
   /** What a tool says beside its value, cut likewise: without registered values. */
-  readonly said: (text: string, limit: number, place: RedactedIn, sent?: SentText) => string;
+  readonly cutToolText: (text: string, limit: number, place: RedactedIn, sent?: SentText) => string;
   /** JSON text of a tool's value without registered values; all else of it stays as it is written. */
   readonly value: (json: string, place: RedactedIn, sent?: SentText) => string;
   /** A result that was kept as JSON text, without values that have been registered since. */
   readonly result: (json: string, place: RedactedIn, sent?: SentText) => string;
   /** Whether a registered value is in a text, which is left as it is. */
-  readonly holds: (text: string) => boolean;
+  readonly containsSecret: (text: string) => boolean;
   /** Whether a text, JSON or not, may hold what `cut` replaces. A secret written with escapes of its own may be missed. */
-  readonly mayHold: (text: string) => boolean;
+  readonly mayContainSecret: (text: string) => boolean;
 };

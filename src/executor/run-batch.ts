@@ -24,9 +24,9 @@ export type Executor = {
 type Wait = Promise<unknown> | undefined;
 
 const takeLoopSlice = ({ services, size }: Batch): Wait => {
-  const bytes = RENDERING * size.heldBytes;
-  const turn = services.turns.inTurn(bytes, () => services.turns.spend(bytes));
-  return turn instanceof Promise ? turn : undefined;
+  const bytes = RENDERING * size.storedBytes;
+  const pause = services.loopSlice.runInSlice(bytes, () => services.loopSlice.spend(bytes));
+  return pause instanceof Promise ? pause : undefined;
 };
 
 // What a value costs as a result, in an answer and in a message, against what it costs to be written as JSON.
@@ -80,7 +80,7 @@ export const createExecutor = (settings: ExecutorSettings): Executor => {
   const open = new OpenWork();
   const waiting = createLinkedList<Batch>();
   let draining = false;
-  const services: ExecutorServices = { ...settings, open, turns: new LoopSlice(), isDraining: () => draining };
+  const services: ExecutorServices = { ...settings, open, loopSlice: new LoopSlice(), isDraining: () => draining };
 
   const release = (batch: Batch): void => {
     // Once: where releasing itself fails, the batch is failed, which releases it again.

@@ -99,7 +99,7 @@ const waitForSlot = (call: ReadyCall, askedAt: number): Promise<void> =>
       endsAt: askedAt + cancellation.remainingAt(askedAt),
       timeoutMs: call.timeoutMs,
       // Not here and now: the call that gave the slot back must not run, or pay for, another one's handler.
-      taken: () => {
+      acquired: () => {
         settle();
         resolve(Promise.resolve().then(() => startLate(call, askedAt)));
       },
@@ -149,7 +149,7 @@ const run = (call: ReadyCall, startedAt: number, waitedMs: number): Promise<void
   batch.moment = services.now();
   services.slots.gaveWay(tool, batch.moment - startedAt, batch.moment);
   return ran.then((outcome) =>
-    services.turns.inTurn(outcome.kind === 'returned' ? leastLength(outcome.value) : 0, () =>
+    services.loopSlice.runInSlice(outcome.kind === 'returned' ? leastLength(outcome.value) : 0, () =>
       finish(call, outcome, start),
     ),
   );
@@ -211,7 +211,7 @@ const toProgressListener =
     onProgress(index, {
       progress,
       total: Number.isFinite(total) ? total : undefined,
-      message: typeof message === 'string' ? redactor.said(message, MAX_PROGRESS_LENGTH, 'result') : undefined,
+      message: typeof message === 'string' ? redactor.cutToolText(message, MAX_PROGRESS_LENGTH, 'result') : undefined,
     });
   };
 
@@ -230,7 +230,7 @@ const finish = (call: ReadyCall, ran: RunOutcome, { pass, startedAt, timeoutMs, 
   const terms = { graceful: gracefulOf(tool, batch), maxResultBytes: services.maxResultBytes };
   const outcome = size.refuse(call, ran) ?? toShortage(ran, tool) ?? toCallOutcome(ran, tool, terms);
   call.durationMs = durationMs;
-  services.turns.spend(outcome.valueJson.length);
+  services.loopSlice.spend(outcome.valueJson.length);
   pass.ended(outcome, timeoutMs < tool.timeoutMs ? 'shortened' : 'own');
   if (durationMs > timeoutMs + OVERRUN_MS) observer.deadlineOverrun(tool.name);
   slots.learn(tool, durationMs, 'late' in ran ? 'cut_off' : ended, batch.moment);

@@ -129,8 +129,8 @@ class RunningCalls {
   #occupy(handler: Promise<unknown>): void {
     this.#handlers ??= new Set();
     const handlers = this.#handlers;
-    const held = handler.finally(() => handlers.delete(held));
-    handlers.add(held);
+    const tracked = handler.finally(() => handlers.delete(tracked));
+    handlers.add(tracked);
   }
 }
 

@@ -58,7 +58,7 @@ const createReport = (batch: Batch, { step }: Admission): RoundReport => {
   const outcomes = summariseTools(batch);
   const isUnwritten = batch.request.sessionKey === null || batch.request.resumed !== undefined;
   if (isUnwritten) return { outcomes, calls: NO_CALLS, journal: null };
-  return { outcomes, calls: batch.asked, journal: createRoundJournal(batch, step) };
+  return { outcomes, calls: batch.requested, journal: createRoundJournal(batch, step) };
 };
 
 const NO_CALLS: readonly SettledCall[] = [];

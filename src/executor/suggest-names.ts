@@ -23,7 +23,7 @@ export type NameSuggestions = {
    * `Tool 'search' is disabled. Use another tool, or say what could not be done. Available tools: …`: of a tool that the
    * operator keeps from being called. Nothing else was meant, so nothing is guessed.
    */
-  readonly withheld: (name: string, why: Withholding) => string;
+  readonly hidden: (name: string, why: Withholding) => string;
 };
 
 // Up to so many tools a name is compared with each of them: some 30 µs.
@@ -63,7 +63,7 @@ export const createNameSuggestions = (listNames: () => NameIndex, mayUse: MayUse
       const guess = far <= toReach(wanted) ? ` Did you mean '${nearest}'?` : '';
       return `Unknown tool: ${echoName(name)}.${guess} ${available}`;
     },
-    withheld: (name, why) =>
+    hidden: (name, why) =>
       `Tool '${echoName(name)}' ${WHY[why]}. Use another tool, or say what could not be done. ${rankOnce(normalise(name)).available}`,
   };
 };

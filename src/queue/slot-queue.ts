@@ -172,7 +172,7 @@ export class SlotQueue implements CallSlots {
     if (isTooLate) call.cancelDrop = this.#drop(request, 'deadline');
     else {
       this.#take(request.tool, callerQueue.toolQueue, callerQueue.caller);
-      request.taken();
+      request.acquired();
     }
   }
 

@@ -93,7 +93,7 @@ const STRIPE_KEY = /k_[lt]/;
 const ADDRESS = /:\/\/[^\s/]/;
 
 /** Whether a text may hold what has the shape of a secret; a JSON text may be asked as it is. */
-export const mayHoldShape = (text: string): boolean =>
+export const mayContainShape = (text: string): boolean =>
   RARE_PIECES.test(text) ||
   TOKENS.test(text) ||
   STRIPE_KEY.test(text) ||
@@ -106,7 +106,7 @@ export const mayHoldShape = (text: string): boolean =>
  * and keys as AWS, GitHub, GitLab, Google, Slack, Stripe, OpenAI and this service write them.
  */
 export const findShapes = (text: string): readonly Found[] =>
-  mayHoldShape(text) ? SHAPES.flatMap((shape) => findShape(text, shape)) : [];
+  mayContainShape(text) ? SHAPES.flatMap((shape) => findShape(text, shape)) : [];
 
 const findShape = (text: string, { shape, instead }: Shape): readonly Found[] => {
   const found: Found[] = [];

@@ -140,8 +140,8 @@ export class RegisteredFinder {
 
   /** Whether the text holds one. */
   isIn(text: string): boolean {
-    if (this.#holds(text)) return true;
-    return isEscaped(text) && someReading(text, (reading) => reading.text !== text && this.#holds(reading.text));
+    if (this.#contains(text)) return true;
+    return isEscaped(text) && someReading(text, (reading) => reading.text !== text && this.#contains(reading.text));
   }
 
   /** Each place where one stands. */
@@ -163,7 +163,7 @@ export class RegisteredFinder {
     return found;
   }
 
-  #holds(text: string): boolean {
+  #contains(text: string): boolean {
     const formAt = this.#formsIn(text);
     return this.#someStart(text, (start) => formAt(start) !== null);
   }

@@ -1,7 +1,7 @@
 import { JsonSchema, type ToolDescription } from '../contract/tool-description.ts';
 import type { RedactedIn, Redactor, SentText } from '../executor/redactor.ts';
 import { cutText, LOOKAHEAD } from '../tools/describe-value.ts';
-import { type Found, findShapes, mayHoldShape, replaceFound } from './find-shapes.ts';
+import { type Found, findShapes, mayContainShape, replaceFound } from './find-shapes.ts';
 import { IS_OWN_OF_NONE, type IsOwn, isOwnOfLog, isOwnOfResult, isOwnOfSchema, redactJson } from './redact-json.ts';
 import { listSecretForms, RegisteredFinder } from './registered-values.ts';
 
@@ -36,7 +36,7 @@ export const createRedactor = ({
   const findRegistered: Find = (text) => finder?.find(text) ?? [];
   // A registered value goes before the shape that it has: sorting keeps this order.
   const findAny: Find = (text) => [...findRegistered(text), ...findShapes(text)];
-  const holds = (text: string): boolean => finder?.isIn(text) ?? false;
+  const containsSecret = (text: string): boolean => finder?.isIn(text) ?? false;
   /** Without the registered values that the caller sent itself. */
   const unlessSent = (find: Find, sent: SentText | undefined): Find => {
     if (sent === undefined) return find;
@@ -48,7 +48,7 @@ export const createRedactor = ({
     };
   };
   const cut = (text: string, limit: number, place: RedactedIn, find: Find): string => {
-    const { redacted, found } = attempt(() => cutFound(text, limit, find), LOST_CUT);
+    const { redacted, found } = attempt(() => cutFound(text, limit, find), FAILED_CUT);
     if (found) onRedacted(place);
     return redacted;
   };
@@ -69,37 +69,37 @@ export const createRedactor = ({
   };
   register(secrets);
   const redactLine: Redact = (line) => {
-    if (line.length <= MAX_LOG_TEXT && !mayHoldShape(line) && !holds(line)) return line;
+    if (line.length <= MAX_LOG_TEXT && !mayContainShape(line) && !containsSecret(line)) return line;
     // A line of the log is here as a whole, so all of a text is in view.
     const cutText: Redact = (text) =>
-      attempt(() => cutFound(text, MAX_LOG_TEXT, findAny, text.length), LOST_CUT).redacted;
+      attempt(() => cutFound(text, MAX_LOG_TEXT, findAny, text.length), FAILED_CUT).redacted;
     return redactJson(line, cutText, isOwnOfLog);
   };
   const redactValue =
     (isSpared: IsOwn, sent?: SentText): Redact =>
     (json) => {
-      if (!holds(json)) return json;
+      if (!containsSecret(json)) return json;
       const find = unlessSent(findRegistered, sent);
       return redactJson(json, (text) => attempt(() => replaceFound(text, find(text)), '[redacted]'), isSpared);
     };
   return {
     text: (text, place, sent) => cut(text, Number.POSITIVE_INFINITY, place, unlessSent(findAny, sent)),
     cut: (text, limit, place, sent) => cut(text, limit, place, unlessSent(findAny, sent)),
-    said: (text, limit, place, sent) => cut(text, limit, place, unlessSent(findRegistered, sent)),
+    cutToolText: (text, limit, place, sent) => cut(text, limit, place, unlessSent(findRegistered, sent)),
     value: (json, place, sent) =>
       finder === null ? json : counted(json, redactValue(IS_OWN_OF_NONE, sent), place, '"[redacted]"'),
     result: (json, place, sent) =>
       finder === null ? json : counted(json, redactValue(isOwnOfResult, sent), place, '"[redacted]"'),
     schema: (json, place) => counted(json, redactValue(isOwnOfSchema), place, '{}'),
-    log: (line) => counted(line, redactLine, 'log', LOST_LINE),
-    holds,
-    mayHold: (text) => mayHoldShape(text) || holds(text),
+    log: (line) => counted(line, redactLine, 'log', FAILED_LINE),
+    containsSecret: containsSecret,
+    mayContainSecret: (text) => mayContainShape(text) || containsSecret(text),
     register,
   };
 };
 
-const LOST_CUT = { redacted: '[redacted]', found: true } as const;
-const LOST_LINE = '{"level":50,"msg":"[redacted]"}\n';
+const FAILED_CUT = { redacted: '[redacted]', found: true } as const;
+const FAILED_LINE = '{"level":50,"msg":"[redacted]"}\n';
 
 /** Total. The message of an error may hold what was looked for, so it is dropped: that a text was redacted is counted. */
 const attempt = <Result>(redact: () => Result, lost: Result): Result => {
@@ -134,11 +134,11 @@ export const redactCatalogue = (
   describe: () => readonly ToolDescription[],
   redactor: ServiceRedactor,
 ): (() => readonly ToolDescription[]) => {
-  let known: { readonly whole: readonly ToolDescription[]; readonly shown: readonly ToolDescription[] } | null = null;
+  let latest: { readonly whole: readonly ToolDescription[]; readonly shown: readonly ToolDescription[] } | null = null;
   return () => {
     const whole = describe();
-    if (known?.whole !== whole) known = { whole, shown: whole.map((tool) => redactDescription(tool, redactor)) };
-    return known.shown;
+    if (latest?.whole !== whole) latest = { whole, shown: whole.map((tool) => redactDescription(tool, redactor)) };
+    return latest.shown;
   };
 };
 
@@ -151,7 +151,7 @@ const redactDescription = (tool: ToolDescription, redactor: ServiceRedactor): To
   };
   return {
     ...tool,
-    description: redactor.said(tool.description, Number.POSITIVE_INFINITY, 'result'),
+    description: redactor.cutToolText(tool.description, Number.POSITIVE_INFINITY, 'result'),
     input_schema: redactSchema(tool.input_schema),
     output_schema: output === null ? null : redactSchema(output),
     unavailable_reason: unavailable === null ? null : redactor.cut(unavailable, MAX_REASON, 'result'),

@@ -14,7 +14,7 @@ type LoadSamplerOptions = {
 
 const INTERVAL_MS = 100;
 // A lag must still be there when the next scrape comes, and not for ever.
-const KEPT_INTERVALS = 100;
+const MAX_INTERVALS = 100;
 // The gauge is the mean of about the last twenty intervals: one alone says little to whoever looks every 15 s.
 const GAUGE_WEIGHT = 0.05;
 
@@ -66,7 +66,7 @@ const createRecentMaximum = (): ((value: number) => number) => {
   let current = 0;
   let count = 0;
   return (value) => {
-    if (count === KEPT_INTERVALS) {
+    if (count === MAX_INTERVALS) {
       earlier = current;
       current = 0;
       count = 0;

@@ -19,7 +19,7 @@ export const createLogger = async (options: {
   readonly format: 'json' | 'pretty';
   readonly levels: LogLevels;
   readonly origin: Omit<LogOrigin, 'instance'>;
-  readonly redactor: Pick<ServiceRedactor, 'log' | 'holds'>;
+  readonly redactor: Pick<ServiceRedactor, 'log' | 'containsSecret'>;
 }): Promise<ServiceLog> => {
   // In a cluster the name of the pod.
   const origin = { ...options.origin, instance: hostname() };
@@ -42,7 +42,7 @@ type JsonLogOptions = {
   readonly level: LogLevel;
   readonly levels: LogLevels;
   readonly origin: LogOrigin;
-  readonly redactor: Pick<ServiceRedactor, 'log' | 'holds'>;
+  readonly redactor: Pick<ServiceRedactor, 'log' | 'containsSecret'>;
 };
 
 /** Lines of JSON, wherever they go. */

@@ -1,24 +1,24 @@
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 
-// What goes on failing, or coming, is one story and not one line each time.
+// What goes on failing, or coming, is one line with a count and not one line each time.
 const WINDOW_MS = 10_000;
 const MAX_LINES = 1000;
 
-/** Writes a line of each story at most every `windowMs`; `write` gets how many were left out before it. `now` in milliseconds. */
+/** Writes a line of each subject at most every `windowMs`; `write` gets how many were left out before it. `now` in milliseconds. */
 export const createLineLimiter = (
   now: () => number,
   windowMs = WINDOW_MS,
-): ((story: string, write: (leftOut: number) => void) => void) => {
-  const stories = new LRUCache<string, { writtenAt: number; leftOut: number }>({ max: MAX_LINES });
+): ((subject: string, write: (leftOut: number) => void) => void) => {
+  const subjects = new LRUCache<string, { writtenAt: number; leftOut: number }>({ max: MAX_LINES });
   return (name, write) => {
-    const story = stories.get(name);
-    if (story !== undefined && now() - story.writtenAt < windowMs) {
-      story.leftOut += 1;
+    const last = subjects.get(name);
+    if (last !== undefined && now() - last.writtenAt < windowMs) {
+      last.leftOut += 1;
       return;
     }
-    stories.set(name, { writtenAt: now(), leftOut: 0 });
-    write(story?.leftOut ?? 0);
+    subjects.set(name, { writtenAt: now(), leftOut: 0 });
+    write(last?.leftOut ?? 0);
   };
 };
 
@@ -31,9 +31,9 @@ export const createQuietLine = <Fields extends Readonly<Record<string, unknown>>
   /** Milliseconds. */
   readonly now: () => number;
 }): ((toFields: () => Fields) => void) => {
-  const tell = createLineLimiter(now);
+  const writeLimited = createLineLimiter(now);
   return (toFields) =>
-    tell('', (leftOut) => write({ ...toFields(), ...(leftOut > 0 ? { equal_lines_left_out: leftOut } : {}) }));
+    writeLimited('', (leftOut) => write({ ...toFields(), ...(leftOut > 0 ? { equal_lines_left_out: leftOut } : {}) }));
 };
 
 /** A request that was not let in. `tenant` and `key` are null where nobody was found behind it. */
@@ -47,10 +47,10 @@ export type RefusedRequest = {
 
 /** Says who is refused and why: a line for each reason, tenant and key, ten seconds apart at least, with their number since. */
 export const createRefusalLog = ({ log, now }: { readonly log: Logger; readonly now: () => number }) => {
-  const tell = createLineLimiter(now);
+  const writeLimited = createLineLimiter(now);
   return ({ reason, tenant, key, address }: RefusedRequest): void =>
     // Whoever is anonymous is told apart by the address; strangers are not, for they may have any number of them.
-    tell(`${reason} ${tenant} ${tenant === 'anonymous' ? address : key}`, (leftOut) =>
+    writeLimited(`${reason} ${tenant} ${tenant === 'anonymous' ? address : key}`, (leftOut) =>
       log.warn({ reason, tenant, key, address, count: leftOut + 1 }, 'requests refused'),
     );
 };
@@ -59,10 +59,11 @@ export const createRefusalLog = ({ log, now }: { readonly log: Logger; readonly 
 const MAX_REQUEST_ID = 64;
 
 /** Says, ten seconds apart at least, which X-Request-Id was not used, and which id its request has instead. */
-export const createRequestIdLog = (log: Logger, now: () => number): ((given: string, requestId: string) => void) => {
-  const tell = createQuietLine<{ readonly request_id: string; readonly given: string }>({
+export const createRequestIdLog = (log: Logger, now: () => number): ((received: string, requestId: string) => void) => {
+  const writeQuiet = createQuietLine<{ readonly request_id: string; readonly given: string }>({
     write: (fields) => log.info(fields, 'X-Request-Id not used: it must have 16 to 64 of A-Z a-z 0-9 _ -'),
     now,
   });
-  return (given, requestId) => tell(() => ({ request_id: requestId, given: given.slice(0, MAX_REQUEST_ID) }));
+  return (received, requestId) =>
+    writeQuiet(() => ({ request_id: requestId, given: received.slice(0, MAX_REQUEST_ID) }));
 };

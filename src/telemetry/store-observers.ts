@@ -35,7 +35,7 @@ const toReason = (error: unknown): string => {
 
 /** Metrics of the session store, and one log line per ten seconds and reason while it fails. */
 export const createStoreObserver = ({ metrics, log, now }: ObserverOptions): StoreObserver => {
-  const tell = createLineLimiter(now);
+  const writeLimited = createLineLimiter(now);
   const durations = recordOf(STORE_OPERATIONS, (operation) => metrics.storeDuration({ operation }));
   metrics.storeUp.set(1);
   return {
@@ -43,7 +43,9 @@ export const createStoreObserver = ({ metrics, log, now }: ObserverOptions): Sto
     operationFailed: (operation, error) => {
       const reason = toReason(error);
       metrics.storeErrors.inc({ operation, reason });
-      tell(reason, () => log.warn({ operation, reason, causes: describeCauses(error) }, 'session store failed'));
+      writeLimited(reason, () =>
+        log.warn({ operation, reason, causes: describeCauses(error) }, 'session store failed'),
+      );
     },
     availabilityChanged: (state) => {
       metrics.storeUp.set(state === 'up' ? 1 : 0);
@@ -52,7 +54,7 @@ export const createStoreObserver = ({ metrics, log, now }: ObserverOptions): Sto
   };
 };
 
-const NOT_KEPT_LINE_MS = 60_000;
+const NOT_STORED_LINE_MS = 60_000;
 
 const KEEPABLE = [
   'journals',
@@ -74,7 +76,7 @@ const FULL = {
  */
 export const createSpaceObserver = ({ metrics, log, now }: ObserverOptions): SpaceObserver => {
   const notKept = recordOf(KEEPABLE, (kind) => recordOf(LIMITS, (limit) => metrics.storeNotKept({ kind, limit })));
-  const tell = createLineLimiter(now, NOT_KEPT_LINE_MS);
+  const writeLimited = createLineLimiter(now, NOT_STORED_LINE_MS);
   let policy: StoreFill['policy'] = null;
   return {
     filled: (fill) => {
@@ -88,17 +90,17 @@ export const createSpaceObserver = ({ metrics, log, now }: ObserverOptions): Spa
     notKept: (kind, limit, tenant) => {
       notKept[kind][limit].count += 1;
       const of = limit === 'tenant' ? { tenant } : {};
-      tell(`${kind} ${limit} ${of.tenant}`, () => log.warn({ kind, ...of }, FULL[limit]));
+      writeLimited(`${kind} ${limit} ${of.tenant}`, () => log.warn({ kind, ...of }, FULL[limit]));
     },
   };
 };
 
 /** Counts what is found in the store and must not be acted on, and writes one line per ten seconds, kind and reason. */
 export const createUnopenedObserver = ({ metrics, log, now }: ObserverOptions): Sealing['onUnopened'] => {
-  const tell = createLineLimiter(now);
+  const writeLimited = createLineLimiter(now);
   return (kind, problem) => {
     metrics.storeUnopened[problem].count += 1;
-    tell(`${kind} ${problem}`, () => log.error({ kind, problem }, UNOPENED_TEXT[problem]));
+    writeLimited(`${kind} ${problem}`, () => log.error({ kind, problem }, UNOPENED_TEXT[problem]));
   };
 };
 

@@ -29,7 +29,7 @@ type ToolNamesOptions = {
 // A tool has some twenty series: forty thousand are what one process should show, whoever chose the names.
 const MAX_OFFERED = 2000;
 // Beyond that nobody reloads a file or mends a server: what is gone for so long is another tool when it comes back.
-const KEPT_MS = 3_600_000;
+const RETENTION_MS = 3_600_000;
 const MAX_GONE = 500;
 
 const OTHER = '_other';
@@ -50,7 +50,7 @@ export const createToolNames = ({ now, maxOffered = MAX_OFFERED, maxGone = MAX_G
   const sweep = (): void => {
     const moment = now();
     for (const [tool, since] of gone) {
-      if (moment - since < KEPT_MS) return;
+      if (moment - since < RETENTION_MS) return;
       forget(tool);
     }
   };

@@ -20,7 +20,7 @@ export type WiredLoad = {
   /** When a batch that is shed is told. */
   readonly refusals: RefusalPace;
   /** Takes memory for a request of this caller and its answer; null where there is none. */
-  readonly holdRequest: (caller: string, size: RequestSize) => MemoryLease | null;
+  readonly leaseRequest: (caller: string, size: RequestSize) => MemoryLease | null;
   /** Measures no longer. */
   readonly stop: () => void;
 };
@@ -61,7 +61,7 @@ export const wireLoad = (config: Config, { metrics, observer, budget, now }: Loa
     hostLimits,
     shed: gate.shed,
     refusals: pace,
-    holdRequest: createHoldRequest(config, budget, observer),
+    leaseRequest: createLeaseRequest(config, budget, observer),
     stop: sampler.stop,
   };
 };
@@ -69,15 +69,15 @@ export const wireLoad = (config: Config, { metrics, observer, budget, now }: Loa
 // A batch is let in only where its largest answer would find room: results must not be lost that are made already.
 const COPIES = 2;
 
-const createHoldRequest =
+const createLeaseRequest =
   (
     { MAX_BODY_BYTES, MAX_ANSWER_BYTES }: Config,
     budget: ByteBudget,
     observer: CallObserver,
-  ): WiredLoad['holdRequest'] =>
+  ): WiredLoad['leaseRequest'] =>
   (caller, size) => {
     const bytes = size === 'no body' ? FIRST_BYTES : FIRST_BYTES + BODY_COPIES * Math.min(size, MAX_BODY_BYTES);
-    const hold = budget.open(caller, bytes, size === 'no body' ? bytes : bytes + COPIES * MAX_ANSWER_BYTES);
-    if (hold === null) observer.shed('request_memory');
-    return hold;
+    const lease = budget.open(caller, bytes, size === 'no body' ? bytes : bytes + COPIES * MAX_ANSWER_BYTES);
+    if (lease === null) observer.shed('request_memory');
+    return lease;
   };

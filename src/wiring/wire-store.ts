@@ -259,9 +259,9 @@ export const wireMemory = (
   };
   const parts = { STORE_MEMORY_MB: totalBytes, REQUEST_MEMORY_MB: limitBytes } as const;
   for (const setting of ['STORE_MEMORY_MB', 'REQUEST_MEMORY_MB'] as const) {
-    const asked = config[setting];
-    if (asked !== undefined && parts[setting] < asked * MIB)
-      log.warn({ ...sizes, asked_mb: asked }, `${setting} is larger than the heap allows`);
+    const requestedMb = config[setting];
+    if (requestedMb !== undefined && parts[setting] < requestedMb * MIB)
+      log.warn({ ...sizes, asked_mb: requestedMb }, `${setting} is larger than the heap allows`);
   }
   log.debug(sizes, 'memory of stores and requests');
   const requests = createByteBudget({ limitBytes, onRefused: metrics.requestMemory.refused });

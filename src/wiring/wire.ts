@@ -217,7 +217,7 @@ const openHttp = (config: Config, services: Services, { executor, beginTrace, op
     rates: store.rates,
     shed: load.shed,
     refusals: load.refusals,
-    holdRequest: load.holdRequest,
+    holdRequest: load.leaseRequest,
     mostReadings: toMostReadings(budget.limitBytes),
     metricsSharedMs: options.metricsSharedMs,
     streamHeartbeatMs: options.streamHeartbeatMs,

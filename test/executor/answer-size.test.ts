@@ -18,8 +18,8 @@ test('the issues of a failure count with the bytes that they have as JSON, where
       const failure = toFailure('invalid_arguments', 'wrong', echo, { issues, issueCount: issues.length });
       size.keep({ index: 0, tool: echo, storedResult: null, outcome: failed(failure), end: () => undefined });
       const bytes = 4 + Buffer.byteLength(JSON.stringify(issues));
-      if (bytes > 1024) expect(size.heldBytes).toBe(bytes);
-      else expect([0, bytes]).toContain(size.heldBytes);
+      if (bytes > 1024) expect(size.storedBytes).toBe(bytes);
+      else expect([0, bytes]).toContain(size.storedBytes);
     }),
     { numRuns: 400, seed: 20_261_124 },
   );

@@ -32,7 +32,7 @@ test('one name again and again is compared once, and the tools are listed once',
   expect(lists).toEqual([]);
   const said = "Unknown tool: serach. Did you mean 'search'? Available tools: search, echo.";
   expect([1, 2, 3].map(() => suggestions.unknown('serach'))).toEqual([said, said, said]);
-  expect(suggestions.withheld('serach', 'switched_off')).toContain('Available tools: search, echo.');
+  expect(suggestions.hidden('serach', 'switched_off')).toContain('Available tools: search, echo.');
   expect(lists).toEqual(['asked']);
 });
 

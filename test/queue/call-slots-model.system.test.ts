@@ -116,7 +116,7 @@ const createModel = () => {
       caller,
       endsAt: call.endsAt,
       timeoutMs: 1000,
-      taken: () => {
+      acquired: () => {
         expectItsTurn(call);
         call.told += 1;
         start(call);

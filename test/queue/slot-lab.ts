@@ -71,7 +71,7 @@ export const createSlotLab = (options: Partial<SlotQueueOptions> = {}): SlotLab 
         caller,
         endsAt: moment + 60_000,
         timeoutMs: 30_000,
-        taken: () => story.push(`${name} taken`),
+        acquired: () => story.push(`${name} taken`),
         dropped: (drop) => {
           story.push(`${name} ${drop.reason}`);
           retryAfterMs.push(drop.retryAfterMs);

@@ -82,7 +82,7 @@ test.each([
   const text = piece.repeat(times);
   const began = performance.now();
   redactor.log(JSON.stringify({ text }));
-  redactor.said(`${text}…`, Number.POSITIVE_INFINITY, 'result');
+  redactor.cutToolText(`${text}…`, Number.POSITIVE_INFINITY, 'result');
   // At most a tenth of a second; where each ellipsis was looked for in all values, it took many seconds.
   expect(performance.now() - began).toBeLessThan(timeLimit(5000));
 });
@@ -91,6 +91,6 @@ test.each(['a', 'ab', 'b'])('a text full of %j is read once, though a value is f
   const redactor = createRedactor({ secrets: [`${'a'.repeat(20_000)}!`, `${'ab'.repeat(10_000)}!`] });
   const text = piece.repeat(1_000_000 / piece.length);
   const began = performance.now();
-  expect(redactor.said(text, Number.POSITIVE_INFINITY, 'result')).toBe(text);
+  expect(redactor.cutToolText(text, Number.POSITIVE_INFINITY, 'result')).toBe(text);
   expect(performance.now() - began).toBeLessThan(timeLimit(5000));
 });

@@ -56,7 +56,7 @@ test.each(SPELLINGS)('a registered value is found %s', (_how, write) => {
   for (const secret of [HARD, PLAIN]) {
     const written = write(secret);
     expectGone(redactor.text(`before ${written} behind`, 'result'), secret, write);
-    expectGone(redactor.said(`before ${written} behind`, Number.POSITIVE_INFINITY, 'result'), secret, write);
+    expectGone(redactor.cutToolText(`before ${written} behind`, Number.POSITIVE_INFINITY, 'result'), secret, write);
     const json = JSON.stringify({ value: { list: [`before ${written} behind`] } });
     for (const shown of [redactor.log(json), redactor.value(json, 'result')]) {
       expect(JSON.parse(shown)).toHaveProperty('value.list.0');
@@ -83,7 +83,7 @@ test('a value that holds nothing is the same text', () => {
 test('a value is not changed by the shape of what it holds, a failure and a log line are', () => {
   const json = '{"v":"postgres://bob:hunter2@db/x"}';
   expect(redactor.value(json, 'result')).toBe(json);
-  expect(redactor.said('postgres://bob:hunter2@db/x', Number.POSITIVE_INFINITY, 'result')).toBe(
+  expect(redactor.cutToolText('postgres://bob:hunter2@db/x', Number.POSITIVE_INFINITY, 'result')).toBe(
     'postgres://bob:hunter2@db/x',
   );
   expect(redactor.text('postgres://bob:hunter2@db/x', 'result')).toBe('postgres://[redacted]@db/x');
@@ -122,7 +122,7 @@ test('what the caller itself sent stays in its answer, and everything else is re
   const sent = () => JSON.stringify({ q: PLAIN });
   expect(two.text(`${PLAIN} and ${HARD}`, 'result', sent)).toBe(`${PLAIN} and [redacted]`);
   expect(two.value(JSON.stringify([PLAIN, HARD]), 'result', sent)).toBe(`["${PLAIN}","[redacted]"]`);
-  expect(two.said(`${PLAIN} and ${HARD}`, 100, 'result', sent)).toBe(`${PLAIN} and [redacted]`);
+  expect(two.cutToolText(`${PLAIN} and ${HARD}`, 100, 'result', sent)).toBe(`${PLAIN} and [redacted]`);
 });
 
 test('of two values that begin alike the longer is replaced whole', () => {
@@ -167,7 +167,7 @@ test('whatever a text holds around a value, it is found, and JSON stays JSON', (
       (secret, before, behind, other) => {
         const any = createRedactor({ secrets: [secret] });
         const text = `${before}${secret.toWellFormed()}${behind}`;
-        expect(any.said(text, Number.POSITIVE_INFINITY, 'result')).not.toBe(text);
+        expect(any.cutToolText(text, Number.POSITIVE_INFINITY, 'result')).not.toBe(text);
         const json = JSON.stringify({ [text]: [text, other], more: { text } });
         const shown: unknown = JSON.parse(any.value(json, 'result'));
         expect(JSON.stringify(shown)).not.toContain(JSON.stringify(secret.toWellFormed()).slice(1, -1));

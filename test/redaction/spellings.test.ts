@@ -71,7 +71,7 @@ test.each(WRITERS)('a registered value is found as it is written by %s', (_by, w
   for (const secret of SECRETS) {
     const redactor = createRedactor({ secrets: [secret] });
     const written = write(secret);
-    const shown = redactor.said(`before ${written} behind`, Number.POSITIVE_INFINITY, 'result');
+    const shown = redactor.cutToolText(`before ${written} behind`, Number.POSITIVE_INFINITY, 'result');
     expect(shown).toMatch(/^before .*\[redacted\].* behind$/);
     // As much stays around it as would around any other.
     expect(shown.length, `${written} became ${shown}`).toBeLessThanOrEqual(write('').length + 40);
@@ -82,17 +82,17 @@ test.each(WRITERS)('a registered value is found as it is written by %s', (_by, w
 
 test('what stands around a value keeps its spelling', () => {
   const redactor = createRedactor({ secrets: ['a/b"c d€f'] });
-  expect(redactor.said('x%20y%2Fa%2Fb%22c%20d%E2%82%ACf%20z\\n\\u00e9', Number.POSITIVE_INFINITY, 'result')).toBe(
-    'x%20y%2F[redacted]%20z\\n\\u00e9',
-  );
-  expect(redactor.said('{\\"k\\":\\"a\\/b\\\\\\"c d\\u20ACf\\"}\\n%41', Number.POSITIVE_INFINITY, 'result')).toBe(
-    '{\\"k\\":\\"[redacted]\\"}\\n%41',
-  );
+  expect(
+    redactor.cutToolText('x%20y%2Fa%2Fb%22c%20d%E2%82%ACf%20z\\n\\u00e9', Number.POSITIVE_INFINITY, 'result'),
+  ).toBe('x%20y%2F[redacted]%20z\\n\\u00e9');
+  expect(
+    redactor.cutToolText('{\\"k\\":\\"a\\/b\\\\\\"c d\\u20ACf\\"}\\n%41', Number.POSITIVE_INFINITY, 'result'),
+  ).toBe('{\\"k\\":\\"[redacted]\\"}\\n%41');
 });
 
 test('values that overlap are replaced as one', () => {
   const redactor = createRedactor({ secrets: ['xxabcdefgh', 'abcdefghijklmnop', 'nopqrstuv'] });
-  expect(redactor.said('<xxabcdefghijklmnopqrstuv>', Number.POSITIVE_INFINITY, 'result')).toBe('<[redacted]>');
+  expect(redactor.cutToolText('<xxabcdefghijklmnopqrstuv>', Number.POSITIVE_INFINITY, 'result')).toBe('<[redacted]>');
 });
 
 test('text that is full of escapes and holds no value is the same text', () => {

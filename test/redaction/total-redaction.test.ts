@@ -15,7 +15,7 @@ test('what cannot be redacted is redacted whole, and counted', () => {
 
 test('a value that cannot be redacted is one word, a schema says nothing', () => {
   const redactor = createRedactor({ secrets: ['kx3vQ81nUzT5'] });
-  expect(redactor.said(nothing, 10, 'result')).toBe('[redacted]');
+  expect(redactor.cutToolText(nothing, 10, 'result')).toBe('[redacted]');
   expect(redactor.value(nothing, 'result')).toBe('"[redacted]"');
   expect(redactor.schema(nothing, 'result')).toBe('{}');
 });

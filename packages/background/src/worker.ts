@@ -257,7 +257,7 @@ class HeldCall {
       start: () => this.#begin(),
       finish: ([result]) => this.#finish(result),
       amend: async (_index, result) => void (await this.#commit(result, true)),
-      letGo: () => undefined,
+      release: () => undefined,
     };
   }
 

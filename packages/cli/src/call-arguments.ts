@@ -38,7 +38,7 @@ export const readObject = (json: string): Arguments => {
   const { value } = parsed;
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new WrongUse(`--args must be a JSON object. ${EXAMPLE}`);
-  if (holdsInfinity(value))
+  if (containsInfinity(value))
     throw new WrongUse('--args contains a number that is too large: send a smaller one, or a string.');
   return { ...value };
 };
@@ -64,16 +64,16 @@ const parseSingle = (text: string, kinds: ReadonlySet<string>): unknown => {
   // As a number it would be another one. Imports and MCP servers take the text for the number.
   if (isWideInteger(text)) return text;
   const parsed = parseJson(text);
-  if (!parsed.ok || holdsInfinity(parsed.value)) return text;
+  if (!parsed.ok || containsInfinity(parsed.value)) return text;
   const kind = kindOf(parsed.value);
   const isWanted = kinds.has(kind) || (kind === 'integer' && kinds.has('number'));
   return isWanted && kind !== 'string' ? parsed.value : text;
 };
 
 /** Whether a number was too large to be read, as 1e400 is: written as JSON again it would be null. */
-const holdsInfinity = (value: unknown): boolean =>
+const containsInfinity = (value: unknown): boolean =>
   typeof value === 'object' && value !== null
-    ? Object.values(value).some(holdsInfinity)
+    ? Object.values(value).some(containsInfinity)
     : typeof value === 'number' && !Number.isFinite(value);
 
 const kindOf = (value: unknown): string => {

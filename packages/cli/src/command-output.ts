@@ -46,12 +46,12 @@ const columnsOf = (character: string): number => (WIDE.test(character) ? 2 : 1);
 export const cutToColumns = (text: string, columns: number): string => {
   const characters = [...text];
   let used = 0;
-  let kept = 0;
+  let shown = 0;
   let fitting = 0;
-  while (kept < characters.length && used <= columns) {
-    used += columnsOf(characters[kept] ?? '');
-    kept += 1;
-    if (used < columns) fitting = kept;
+  while (shown < characters.length && used <= columns) {
+    used += columnsOf(characters[shown] ?? '');
+    shown += 1;
+    if (used < columns) fitting = shown;
   }
   return used <= columns ? text : `${characters.slice(0, fitting).join('')}…`;
 };

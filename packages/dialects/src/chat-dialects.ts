@@ -85,9 +85,9 @@ const readChatMessage = (message: unknown): FoundCalls<ChatCall> | null => {
   const single = memberOf(message, 'function_call');
   // Beside a list it is a copy, and would run twice.
   const calls = entries.length === 0 && isRecord(single) ? [readFunctionCall(single)] : entries.map(readToolCall);
-  const isTurn =
+  const isMessage =
     isArray(memberOf(message, 'tool_calls')) || memberOf(message, 'role') === 'assistant' || isRecord(single);
-  return isTurn ? { entries, calls } : null;
+  return isMessage ? { entries, calls } : null;
 };
 
 const readToolCall = (item: unknown): ChatCall => ({ ...readChatCall(item), kind: 'tool' });
@@ -97,39 +97,39 @@ const readFunctionCall = (call: object): ChatCall => ({
   kind: 'function',
 });
 
-/** A call of a message in the spelling of a TypeScript client (`toolCalls`) or of an API (`tool_calls`). */
-type SpelledCall = ProviderCall & { readonly spelling: 'camel' | 'snake' };
+/** A call of a message in the casing of a TypeScript client (`toolCalls`) or of an API (`tool_calls`). */
+type CasedCall = ProviderCall & { readonly casing: 'camel' | 'snake' };
 
 /**
- * The calls of a message in either spelling; null where it is none of the assistant's, or has calls in both: of a call
+ * The calls of a message in either casing; null where it is none of the assistant's, or has calls in both: of a call
  * that stands there twice nobody knows whether it is one. A list is the client's.
  */
-const readSpelledCalls = (body: unknown): FoundCalls<SpelledCall> | null => {
-  if (isArray(body)) return readSpelled(body, 'camel');
+const readCasedCalls = (body: unknown): FoundCalls<CasedCall> | null => {
+  if (isArray(body)) return readCased(body, 'camel');
   if (!isRecord(body)) return null;
-  const camel = readSpelled(listAt(body, 'toolCalls'), 'camel');
-  const snake = readSpelled(listAt(body, 'tool_calls'), 'snake');
+  const camel = readCased(listAt(body, 'toolCalls'), 'camel');
+  const snake = readCased(listAt(body, 'tool_calls'), 'snake');
   const isTurn = ['toolCalls', 'tool_calls'].some((key) => isArray(memberOf(body, key)));
   if (!isTurn && memberOf(body, 'role') !== 'assistant') return null;
   if (camel.entries.length > 0 && snake.entries.length > 0) return null;
   return camel.entries.length > 0 ? camel : snake;
 };
 
-const readSpelled = (items: readonly unknown[], spelling: SpelledCall['spelling']): FoundCalls<SpelledCall> =>
-  foundIn(items, (item) => [{ ...readChatCall(item), spelling }]);
+const readCased = (items: readonly unknown[], casing: CasedCall['casing']): FoundCalls<CasedCall> =>
+  foundIn(items, (item) => [{ ...readChatCall(item), casing }]);
 
 /** The id of a call as its answer names it. */
-const writeId = ({ id, spelling }: SpelledCall) =>
-  spelling === 'camel' ? { toolCallId: String(id) } : { tool_call_id: String(id) };
+const writeId = ({ id, casing }: CasedCall) =>
+  casing === 'camel' ? { toolCallId: String(id) } : { tool_call_id: String(id) };
 
-type SpelledId = ReturnType<typeof writeId>;
+type CasedId = ReturnType<typeof writeId>;
 
 /** Mistral's ToolMessage, as its TypeScript client has it or as its API. */
 export type MistralToolMessage = {
   readonly role: 'tool';
   readonly name?: string;
   readonly content: string;
-} & SpelledId;
+} & CasedId;
 
 /** A message of Mistral's client: `toolCalls`, with an index each; or its whole answer. */
 const isMistral = (body: JsonRecord): boolean => {
@@ -141,15 +141,15 @@ const isMistral = (body: JsonRecord): boolean => {
 
 /**
  * Mistral: a message, the whole answer, of whose choices the first with calls is taken, or the calls alone. Answered in the
- * spelling of the calls; calls alone are answered as the TypeScript client has it.
+ * casing of the calls; calls alone are answered as the TypeScript client has it.
  */
-export const mistral = defineDialect<SpelledCall>({
+export const mistral = defineDialect<CasedCall>({
   format: 'mistral',
   marks: isMistral,
   reads: ['openai-chat'],
   readCalls: (body) => {
     const choices = memberOf(body, 'choices');
-    return isArray(choices) ? readChoices(choices, readSpelledCalls) : readSpelledCalls(body);
+    return isArray(choices) ? readChoices(choices, readCasedCalls) : readCasedCalls(body);
   },
   writeAnswers: (answers) =>
     answers.map(
@@ -169,7 +169,7 @@ const messageOf = (body: unknown): unknown => {
 };
 
 /** Cohere's ToolChatMessageV2, as its TypeScript client has it or as its API. */
-export type CohereToolMessage = { readonly role: 'tool'; readonly content: string } & SpelledId;
+export type CohereToolMessage = { readonly role: 'tool'; readonly content: string } & CasedId;
 
 const isCohere = (body: JsonRecord): boolean => {
   const message = memberOf(body, 'message');
@@ -183,14 +183,14 @@ const isCohere = (body: JsonRecord): boolean => {
 };
 
 /**
- * Cohere, version 2 of its chat: a message, the whole answer, or the calls alone. Answered in the spelling of the calls;
+ * Cohere, version 2 of its chat: a message, the whole answer, or the calls alone. Answered in the casing of the calls;
  * calls alone are answered as the TypeScript client has it.
  */
-export const cohere = defineDialect<SpelledCall>({
+export const cohere = defineDialect<CasedCall>({
   format: 'cohere',
   marks: isCohere,
   reads: ['openai-chat'],
-  readCalls: (body) => withoutCutOff(readSpelledCalls(messageOf(body)), body),
+  readCalls: (body) => withoutCutOff(readCasedCalls(messageOf(body)), body),
   writeAnswers: (answers) =>
     answers.map(({ call, text }): CohereToolMessage => ({ role: 'tool', ...writeId(call), content: text })),
 });

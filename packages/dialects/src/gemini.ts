@@ -27,7 +27,7 @@ type FunctionResponse<Shown> = {
   readonly willContinue?: true;
 };
 
-/** Gemini's Content that answers a turn; each Part in the spelling of the call it answers. */
+/** Gemini's Content that answers a message; each Part in the casing of the call it answers. */
 export type FunctionResponseContent = {
   readonly role: 'user';
   readonly parts: (
@@ -39,7 +39,7 @@ export type FunctionResponseContent = {
 /** `ownId` is null where the model gave none: answers are matched by name and order then. */
 type GeminiCall = ProviderCall & {
   readonly ownId: string | null;
-  readonly spelling: 'camel' | 'snake';
+  readonly casing: 'camel' | 'snake';
   readonly looksAt: 'images' | 'text';
   /** `live`: a tool call message of the Live API, where a call may be answered twice. */
   readonly origin: 'content' | 'live';
@@ -129,13 +129,13 @@ const readParts = (parts: readonly unknown[]): FoundCalls<GeminiCall> =>
     return snake === null ? [] : [readCall(snake, 'snake')];
   });
 
-const readCall = (call: unknown, spelling: GeminiCall['spelling']): GeminiCall => {
+const readCall = (call: unknown, casing: GeminiCall['casing']): GeminiCall => {
   const id = memberOf(call, 'id');
   const read = isRecord(call)
     ? readProviderCall(id, memberOf(call, 'name'), memberOf(call, 'args'))
     : createBrokenCall(call);
   const ownId = read.id === '' && id !== '' ? null : String(read.id);
-  return { ...read, id: ownId ?? '', ownId, spelling, looksAt: 'text', origin: 'content' };
+  return { ...read, id: ownId ?? '', ownId, casing, looksAt: 'text', origin: 'content' };
 };
 
 // The API refuses a response without a name.
@@ -148,7 +148,7 @@ const writePart = (answer: Answer<GeminiCall>): FunctionResponseContent['parts']
   const goesOn = call.origin === 'live' && result?.outcome === 'pending';
   const named = { name: call.name ?? UNNAMED, response, ...(goesOn ? { willContinue: true as const } : {}) };
   const whole = call.ownId === null ? named : { id: call.ownId, ...named };
-  if (call.spelling === 'camel')
+  if (call.casing === 'camel')
     return { functionResponse: images.length === 0 ? whole : { ...whole, parts: images.map(toInline) } };
   return { function_response: images.length === 0 ? whole : { ...whole, parts: images.map(toSnakeInline) } };
 };

@@ -1,6 +1,6 @@
 import type { RenderedResult, RetryState } from 'recourse-server/contract/tool-result';
 import type { ObservedResult } from 'recourse-server/routes/dialects';
-import { describeParts, mayTellMedia, type Part, readParts, toTextPart } from './media.ts';
+import { describeParts, mayContainMarkedMedia, type Part, readParts, toTextPart } from './media.ts';
 
 /** The value of a result, parsed if need be: a model is mostly told its text. */
 export const parsedValueOf = ({ value, valueJson }: ObservedResult): unknown =>
@@ -66,7 +66,7 @@ const surroundParts = (result: ObservedResult, inside: readonly Part[] | null): 
 
 // Most values have no media, and are not parsed to find that out.
 const findValueParts = (result: ObservedResult): readonly Part[] | null =>
-  result.valueJson !== undefined && !mayTellMedia(result.valueJson) ? null : readParts(parsedValueOf(result));
+  result.valueJson !== undefined && !mayContainMarkedMedia(result.valueJson) ? null : readParts(parsedValueOf(result));
 
 /** Whether a success's text is its value and nothing else. */
 export const isValueAlone = (result: ObservedResult): boolean =>
@@ -158,8 +158,8 @@ const hasNoRetry = ({ retry }: ObservedResult): boolean => retry?.remaining === 
 const explainWait = (message: string, retryAfterMs: number | null): string => {
   if (retryAfterMs === null || retryAfterMs <= 0) return '';
   const seconds = Math.ceil(retryAfterMs / 1000);
-  const isSaid = new RegExp(`\\b(?:${seconds}${seconds === 1 ? '|one' : ''}) (?:more )?seconds?\\b`).test(message);
-  if (isSaid) return '';
+  const isReported = new RegExp(`\\b(?:${seconds}${seconds === 1 ? '|one' : ''}) (?:more )?seconds?\\b`).test(message);
+  if (isReported) return '';
   return `Wait ${seconds === 1 ? 'one second' : `${seconds} seconds`} before calling it again.`;
 };
 

@@ -53,7 +53,7 @@ const findOnlyText = (schema: JsonSchema): string | null => {
  * What the executor refuses for its shape is left to it as it was sent; the same value where there is nothing to drop.
  */
 export const dropOptionalNulls = (raw: unknown, schema: JsonSchema): unknown => {
-  if (typeof raw !== 'string') return holdsNull(raw, 1) ? dropFrom(raw, wholeOf(schema), 1) : raw;
+  if (typeof raw !== 'string') return containsNull(raw, 1) ? dropFrom(raw, wholeOf(schema), 1) : raw;
   const parsed = raw.includes('null') ? parseJson(raw) : null;
   // Only the text tells of a number that lost digits: from here on it would be gone.
   if (!parsed?.ok || !isRecord(parsed.value) || findShapeProblem(parsed.value, createWideLiterals(raw)) !== null)
@@ -65,9 +65,11 @@ export const dropOptionalNulls = (raw: unknown, schema: JsonSchema): unknown => 
 // As deep as the executor takes arguments.
 const MAX_DEPTH = 64;
 
-const holdsNull = (value: unknown, depth: number): boolean =>
+const containsNull = (value: unknown, depth: number): boolean =>
   value === null ||
-  (typeof value === 'object' && depth <= MAX_DEPTH && Object.values(value).some((part) => holdsNull(part, depth + 1)));
+  (typeof value === 'object' &&
+    depth <= MAX_DEPTH &&
+    Object.values(value).some((part) => containsNull(part, depth + 1)));
 
 const dropFrom = (value: unknown, place: SchemaPlace | null, depth: number): unknown => {
   if (typeof value !== 'object' || value === null || place === null || depth > MAX_DEPTH) return value;

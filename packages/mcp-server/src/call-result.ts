@@ -2,7 +2,7 @@ import {
   describeParts,
   type Link,
   type Media,
-  mayTellMedia,
+  mayContainMarkedMedia,
   type Part,
   type TextResource,
   toTextPart,
@@ -59,7 +59,7 @@ export const writePlainResult = (rendered: RenderedResult, { isKeyed }: CallAbou
 
 /** The value of a plain success as JSON text, where it is an object with something in it and without media; else null. */
 const findPlainObject = ({ plainValueJson: value }: RenderedResult): string | null => {
-  return value === null || !value.startsWith('{') || value === '{}' || mayTellMedia(value) ? null : value;
+  return value === null || !value.startsWith('{') || value === '{}' || mayContainMarkedMedia(value) ? null : value;
 };
 
 /**

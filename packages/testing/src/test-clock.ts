@@ -7,11 +7,11 @@ export type ExecutorClock = TestClock & { readonly moment: () => number; readonl
 type Timer = { readonly dueAt: number; readonly fire: () => void; real: NodeJS.Timeout | undefined };
 
 // Kept here: a test may put another in its place, and `advance` must not wait for that one.
-const nextTurn = setImmediate;
+const nextLoop = setImmediate;
 
 /** Lets promises that are settled by now tell all who wait for them, and what those start in turn. */
 const settle = async (): Promise<void> => {
-  for (let turn = 0; turn < 2; turn += 1) await new Promise<void>((resolve) => nextTurn(() => resolve()));
+  for (let pass = 0; pass < 2; pass += 1) await new Promise<void>((resolve) => nextLoop(() => resolve()));
 };
 
 /** Stands at `standsAt`; or, where that is null, runs beside the real time, ahead of it by what was advanced. */

@@ -45,7 +45,7 @@ export class Catalogue {
   readonly #override = createOverriding();
   #rules: CatalogueRules;
   #lookup: (name: string) => EffectiveOverride;
-  #holdsNames = false;
+  #locksNames = false;
   /** Claim → who serves it. */
   #serving: ReadonlyMap<string, Claim> = new Map();
   /** What was offered last, before overrides. */
@@ -82,8 +82,8 @@ export class Catalogue {
   }
 
   /** From now on a name stays with the source that serves it, however early another one comes. */
-  holdNames(): void {
-    this.#holdsNames = true;
+  lockNames(): void {
+    this.#locksNames = true;
   }
 
   /** Overrides and lanes whose pattern matches no tool, also none that is unavailable. */
@@ -137,7 +137,7 @@ export class Catalogue {
   #chooseWinners(claims: readonly Claim[]): ReadonlyMap<string, Claim> {
     const winners = new Map<string, Claim>();
     for (const claim of claims) {
-      const holder = this.#holdsNames ? this.#serving.get(claim.key) : undefined;
+      const holder = this.#locksNames ? this.#serving.get(claim.key) : undefined;
       const isHolder = claim.source === holder?.source && claim.tool.name === holder.tool.name;
       if (isHolder || !winners.has(claim.key)) winners.set(claim.key, claim);
     }

@@ -6,7 +6,7 @@ type Unmatched = ReturnType<Catalogue['findUnmatched']>[number];
 const AWAY: ReadonlySet<UpstreamState['status']> = new Set(['connecting', 'down']);
 
 // As long as the start waits for what is to be reached.
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
 /**
  * Logs once each override whose pattern matches no tool: when everything that has tools has been reached, and for want
@@ -16,7 +16,7 @@ export const createOverrideCheck = (
   catalogue: Pick<Catalogue, 'findUnmatched'>,
   upstreams: () => readonly UpstreamState[],
   log: { readonly warn: (fields: Readonly<Record<string, unknown>>, message: string) => void },
-  patienceMs = PATIENCE_MS,
+  timeoutMs = TIMEOUT_MS,
 ) => {
   const logged = new Set<string>();
   let status: 'not begun' | 'looking' | 'stopped' = 'not begun';
@@ -40,7 +40,7 @@ export const createOverrideCheck = (
     return setTimeout(() => {
       isPatient = false;
       look();
-    }, patienceMs).unref();
+    }, timeoutMs).unref();
   };
   let waiting = wait();
   return {

@@ -35,7 +35,7 @@ type Running = {
 /** Owns the sources that run: of each name the newest, and the one before it as long as that still serves. */
 export const createSourceSet = (options: SourceSetOptions) => {
   const { publish, withdraw, graceMs, startMs = START_MS, startsAtOnce = STARTS_AT_ONCE } = options;
-  const inTurn = createStartTurns(startsAtOnce, startMs);
+  const runInQueue = createStartQueue(startsAtOnce, startMs);
   const newest = new Map<string, Running>();
   const shown = new Map<string, Running>();
   const all = new Set<Running>();
@@ -59,7 +59,7 @@ export const createSourceSet = (options: SourceSetOptions) => {
     if (pending !== undefined && pending !== shown.get(plan.name)) end(pending, 0);
     if (!shown.has(plan.name)) takeOver(running);
     // It may be gone again before it is its turn.
-    await inTurn(async () => (newest.get(plan.name) === running ? running.source.start() : undefined));
+    await runInQueue(async () => (newest.get(plan.name) === running ? running.source.start() : undefined));
     takeOver(running);
   };
   const remove = (name: string): void => {
@@ -216,7 +216,7 @@ const createRunningCalls = (name: string) => {
  * Lets so many starts go on at once. Resolves when a start has ended, however it ended, or when it has taken so long; then
  * it goes on, and the next one begins.
  */
-const createStartTurns = (atOnce: number, patienceMs: number) => {
+const createStartQueue = (atOnce: number, patienceMs: number) => {
   const waiting: (() => void)[] = [];
   let running = 0;
   return async (start: () => Promise<void>): Promise<void> => {

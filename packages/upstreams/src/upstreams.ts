@@ -40,7 +40,7 @@ export type UpstreamsOptions = {
   /** Takes the tools of all together, at once and then with every change. */
   readonly offer: Publish;
   readonly redaction: {
-    readonly redactor: Pick<Redactor, 'holds'>;
+    readonly redactor: Pick<Redactor, 'containsSecret'>;
     /** Takes values that must not be seen, and gives the names of those that cannot be redacted. */
     readonly register: (found: readonly NamedSecret[]) => readonly string[];
   };
@@ -75,7 +75,7 @@ export const openUpstreams = async (config: Config, options: UpstreamsOptions): 
   const sources = createSourceSet({ publish, withdraw: (source) => catalogue.unregister(source), graceMs });
   const check = createOverrideCheck(catalogue, sources.states, log);
   const publishDirectory: Publish = (next) => publish(DIRECTORY, next);
-  if (file === null) return { ...NO_FILE, publishDirectory, start: async () => catalogue.holdNames() };
+  if (file === null) return { ...NO_FILE, publishDirectory, start: async () => catalogue.lockNames() };
   const host = createPlanHost(config, file, options);
   const planSources = async ({ upstreams }: ConfigContent) => {
     const plans = await Promise.all(upstreams.map(({ plan }) => plan(host)));
@@ -108,7 +108,7 @@ export const openUpstreams = async (config: Config, options: UpstreamsOptions): 
       const { path, content } = file;
       log.info({ file: path, upstreams: changes.added, overrides: content.tools.size }, 'configuration file read');
       await started;
-      catalogue.holdNames();
+      catalogue.lockNames();
       check.begin();
       follower.start();
     },
@@ -126,7 +126,7 @@ export const openUpstreams = async (config: Config, options: UpstreamsOptions): 
 const createPlanHost = (config: Config, file: FirstConfigFile, options: UpstreamsOptions): PlanHost => ({
   directory: dirname(file.path),
   environment: options.environment,
-  holdsSecret: options.redaction.redactor.holds,
+  holdsSecret: options.redaction.redactor.containsSecret,
   maxResultBytes: config.MAX_RESULT_BYTES,
   version: options.version,
   logFor: (upstream) => toToolLog(options.log.child({ upstream })),

@@ -41,7 +41,7 @@ test('names that no provider could tell apart are the same', () => {
 test('once names are held, a name stays with who serves it until that one gives it up', () => {
   const { catalogue, serving } = startCatalogue();
   catalogue.register('b', offerOf('mcp:b', ['search']));
-  catalogue.holdNames();
+  catalogue.lockNames();
   catalogue.register('dir', offerOf('TOOLS_DIR/x.ts', ['search']));
   catalogue.register('a', offerOf('mcp:a', ['search']));
   expect(serving()).toEqual({ search: 'mcp:b' });

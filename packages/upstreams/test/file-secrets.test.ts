@@ -107,9 +107,9 @@ test('secrets of a file with mistakes are found as well: what is said of them ma
 test('a redactor takes more values later, and those before stay', () => {
   const redactor = createRedactor({ secrets: ['kx3vQ81nUzT5'] });
   const text = 'one kx3vQ81nUzT5, two hz7wR42pYbL9, two in JSON \\"hz7wR42pYbL9\\"';
-  expect(redactor.said(text, Number.POSITIVE_INFINITY, 'result')).toContain('hz7wR42pYbL9');
+  expect(redactor.cutToolText(text, Number.POSITIVE_INFINITY, 'result')).toContain('hz7wR42pYbL9');
   redactor.register(['hz7wR42pYbL9']);
-  expect(redactor.said(text, Number.POSITIVE_INFINITY, 'result')).toBe(
+  expect(redactor.cutToolText(text, Number.POSITIVE_INFINITY, 'result')).toBe(
     'one [redacted], two [redacted], two in JSON \\"[redacted]\\"',
   );
   expect(redactor.value('{"a":"hz7wR42pYbL9"}', 'result')).toBe('{"a":"[redacted]"}');

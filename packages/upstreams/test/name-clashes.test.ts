@@ -54,7 +54,7 @@ test('once names are held, whatever is published and withdrawn, who serves a nam
   fc.assert(
     fc.property(fc.array(anyStep, { maxLength: 12 }), (steps) => {
       const { catalogue, serving } = startCatalogue([toolOf('builtin', 'c')]);
-      catalogue.holdNames();
+      catalogue.lockNames();
       const offered = new Map<string, readonly string[]>([['builtin', ['c']]]);
       for (const [source, names] of steps) {
         const before = Object.entries(serving());

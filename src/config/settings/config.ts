@@ -123,15 +123,15 @@ export const loadConfig = (
   extensions: ExtensionSet = OWN_EXTENSIONS,
 ): { readonly config: Config } | { readonly config: Config; readonly mistakes: readonly string[] } => {
   const schema = createSchema(extensions);
-  const given = new Map(Object.keys(schema.shape).map((name) => [name, environment[name] || undefined]));
-  const parsed = schema.safeParse(Object.fromEntries(given));
+  const input = new Map(Object.keys(schema.shape).map((name) => [name, environment[name] || undefined]));
+  const parsed = schema.safeParse(Object.fromEntries(input));
   const wrong = Map.groupBy(parsed.error?.issues ?? [], ({ path: [setting] }) => String(setting));
-  const right = Object.fromEntries([...given].filter(([name]) => !wrong.has(name)));
+  const right = Object.fromEntries([...input].filter(([name]) => !wrong.has(name)));
   const config = { ...(parsed.data ?? readRight(right, extensions)), extensions };
   const mistakes = [
     // Of a list with several wrong items the first.
     ...[...wrong].flatMap(([setting, [issue]]) =>
-      issue === undefined ? [] : explainIssue(setting, issue, given, extensions),
+      issue === undefined ? [] : explainIssue(setting, issue, input, extensions),
     ),
     ...findFormer(environment),
     ...[...RULES, ...createTildeRules(extensions)]
@@ -170,7 +170,7 @@ const explainIssue = (
   if (value === undefined)
     return `${setting} is not set, and an extension needs it: ${describeSetting(settings[setting])}`;
   const words = issue.code === 'invalid_value' ? issue.values.map(String) : [];
-  return `${setting} ${issue.message}${explainValue({ setting, value, words })}`;
+  return `${setting} ${issue.message}${explainValue({ setting, value, allowed: words })}`;
 };
 
 const describeSetting = (schema: z.ZodType | undefined): string =>

@@ -2,6 +2,7 @@ import type { JsonSchema } from 'recourse-server/contract/tool-description';
 import {
   createOpenObject,
   definitionOf,
+  describeRules,
   isSchema,
   isTooLarge,
   leadsTo,
@@ -12,11 +13,10 @@ import {
   referencesOf,
   requiredOf,
   schemasIn,
-  tellRules,
 } from './schema-parts.ts';
 
 // `responseJsonSchema` of @google/genai lists what is supported; `parametersJsonSchema` is read the same way.
-const KEPT: ReadonlySet<string> = new Set([
+const SUPPORTED: ReadonlySet<string> = new Set([
   ...['type', 'format', 'title', 'minItems', 'maxItems', 'minimum', 'maximum'],
 ]);
 const MAX_DEPTH = 64;
@@ -45,8 +45,8 @@ const convertNode = (schema: unknown, context: Context, depth: number): JsonSche
   const definition = definitionOf(schema['$ref']);
   // Beside a reference nothing else may stand.
   if (definition !== null) return { $ref: schema['$ref'] };
-  const kept = { ...pick(schema, KEPT), ...convertLiterals(schema) };
-  return { ...kept, ...tellRules(schema, kept), ...convertStructure(schema, context, depth) };
+  const remaining = { ...pick(schema, SUPPORTED), ...convertLiterals(schema) };
+  return { ...remaining, ...describeRules(schema, remaining), ...convertStructure(schema, context, depth) };
 };
 
 const convertStructure = (schema: JsonSchema, context: Context, depth: number): JsonSchema => {

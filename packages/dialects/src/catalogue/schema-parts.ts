@@ -105,18 +105,18 @@ const TELLING: ReadonlySet<string> = new Set([
   ...['default', 'format', 'pattern', 'minLength', 'maxLength', 'minimum', 'maximum', 'exclusiveMinimum'],
   ...['exclusiveMaximum', 'multipleOf', 'minItems', 'maxItems', 'uniqueItems', 'minProperties', 'maxProperties'],
 ]);
-const MAX_TOLD_LENGTH = 100;
+const MAX_RULE_LENGTH = 100;
 
 /** `description` with the rules of `schema` that are not among `kept`: the provider enforces them no more. */
-export const tellRules = (schema: JsonSchema, kept: JsonSchema): JsonSchema => {
+export const describeRules = (schema: JsonSchema, kept: JsonSchema): JsonSchema => {
   const rules = Object.entries(schema)
     .filter(([keyword]) => TELLING.has(keyword) && !Object.hasOwn(kept, keyword))
     .map(([keyword, value]) => `${keyword}: ${JSON.stringify(value)}`)
-    .filter((rule) => rule.length <= MAX_TOLD_LENGTH);
-  const told = [schema['description'], rules.length === 0 ? '' : `(${rules.join(', ')})`]
+    .filter((rule) => rule.length <= MAX_RULE_LENGTH);
+  const description = [schema['description'], rules.length === 0 ? '' : `(${rules.join(', ')})`]
     .filter((text) => typeof text === 'string' && text !== '')
     .join(' ');
-  return told === '' ? {} : { description: told };
+  return description === '' ? {} : { description: description };
 };
 
 // No model reads a megabyte of schema, and what is written anew for it keeps all other calls waiting.

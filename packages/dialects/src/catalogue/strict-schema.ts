@@ -2,6 +2,7 @@ import type { JsonSchema } from 'recourse-server/contract/tool-description';
 import { acceptsNull } from './accepts-null.ts';
 import {
   definitionOf,
+  describeRules,
   isSchema,
   isTooLarge,
   leadsTo,
@@ -11,14 +12,13 @@ import {
   remembering,
   requiredOf,
   schemasIn,
-  tellRules,
   typesOf,
 } from './schema-parts.ts';
 
 /** What a provider takes of JSON Schema where it promises arguments that fit. */
 type StrictRules = {
   /** Kept of a schema with these types; `*` of any. What is no structure and is not listed is dropped. */
-  readonly kept: Readonly<Record<string, readonly string[]>>;
+  readonly supported: Readonly<Record<string, readonly string[]>>;
   /** Whether a value of a kept keyword is one the provider takes. */
   readonly takes: (keyword: string, value: unknown) => boolean;
   /** `nullable`: every property is required, and an optional one may be null instead. */
@@ -65,10 +65,10 @@ const convertDefinitions = (context: Context): ReadonlyMap<string, JsonSchema> |
     if (definition === null) return null;
     converted.set(name, definition);
   }
-  return context.rules.recursion === 'refused' && holdsCircle(converted) ? null : converted;
+  return context.rules.recursion === 'refused' && containsCircle(converted) ? null : converted;
 };
 
-const holdsCircle = (definitions: ReadonlyMap<string, JsonSchema>): boolean => {
+const containsCircle = (definitions: ReadonlyMap<string, JsonSchema>): boolean => {
   const references = referencesOf(definitions);
   return [...references].some(([name, targets]) => leadsTo(targets, name, references));
 };
@@ -123,7 +123,7 @@ const convertWrapper: Convert = ({ allOf }, context, depth) => {
 const convertUnion: Convert = (schema, context, depth) => {
   const parts = [schema['anyOf'] ?? schema['oneOf']].flat();
   const ways = parts.map((part) => (isSchema(part) ? convertNode(part, context, depth + 1) : null));
-  return ways.length === 0 || ways.includes(null) ? null : { ...tellRules(schema, {}), anyOf: ways };
+  return ways.length === 0 || ways.includes(null) ? null : { ...describeRules(schema, {}), anyOf: ways };
 };
 
 const convertObject: Convert = (schema, context, depth) => {
@@ -182,11 +182,11 @@ const typeOf = (value: unknown): string => {
 };
 
 const pickKept = (schema: JsonSchema, rules: StrictRules): JsonSchema => {
-  const keywords = new Set(['*', ...typesOf(schema)].flatMap((type) => rules.kept[type] ?? []));
+  const keywords = new Set(['*', ...typesOf(schema)].flatMap((type) => rules.supported[type] ?? []));
   const kept = Object.fromEntries(
     Object.entries(pick(schema, keywords)).filter(([keyword, value]) => rules.takes(keyword, value)),
   );
-  return { ...kept, ...tellRules(schema, kept) };
+  return { ...kept, ...describeRules(schema, kept) };
 };
 
 const CONVERT: Readonly<Record<Kind, Convert>> = {
@@ -260,7 +260,7 @@ const takesOf =
 
 /** OpenAI's Structured Outputs: the supported schemas of its guide (platform.openai.com, structured outputs). */
 export const OPENAI_RULES: StrictRules = {
-  kept: {
+  supported: {
     '*': ['title'],
     string: ['pattern', 'format'],
     number: NUMBER,
@@ -280,7 +280,7 @@ const takesOfAnthropic = takesOf([...FORMATS, 'uri']);
 
 /** Anthropic's strict tool use: the JSON Schema limitations of its structured outputs (platform.claude.com). */
 export const ANTHROPIC_RULES: StrictRules = {
-  kept: { '*': ['title'], string: ['pattern', 'format'], array: ['minItems'] },
+  supported: { '*': ['title'], string: ['pattern', 'format'], array: ['minItems'] },
   takes: (keyword, value) => (keyword === 'minItems' ? value === 0 || value === 1 : takesOfAnthropic(keyword, value)),
   optional: 'left out',
   recursion: 'refused',
