@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { RunHosted } from 'recourse-server/executor/deadline';
 import type { HostedTool, Placing } from 'recourse-server/tools/tool';
 import { createRunHosted } from './create-run-hosted.ts';
 import type { ToolFileHosts } from './directory/load-tool-file.ts';
@@ -31,24 +30,12 @@ export type IsolationSettings = {
   readonly observer: IsolationObserver;
 };
 
-export type Isolation = {
-  readonly hosts: ToolFileHosts;
-  readonly runHosted: RunHosted;
-  /** Where this tool's calls run. */
-  readonly placingOf: (tool: HostedTool) => Placing;
-  /** Which files share processes, and variables in them beside those that every process has. */
-  readonly listGroups: () => readonly FileGroup[];
-  readonly count: (phase: PoolMember['phase']) => number;
-  /** Ends all processes without waiting for it: for a process that exits. */
-  readonly killAll: () => void;
-  /** Ends all processes, and what they left behind. */
-  readonly close: () => Promise<void>;
-};
+export type Isolation = ReturnType<typeof createIsolation>;
 
 const TIDY_EVERY_MS = 5000;
 
 /** Tool hosts: processes in which the code of a tools directory runs, and what watches over them. */
-export const createIsolation = (settings: IsolationSettings): Isolation => {
+export const createIsolation = (settings: IsolationSettings) => {
   const { now, observer, processes, memoryMb, environment, permissions, maxResultBytes } = settings;
   const { sharedVariables: shared, allowedVariables: allowed } = settings;
   const service = randomUUID();
@@ -80,15 +67,20 @@ export const createIsolation = (settings: IsolationSettings): Isolation => {
   });
   const tidying = setInterval(() => pool.tidy(), TIDY_EVERY_MS).unref();
   const watch = new HostWatch(pool, memoryMb, processes);
+  const hosts: ToolFileHosts = pool;
   return {
-    hosts: pool,
+    hosts,
     runHosted: createRunHosted({ pool, now, onWaited: observer.hostObtained }),
-    placingOf: (tool) => pool.placingOf(tool),
-    listGroups: () =>
+    /** Where this tool's calls run. */
+    placingOf: (tool: HostedTool): Placing => pool.placingOf(tool),
+    /** Which files share processes, and variables in them beside those that every process has. */
+    listGroups: (): readonly FileGroup[] =>
       pool.listGroups().map(({ files, variables }) => ({ files, variables: [...new Set([...shared, ...variables])] })),
-    count: (phase) => countWhere(pool.members, (member) => member.phase === phase),
-    killAll: () => pool.killAll(),
-    close: async () => {
+    count: (phase: PoolMember['phase']): number => countWhere(pool.members, (member) => member.phase === phase),
+    /** Ends all processes without waiting for it: for a process that exits. */
+    killAll: (): void => pool.killAll(),
+    /** Ends all processes, and what they left behind. */
+    close: async (): Promise<void> => {
       clearInterval(tidying);
       watch.stop();
       pool.killAll();

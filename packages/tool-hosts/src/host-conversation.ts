@@ -5,28 +5,18 @@ import { parseJson } from 'recourse-server/json/parse-json';
 import type { HostedTool } from 'recourse-server/tools/tool';
 import { LoadedBody, ThrownAtLoad } from './directory/load-tool-file.ts';
 import type { Frame } from './frames.ts';
-import { type HostEnd, type HostMessage, type PendingWork, readHostMessage, type ThrownPart } from './host-messages.ts';
+import { type HostEnd, type HostMessage, readHostMessage, type ThrownPart } from './host-messages.ts';
 import type { HostLoad, RunningCall } from './tool-host.ts';
 
 /** Why a message of a host is dropped. */
 export type DroppedReason = 'forged' | 'second' | 'limit';
 
-/** Is told what a host does beside answering. `tool`: by what its call had started, where that is known. */
 type HostListener = {
-  /** The process is up. */
-  readonly onReady: () => void;
+  /** A checked message about the host as a whole. `tool`: whose call started it, where that is known. */
+  readonly onMessage: (message: HostMessage, tool: HostedTool | null) => void;
   readonly onAnswered: () => void;
-  /** Something that this side asked for, or could have asked for, was said. */
+  /** A message was dropped. */
   readonly onDropped: (reason: DroppedReason) => void;
-  /** Something was thrown where nobody waited for it. */
-  readonly onStray: (tool: HostedTool | null, thrown: readonly ThrownPart[]) => void;
-  /** No further call begins in this host. */
-  readonly onUnusable: (tool: HostedTool | null, reason: string) => void;
-  /** No call runs and something goes on; null: it has ended. */
-  readonly onPendingWork: (work: PendingWork | null) => void;
-  /** Code of this tool is about to end the process. */
-  readonly onLeaving: (tool: HostedTool | null, nonce: string) => void;
-  readonly onResources: (state: 'held' | 'released') => void;
   /** The host must not go on. */
   readonly onAbuse: (kind: 'flood' | 'forgery') => void;
 };
@@ -106,34 +96,19 @@ export class HostConversation {
       case 'pending':
       case 'pong':
       case 'resources':
-        if (nonce === this.#nonce) this.#hearHost(message);
+        if (nonce === this.#nonce) this.#listener.onMessage(message, null);
         else this.#drop(nonce);
         break;
       case 'stray':
-        this.#listener.onStray(this.#findTool(nonce), message.thrown);
-        break;
       case 'unusable':
-        this.#listener.onUnusable(this.#findTool(nonce), message.reason);
-        break;
       case 'leaving':
-        this.#listener.onLeaving(this.#findTool(nonce), nonce);
+        this.#listener.onMessage(message, this.#past.get(nonce) ?? null);
         break;
       default:
         if (call !== undefined) this.#hearCall(message, body, call);
         else if (this.#load?.nonce === nonce) this.#hearLoad(message, body, this.#load);
         else this.#drop(nonce);
     }
-  }
-
-  /** The tool of one of the last calls. */
-  #findTool(nonce: string): HostedTool | null {
-    return this.#past.get(nonce) ?? null;
-  }
-
-  #hearHost(message: Extract<HostMessage, { type: 'ready' | 'pending' | 'pong' | 'resources' }>): void {
-    if (message.type === 'ready') this.#listener.onReady();
-    else if (message.type === 'resources') this.#listener.onResources(message.state);
-    else if (message.type === 'pending') this.#listener.onPendingWork(message.work);
   }
 
   #drop(nonce: string): void {

@@ -20,7 +20,7 @@ export type HostObserverParts = {
 
 // What a team's tools print is for the team, and must not drown what the service has to say.
 const LINES_A_SECOND = 100;
-const QUIET_MS = 1000;
+const SECOND_MS = 1000;
 // A file that leaks fills one host after the other.
 const GROWTH_MS = 60_000;
 // A death that somebody should look into; the others are the daily life of a pool.
@@ -30,19 +30,27 @@ export type IsolationObserver = ReturnType<typeof createIsolationObserver>;
 
 /** Metrics and log lines of what tool hosts do beside answering. `file`: the absolute path of a tool file. */
 export const createIsolationObserver = ({ metrics, log, now, lateResult }: HostObserverParts) => {
-  // Who throws something else each time must not fill the log either.
-  const mayRepeat = createOnceASecond(now);
-  const logGrowth = createGrowthLog(log, now);
+  const limitLines = createLineLimiter(now, SECOND_MS);
+  const limitGrowth = createLineLimiter(now, GROWTH_MS);
+  // A tool that throws something else each time must not fill the log either.
+  const mayReport = createAllowance(now, () => undefined);
   const mayPrint = createAllowance(now, (leftOut) => log.info({ lines: leftOut }, 'tool output suppressed'));
+  const logOnce = (level: keyof HostLog, key: string, fields: object, message: string): void =>
+    limitLines(key, () => {
+      if (mayReport()) log[level]({ ...fields }, message);
+    });
   return {
     /** `path`: null where the host ran no file. `restart`: why it must be replaced; null where it need not be. */
     hostEnded: (path: string | null, death: Death, restart: RestartReason | null): void => {
       const file = path === null ? null : basename(path);
       if (restart !== null) metrics.countToolProcessRestart(restart, file);
-      if (restart === 'growth') logGrowth(file);
-      const level = levelOf(restart);
-      if (level === 'debug' || mayRepeat(`${path} ${restart}`))
-        log[level]({ file, restart, ...listDeathFields(death) }, 'tool host ended');
+      if (restart === 'growth')
+        limitGrowth(`${file}`, (leftOut) =>
+          log.warn({ file, count: leftOut + 1 }, 'tool host replaced: its memory grew and was not released'),
+        );
+      const fields = { file, restart, ...listDeathFields(death) };
+      if (restart !== null && ALARMING.has(restart)) logOnce('warn', `${path} ${restart}`, fields, 'tool host ended');
+      else log.debug(fields, 'tool host ended');
     },
     messageDropped: (reason: DroppedReason): void => {
       metrics.toolMessagesDropped[reason].count += 1;
@@ -51,19 +59,19 @@ export const createIsolationObserver = ({ metrics, log, now, lateResult }: HostO
     strayThrown: (tool: string | null, file: string, thrown: unknown): void => {
       lateResult(tool ?? '_unknown', 'threw');
       const causes = describeCauses(thrown);
-      if (mayRepeat(`${file} ${causes[0]?.message}`))
-        log.warn({ tool, file: basename(file), causes }, 'tool threw outside of a call');
+      const fields = { tool, file: basename(file), causes };
+      logOnce('warn', `${file} ${causes[0]?.message}`, fields, 'tool threw outside of a call');
     },
     /** A tool changed what calls of its process share: that process is replaced. */
     hostUnusable: (tool: string | null, file: string, reason: string): void => {
-      if (mayRepeat(`${file} ${reason}`))
-        log.info({ tool, file: basename(file), reason }, 'tool left its process unusable');
+      const fields = { tool, file: basename(file), reason };
+      logOnce('info', `${file} ${reason}`, fields, 'tool left its process unusable');
     },
     /** A file lost its place among others, or goes on without it. */
     fileOffended: (file: string, offence: Offence): void => {
       metrics.toolFileOffences[offence].count += 1;
-      if (mayRepeat(`${file} lost its place: ${offence}`))
-        log.info({ file: basename(file), reason: offence }, 'tool file moved to dedicated processes');
+      const fields = { file: basename(file), reason: offence };
+      logOnce('info', `${file} lost its place: ${offence}`, fields, 'tool file moved to dedicated processes');
     },
     lineWritten: (file: string, stream: 'stdout' | 'stderr', line: string): void => {
       if (mayPrint()) log.info({ file: basename(file), stream, line }, 'tool output');
@@ -71,17 +79,6 @@ export const createIsolationObserver = ({ metrics, log, now, lateResult }: HostO
     /** A call waited this long for a process. */
     hostObtained: (waitedMs: number): void => metrics.toolCallQueue.process.observe(waitedMs / 1000),
   };
-};
-
-const levelOf = (restart: RestartReason | null): 'warn' | 'debug' =>
-  restart !== null && ALARMING.has(restart) ? 'warn' : 'debug';
-
-const createGrowthLog = (log: HostLog, now: () => number) => {
-  const limit = createLineLimiter(now, GROWTH_MS);
-  return (file: string | null): void =>
-    limit(`${file}`, (leftOut) =>
-      log.warn({ file, count: leftOut + 1 }, 'tool host replaced: its memory grew and was not released'),
-    );
 };
 
 const listDeathFields = ({ pid, exitCode, signal, killedFor, lastLines, leaver }: Death) => ({
@@ -93,32 +90,17 @@ const listDeathFields = ({ pid, exitCode, signal, killedFor, lastLines, leaver }
   ended_by: leaver?.name ?? null,
 });
 
-/** Whether one more line may be written in this second; tells how many were not in the one before. */
+/** Whether one more line may be written in this second; reports how many were not in the one before. */
 const createAllowance = (now: () => number, onLeftOut: (lines: number) => void): (() => boolean) => {
   let since = now();
   let lines = 0;
   return () => {
-    if (now() - since >= QUIET_MS) {
+    if (now() - since >= SECOND_MS) {
       if (lines > LINES_A_SECOND) onLeftOut(lines - LINES_A_SECOND);
       since = now();
       lines = 0;
     }
     lines += 1;
     return lines <= LINES_A_SECOND;
-  };
-};
-
-/** Whether a line with this key is the first of its second; no more lines than a second may have are. */
-const createOnceASecond = (now: () => number): ((key: string) => boolean) => {
-  let written = new Set<string>();
-  let since = now();
-  return (key) => {
-    if (now() - since >= QUIET_MS) {
-      written = new Set();
-      since = now();
-    }
-    if (written.has(key) || written.size >= LINES_A_SECOND) return false;
-    written.add(key);
-    return true;
   };
 };

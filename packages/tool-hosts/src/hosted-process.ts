@@ -3,7 +3,7 @@ import type { HostedTool } from 'recourse-server/tools/tool';
 import type { Death, KillReason } from './classify-death.ts';
 import { createFrameReader, encodeFrame } from './frames.ts';
 import { HostConversation, restoreThrown } from './host-conversation.ts';
-import { type HostOrder, type PendingWork, readMonotonicMs } from './host-messages.ts';
+import { type HostMessage, type HostOrder, type PendingWork, readMonotonicMs } from './host-messages.ts';
 import type { IsolationObserver } from './host-observer.ts';
 import { type HostLaunch, type HostProcess, launchHost } from './launch-host.ts';
 import { OutputTail } from './output-tail.ts';
@@ -76,6 +76,7 @@ class HostedProcess {
   #holdsResources = false;
   /** The call whose code said that it ends the process. */
   #leaver: { readonly nonce: string; readonly tool: HostedTool | null } | null = null;
+  readonly #onReady: () => void;
   #listener: () => void = () => undefined;
 
   constructor(started: HostProcess, settings: HostSettings) {
@@ -83,7 +84,15 @@ class HostedProcess {
     this.#settings = settings;
     this.#orders = started.orders;
     const ready = Promise.withResolvers<string | null>();
-    this.#conversation = this.#createConversation(() => ready.resolve(null));
+    this.#onReady = () => ready.resolve(null);
+    this.#conversation = new HostConversation(this.#nonce, settings.maxResultBytes, {
+      onMessage: (message, tool) => this.#onMessage(message, tool),
+      onAnswered: () => {
+        this.answered += 1;
+      },
+      onDropped: settings.observer.messageDropped,
+      onAbuse: (kind) => this.#stopListening(kind),
+    });
     const reader = createFrameReader({
       maxBodyBytes: Math.max(settings.maxResultBytes, MIN_BODY_BYTES),
       onFrame: (frame) => {
@@ -208,35 +217,35 @@ class HostedProcess {
     this.kill(reason);
   }
 
-  #createConversation(onReady: () => void): HostConversation {
-    const { observer, maxResultBytes } = this.#settings;
-    return new HostConversation(this.#nonce, maxResultBytes, {
-      onReady,
-      onAnswered: () => {
-        this.answered += 1;
-      },
-      onDropped: observer.messageDropped,
-      onStray: (tool, thrown) =>
-        observer.strayThrown(tool?.name ?? null, tool?.file.path ?? this.#file, restoreThrown(thrown)),
-      onUnusable: (tool, reason) => {
+  #onMessage(message: HostMessage, tool: HostedTool | null): void {
+    const { observer } = this.#settings;
+    const file = tool?.file.path ?? this.#file;
+    switch (message.type) {
+      case 'ready':
+        this.#onReady();
+        break;
+      case 'pending':
+        this.pendingWork = message.work;
+        this.#listener();
+        break;
+      case 'unusable':
         this.isUnusable = true;
         this.culprit = tool;
-        observer.hostUnusable(tool?.name ?? null, tool?.file.path ?? this.#file, reason);
+        observer.hostUnusable(tool?.name ?? null, file, message.reason);
         this.#listener();
-      },
-      onPendingWork: (pendingWork) => {
-        this.pendingWork = pendingWork;
-        this.#listener();
-      },
-      onLeaving: (tool, nonce) => {
-        this.#leaver = { nonce, tool };
-      },
-      onResources: (state) => {
-        this.#holdsResources = state === 'held';
-        if (state === 'released' && this.#killedFor !== null && this.#death === null) this.#endFamily();
-      },
-      onAbuse: (kind) => this.#stopListening(kind),
-    });
+        break;
+      case 'stray':
+        observer.strayThrown(tool?.name ?? null, file, restoreThrown(message.thrown));
+        break;
+      case 'leaving':
+        this.#leaver = { nonce: message.nonce, tool };
+        break;
+      case 'resources':
+        this.#holdsResources = message.state === 'held';
+        if (!this.#holdsResources && this.#killedFor !== null && this.#death === null) this.#endFamily();
+        break;
+      default:
+    }
   }
 
   #startUp({ promise, resolve }: PromiseWithResolvers<string | null>): Promise<string | null> {

@@ -1,25 +1,16 @@
 import type { HostLimits } from 'recourse-server/config/host-limits';
 import type { Config } from 'recourse-server/config/settings/config';
 import { PUBLIC_API } from 'recourse-server/files/own-package';
-import type { PlacingOf } from 'recourse-server/tools/tool-offer';
+import type { Tool } from 'recourse-server/tools/tool';
 import { createIsolation, type Isolation, type IsolationSettings } from './create-isolation.ts';
 import { type CheckedDirectory, checkDirectory } from './directory/check-directory.ts';
 import { createInlineLoader } from './directory/file-versions.ts';
 import { readDirectory } from './directory/read-directory.ts';
-import { type DirectoryProblems, ToolDirectory, type ToolDirectoryOptions } from './directory/tool-directory.ts';
+import { ToolDirectory, type ToolDirectoryOptions } from './directory/tool-directory.ts';
 import { isAllowedName } from './host-environment.ts';
-import type { IsolationObserver } from './host-observer.ts';
-import { createIsolationObserver, type HostObserverParts } from './host-observer.ts';
+import { createIsolationObserver, type HostObserverParts, type IsolationObserver } from './host-observer.ts';
 import type { FileGroup } from './hosted-files.ts';
-import { findProcessTable } from './process-table.ts';
-
-type OpenDirectory = Pick<Isolation, 'runHosted'> & {
-  /** Ends all processes of tools without waiting for it: for a process that exits. */
-  readonly killHosts: () => void;
-  readonly placingOf: PlacingOf;
-  readonly problems: () => DirectoryProblems;
-  readonly close: () => Promise<void>;
-};
+import { findProcessTable, type ProcessTable } from './process-table.ts';
 
 type HostParts = Pick<IsolationSettings, 'environment'> & { readonly hostLimits: HostLimits };
 type DirectoryParts = HostParts &
@@ -32,21 +23,17 @@ export const listToolFiles = async (directory: string): Promise<readonly string[
 ];
 
 /** Offers the tools of a directory, and starts their hosts. Rejects with one sentence for people where it cannot be read. */
-export const openToolDirectory = async (
-  root: string,
-  config: Config,
-  parts: DirectoryParts,
-): Promise<OpenDirectory> => {
+export const openToolDirectory = async (root: string, config: Config, parts: DirectoryParts) => {
   const { log, metrics, check, taken, register } = parts;
   const { min, max, memoryMb, reason } = parts.hostLimits;
   log.info({ max, kept_warm: min, memory_mb: memoryMb, reckoned: reason }, 'tool hosts');
   const processes = findProcessTable();
   if (processes.source === 'groups') for (const line of WITHOUT_PROC) log.warn({}, line);
-  const isolation = startIsolation(config, { ...parts, processes, observer: createIsolationObserver(parts) });
+  const isolation = startIsolation(config, parts, processes, createIsolationObserver(parts));
   metrics.countToolProcessesBy(isolation.count);
   const loading = createLoading(config, isolation);
-  const offering = { log, check, taken, register, onFiles: metrics.countToolFiles };
-  const directory = new ToolDirectory({ ...loading, ...offering, root });
+  const onFiles = metrics.countToolFiles;
+  const directory = new ToolDirectory({ ...loading, log, check, taken, register, onFiles, root });
   const close = async (): Promise<void> => {
     directory.stop();
     await Promise.all([directory.closeInline(), isolation.close()]);
@@ -55,15 +42,17 @@ export const openToolDirectory = async (
     await close();
     throw error;
   });
-  for (const { files, variables } of isolation.listGroups().filter(isShared))
-    log.info(
-      { files: files.slice(0, MAX_FILES_LOGGED), count: files.length, variables },
-      'tool files that share processes',
-    );
+  for (const { files, variables } of isolation.listGroups())
+    if (files.length > 1)
+      log.info(
+        { files: files.slice(0, MAX_FILES_LOGGED), count: files.length, variables },
+        'tool files that share processes',
+      );
   return {
     runHosted: isolation.runHosted,
+    /** Ends all processes of tools without waiting for it: for a process that exits. */
     killHosts: isolation.killAll,
-    placingOf: (tool) => (tool.runsIn === 'host' ? isolation.placingOf(tool) : null),
+    placingOf: (tool: Tool) => (tool.runsIn === 'host' ? isolation.placingOf(tool) : null),
     problems: () => directory.problems(),
     close,
   };
@@ -72,17 +61,18 @@ export const openToolDirectory = async (
 // A directory may have a thousand.
 const MAX_FILES_LOGGED = 100;
 
-const isShared = ({ files }: FileGroup): boolean => files.length > 1;
-
 // What a system without /proc cannot do.
 const WITHOUT_PROC = [
   'no /proc: tool processes cannot be listed; TOOL_HOST_MEMORY_MB limits only the JavaScript heap, and a process that a tool moves out of its process group survives its host',
   'control group limits cannot be read: the number of tool hosts is computed from the memory of the machine',
 ];
 
-type IsolationParts = HostParts & Pick<IsolationSettings, 'processes' | 'observer'>;
-
-const startIsolation = (config: Config, { environment, hostLimits, processes, observer }: IsolationParts): Isolation =>
+const startIsolation = (
+  config: Config,
+  { environment, hostLimits }: HostParts,
+  processes: ProcessTable,
+  observer: IsolationObserver,
+): Isolation =>
   createIsolation({
     minHosts: hostLimits.min,
     maxHosts: hostLimits.max,
@@ -123,9 +113,8 @@ export const checkToolDirectory = async (
   config: Config,
   { environment, hostLimits, taken }: HostParts & Pick<ToolDirectoryOptions, 'taken'>,
 ): Promise<CheckedDirectory & { readonly processes: readonly FileGroup[] }> => {
-  const limits = { ...hostLimits, min: 0 };
-  const parts = { environment, hostLimits: limits, processes: findProcessTable(), observer: SILENT };
-  const isolation = startIsolation(config, parts);
+  const parts = { environment, hostLimits: { ...hostLimits, min: 0 } };
+  const isolation = startIsolation(config, parts, findProcessTable(), SILENT);
   try {
     const checked = await checkDirectory(root, { ...createLoading(config, isolation), taken });
     return { ...checked, processes: isolation.listGroups() };
