@@ -19,7 +19,7 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/store-redis': 1290,
   'packages/store-sqlite': 720,
   'packages/testing': 540,
-  'packages/tool-hosts': 6310,
+  'packages/tool-hosts': 6240,
   'packages/toolkit-files': 450,
   'packages/toolkit-google': 2610,
   'packages/toolkit-kit': 3110,

@@ -1,8 +1,6 @@
 /** One message between the service and a tool host: a small JSON head, and a body whose text is not parsed with it. */
 export type Frame = { readonly head: string; readonly body: string };
 
-type FrameReader = { readonly read: (chunk: Buffer) => void };
-
 const PREFIX_BYTES = 8;
 // A hundred issues of the arguments, each with its four texts.
 const MAX_HEAD_BYTES = 4_194_304;
@@ -27,9 +25,9 @@ export const createFrameReader = (options: {
   readonly maxBodyBytes: number;
   readonly onFrame: (frame: Frame) => void;
   readonly onFault: () => void;
-}): FrameReader => {
-  let held: Buffer[] = [];
-  let heldBytes = 0;
+}) => {
+  let chunks: Buffer[] = [];
+  let buffered = 0;
   let needed = PREFIX_BYTES;
   let broken = false;
 
@@ -57,18 +55,18 @@ export const createFrameReader = (options: {
   };
 
   return {
-    read: (chunk) => {
+    read: (chunk: Buffer): void => {
       if (broken) return;
-      heldBytes += chunk.length;
+      buffered += chunk.length;
       // Only put together once it is whole: a large frame comes in hundreds of chunks.
-      if (heldBytes < needed) {
-        held.push(chunk);
+      if (buffered < needed) {
+        chunks.push(chunk);
         return;
       }
-      const rest = takeFrames(held.length === 0 ? chunk : Buffer.concat([...held, chunk]));
-      if (rest.length > 0) held = [rest];
-      else if (held.length > 0) held = [];
-      heldBytes = rest.length;
+      const rest = takeFrames(chunks.length === 0 ? chunk : Buffer.concat([...chunks, chunk]));
+      if (rest.length > 0) chunks = [rest];
+      else if (chunks.length > 0) chunks = [];
+      buffered = rest.length;
     },
   };
 };

@@ -21,8 +21,11 @@ type HostListener = {
   readonly onAbuse: (kind: 'flood' | 'forgery') => void;
 };
 
-type LoadListener = { readonly onLoading: () => void; readonly onLoaded: (load: HostLoad) => void };
-type ExpectedLoad = LoadListener & { readonly nonce: string };
+type ExpectedLoad = {
+  readonly nonce: string;
+  readonly onLoading: () => void;
+  readonly onLoaded: (load: HostLoad) => void;
+};
 
 // A call may log and report progress a thousand times each; who says more does not come from our side of the host.
 const MAX_MESSAGES = 4000;
@@ -59,9 +62,9 @@ export class HostConversation {
     this.#listener = listener;
   }
 
-  expectLoad(nonce: string, listener: LoadListener): void {
+  expectLoad(load: ExpectedLoad): void {
     this.#talk = { messages: 0, bytes: 0 };
-    this.#load = { nonce, ...listener };
+    this.#load = load;
   }
 
   expectCall(call: RunningCall): void {

@@ -141,7 +141,8 @@ class HostedProcess {
     const nonce = randomUUID();
     const { promise, resolve } = Promise.withResolvers<HostLoad>();
     let stopClock = this.#startClock(BEGIN_MS, 'its process did not start loading it', resolve);
-    this.#conversation.expectLoad(nonce, {
+    this.#conversation.expectLoad({
+      nonce,
       onLoading: () => {
         stopClock();
         stopClock = this.#startClock(maxLoadMs, 'it did not finish loading', resolve);
@@ -333,21 +334,24 @@ const createCallOrder = ({ nonce, beginBy, tool, call }: RunningCall, version: s
   terms: call.terms,
 });
 
-/** A clock that allows for a busy machine. In milliseconds. */
-type LoadClockOptions = {
-  /** Time that the process may take, without what it waits for a processor. */
+// However busy the machine is, a file does not hold up the others for longer.
+const LONGEST_MS = 15_000;
+
+/**
+ * Calls `onOver` once when the process has taken `maxMs`, without what it waits for a processor: `waitedMs` gives how long it has
+ * since it started. Gives the way to stop it.
+ */
+export const startLoadClock = ({
+  maxMs,
+  waitedMs,
+  now,
+  onOver,
+}: {
   readonly maxMs: number;
-  /** How long it has waited for a processor since it started. */
   readonly waitedMs: () => number;
   readonly now: () => number;
   readonly onOver: () => void;
-};
-
-// Whoever waits for a file does not wait for ever, however busy the machine is.
-const LONGEST_MS = 15_000;
-
-/** Calls `onOver` once when the time is over; gives the way to stop it. */
-export const startLoadClock = ({ maxMs, waitedMs, now, onOver }: LoadClockOptions): (() => void) => {
+}): (() => void) => {
   const startedAt = now();
   const waitedBefore = waitedMs();
   const look = (): void => {

@@ -12,9 +12,6 @@ import { formatProblem, formatProblemLine, type LoadProblem } from './load-probl
 import { type DirectorySnapshot, readDirectory, scanDirectory } from './read-directory.ts';
 import { buildClaimKey, listProblems, type Settled, settleNames } from './settle-names.ts';
 
-/** Files by what serves of them: their newest version, an older one because that cannot be loaded, or nothing. */
-type FileCounts = Readonly<Record<'serving' | 'stale' | 'unavailable', number>>;
-
 export type ToolDirectoryOptions = LoadOptions & {
   readonly root: string;
   /** What is wrong with where the directory and its files lie, by each version of it; left out: nothing ever is. */
@@ -22,7 +19,7 @@ export type ToolDirectoryOptions = LoadOptions & {
   /** Told all that is offered, whenever files changed. What was offered before counts no more. */
   readonly register: (offer: ToolOffer) => void;
   /** Told how many files stand how, whenever files changed; left out: nobody is. */
-  readonly onFiles?: (counts: FileCounts) => void;
+  readonly onFiles?: (counts: ReturnType<typeof countFiles>) => void;
   /** The service's own tools and reducers. */
   readonly taken: Iterable<Pick<ToolFacts, 'role' | 'name'>>;
   /** How long to wait between two looks at the directory. Default 500. */
@@ -144,7 +141,8 @@ export class ToolDirectory {
   }
 }
 
-const countFiles = (states: FileStates): FileCounts => {
+/** Files by what serves of them: their newest version, an older one because that cannot be loaded, or nothing. */
+const countFiles = (states: FileStates) => {
   const counts = { serving: 0, stale: 0, unavailable: 0 };
   for (const { good, failure } of states.values()) {
     if (failure === null) counts.serving += 1;

@@ -13,12 +13,7 @@ import type { Channel } from './channel.ts';
 type CallOrder = Extract<HostOrder, { type: 'call' }>;
 
 /** A call that runs in this host. */
-export type HostCall = {
-  readonly context: CallContext;
-  readonly start: (input: Readonly<Record<string, unknown>>) => void;
-  /** Ends it with what was thrown where its handler could not catch it. The first end counts. */
-  readonly fail: (thrown: unknown) => void;
-};
+export type HostCall = ReturnType<typeof createHostCall>;
 
 type HostCallOptions = {
   readonly channel: Channel;
@@ -40,7 +35,7 @@ const MAX_FIELDS_BYTES = 8192;
 const MAX_LOG_TEXT = 1000;
 
 /** A call, not started yet. Its answer goes over the channel exactly once. */
-export const createHostCall = (loaded: InlineTool, order: CallOrder, terms: HostCallOptions): HostCall => {
+export const createHostCall = (loaded: InlineTool, order: CallOrder, terms: HostCallOptions) => {
   const declared = order.terms.purpose === 'check' ? toCheckingTool(loaded) : loaded;
   const tool = declared.effects === order.effects ? declared : { ...declared, effects: order.effects };
   let isAnswered = false;
@@ -60,9 +55,10 @@ export const createHostCall = (loaded: InlineTool, order: CallOrder, terms: Host
   const endOptions = { graceful: order.terms.graceful, maxResultBytes: terms.maxResultBytes };
   return {
     context,
-    // After an exception that nobody caught the state of this process is anybody's guess.
-    fail: (thrown) => answer(toCallOutcome({ kind: 'threw', thrown }, tool, endOptions), true),
-    start: (input) => {
+    /** Ends it with what was thrown where its handler could not catch it. The first end counts. */
+    // After an uncaught exception the state of this process is unknown.
+    fail: (thrown: unknown): void => answer(toCallOutcome({ kind: 'threw', thrown }, tool, endOptions), true),
+    start: (input: Readonly<Record<string, unknown>>): void => {
       const run = invokeTool(tool, input, { context, timeoutMs: MAX_TIMER_MS, cancellation: NEVER_ENDS });
       if (run instanceof Promise) void run.then((ended) => answer(toCallOutcome(ended, tool, endOptions), false));
       else answer(toCallOutcome(run, tool, endOptions), false);

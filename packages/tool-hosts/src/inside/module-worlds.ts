@@ -21,17 +21,7 @@ type LoadRequest = {
 type LoadedTools = { readonly tools: readonly InlineTool[]; readonly body: string };
 
 /** The modules of this process: a world of them for each version of a file. */
-export type ModuleWorlds = {
-  /** Imports the file into a world of its own and gives the tools it exports. Rejects with what it throws. */
-  readonly load: (request: LoadRequest) => Promise<LoadedTools>;
-  /** Absolute paths of the source files that this version has imported so far. */
-  readonly importedOf: (version: string) => readonly string[];
-  /** From now on `require` finds the modules of this version, and of no other. */
-  readonly enter: (version: string) => void;
-  readonly forget: (version: string) => void;
-  /** Whether the version that was entered has loaded a native addon: a process has one instance of it. */
-  readonly hasAddon: () => boolean;
-};
+type ModuleWorlds = ReturnType<typeof createModuleWorlds>;
 
 type World = Pick<LoadRequest, 'root' | 'sources'> & {
   readonly imported: Set<string>;
@@ -39,11 +29,14 @@ type World = Pick<LoadRequest, 'root' | 'sources'> & {
   modules: NodeJS.Dict<NodeModule>;
 };
 
-/** What code of tools is about to have: a module of Node; what asks something of the web, such as `fetch`. */
-type Uses = { readonly onBuiltin: (url: string) => void; readonly onWeb: () => void };
-
-/** `api`: the URL of what tool files import as `recourse-server`. To be made once in a process. */
-export const createModuleWorlds = (api: string, { onBuiltin, onWeb }: Uses): ModuleWorlds => {
+/**
+ * `api`: the URL of what tool files import as `recourse-server`. Code of tools is about to have a module of Node (`onBuiltin`), or
+ * what asks something of the web, such as `fetch` (`onWeb`). To be made once in a process.
+ */
+export const createModuleWorlds = (
+  api: string,
+  { onBuiltin, onWeb }: { readonly onBuiltin: (url: string) => void; readonly onWeb: () => void },
+) => {
   const { cache } = createRequire(import.meta.url);
   const ofService = new Set(Object.keys(cache));
   const worlds = new Map<string, World>();
@@ -65,7 +58,8 @@ export const createModuleWorlds = (api: string, { onBuiltin, onWeb }: Uses): Mod
     onImport: (path, version) => void worlds.get(version === '' ? current : version)?.imported.add(path),
   });
   return {
-    load: async ({ version, path, root, sources }) => {
+    /** Imports the file into a world of its own and gives the tools it exports. Rejects with what it throws. */
+    load: async ({ version, path, root, sources }: LoadRequest): Promise<LoadedTools> => {
       const imported = new Set<string>();
       worlds.set(version, { root, sources, imported, modules: {} });
       const declared = new Map<InlineTool, readonly SourcePlace[]>();
@@ -74,16 +68,19 @@ export const createModuleWorlds = (api: string, { onBuiltin, onWeb }: Uses): Mod
       const module = await importing.finally(stop);
       return describeTools(module, path, declared, [...imported]);
     },
-    importedOf: (version) => [...(worlds.get(version)?.imported ?? [])],
-    enter: (version) => {
+    /** Absolute paths of the source files that this version has imported so far. */
+    importedOf: (version: string): readonly string[] => [...(worlds.get(version)?.imported ?? [])],
+    /** From now on `require` finds the modules of this version, and of no other. */
+    enter: (version: string): void => {
       const before = worlds.get(current);
       if (before !== undefined) before.modules = Object.fromEntries(ownPaths().map((path) => [path, cache[path]]));
       for (const path of ownPaths()) delete cache[path];
       Object.assign(cache, worlds.get(version)?.modules);
       current = version;
     },
-    forget: (version) => void worlds.delete(version),
-    hasAddon: () => ownPaths().some((path) => path.endsWith('.node')),
+    forget: (version: string): void => void worlds.delete(version),
+    /** Whether the version that was entered has loaded a native addon: a process has one instance of it. */
+    hasAddon: (): boolean => ownPaths().some((path) => path.endsWith('.node')),
   };
 };
 
@@ -120,25 +117,18 @@ const isModuleOf = (cache: NodeJS.Dict<NodeModule>, ofService: ReadonlySet<strin
 // No more fits a message. The service shows 500 characters.
 const MAX_REASON = 8000;
 
-type Surroundings = Pick<LoadRequest, 'root' | 'sources'> & {
-  /** What had been imported when it failed. */
-  readonly imported: readonly string[];
-};
-
-type FailedLoad = { readonly ok: false; readonly reason: string; readonly body: string };
+/** `imported`: what had been imported when it failed. */
+type Surroundings = Pick<LoadRequest, 'root' | 'sources'> & { readonly imported: readonly string[] };
 
 /** Loads a file, or says why that failed. Never rejects. */
-export const loadFile = (
-  worlds: ModuleWorlds,
-  request: LoadRequest,
-): Promise<FailedLoad | ({ readonly ok: true } & LoadedTools)> =>
+export const loadFile = (worlds: ModuleWorlds, request: LoadRequest) =>
   worlds.load(request).then(
-    (found) => ({ ok: true, ...found }),
+    (found) => ({ ok: true, ...found }) as const,
     (thrown) => describeFailedLoad(thrown, { ...request, imported: worlds.importedOf(request.version) }),
   );
 
 /** Why a file could not be loaded: what it threw, and because of what; and as JSON, what the service tells people by. */
-const describeFailedLoad = (thrown: unknown, surroundings: Surroundings): FailedLoad => {
+const describeFailedLoad = (thrown: unknown, surroundings: Surroundings) => {
   const parts = describeThrown(thrown);
   const said = parts.map(({ name, message }, place) => {
     const part = `${name}: ${message}`;
@@ -146,7 +136,7 @@ const describeFailedLoad = (thrown: unknown, surroundings: Surroundings): Failed
   });
   const reason = withoutVersions(said.join(', because of ')).slice(0, MAX_REASON);
   const body = JSON.stringify(describeThrownAtLoad(thrown, surroundings) satisfies ThrownAtLoad);
-  return { ok: false, reason: reason || 'the value it threw cannot be read', body };
+  return { ok: false, reason: reason || 'the value it threw cannot be read', body } as const;
 };
 
 const describeThrownAtLoad = (thrown: unknown, surroundings: Surroundings): ThrownAtLoad => {

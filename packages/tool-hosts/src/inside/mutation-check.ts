@@ -11,18 +11,6 @@ import {
 } from './shared-objects.ts';
 import { createFastLook, type SharedObject, takeSnapshot, WideLook } from './snapshots.ts';
 
-/** What code has changed that every call of this process shares; null where nothing. */
-type MutationCheck = {
-  /** Looks at what is changed most: the global object, the language, environment, working directory. After each call. */
-  readonly find: () => string | null;
-  /** Looks at all else, for another file is to run here. */
-  readonly findRest: () => string | null;
-  /** A module of Node that code is about to import, as it is now: `node:fs`. */
-  readonly watch: (url: string) => void;
-  /** The classes of the web and the agents of `fetch` as they are now, for code is about to be loaded that may use them. */
-  readonly watchWeb: () => void;
-};
-
 /** Looked at after each call, and for new members that nothing enumerates. */
 const CORE: readonly SharedObject[] = [
   ['Object', Object],
@@ -51,9 +39,9 @@ const { getOwnPropertyNames, getOwnPropertyDescriptor, getOwnPropertySymbols } =
 
 /**
  * Remembers the objects and settings that all code shares as they are now, from the global object and Node's modules to what
- * these lead to. A seat belt against tools that patch the world they run in, and no proof that nothing has changed.
+ * these lead to. Each look gives what code has changed that every call of this process shares; null where nothing. A seat belt against tools that patch the world they run in, and no proof that nothing has changed.
  */
-export const createMutationCheck = (): MutationCheck => {
+export const createMutationCheck = () => {
   const known = new Set<object>();
   const findCore = createFastLook([takeGlobalSnapshot(), ...CORE.map((shared) => takeSnapshot(shared))]);
   const changes = [watchListeners(), watchSettings('globalThis'), watchSettings('process')];
@@ -106,7 +94,16 @@ export const createMutationCheck = (): MutationCheck => {
     }
     return findSymbol() ?? wide.find();
   };
-  return { find: () => attempt(find), findRest: () => attempt(findRest), watch, watchWeb };
+  return {
+    /** Looks at what is changed most: the global object, the language, environment, working directory. After each call. */
+    find: (): string | null => attempt(find),
+    /** Looks at all else, for another file is to run here. */
+    findRest: (): string | null => attempt(findRest),
+    /** A module of Node that code is about to import, as it is now: `node:fs`. */
+    watch,
+    /** The classes of the web and the agents of `fetch` as they are now, for code is about to be loaded that may use them. */
+    watchWeb,
+  };
 };
 
 const WEB = 'the web';

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { createModuleWorlds, type ModuleWorlds } from './module-worlds.ts';
+import { createModuleWorlds } from './module-worlds.ts';
 import { createMutationCheck } from './mutation-check.ts';
 import { announceLeaving, watchCalls } from './watched-calls.ts';
 
@@ -12,24 +12,10 @@ const SETTLE_MS = 100;
 const SETTLE_STEP_MS = 5;
 
 /** What all files share that run in this process, and how they left it. */
-export type SharedState = {
-  readonly worlds: ModuleWorlds;
-  /** What the code of calls has changed of what is changed most; null where nothing. Looked for once after any number of answers. */
-  readonly findGlobalMutation: () => string | null;
-  /** From now on `findGlobalMutation` looks again. */
-  readonly noteAnswer: () => void;
-  /** The same of everything: before another file runs. */
-  readonly findDeepMutation: () => string | null;
-  /** What goes on although no call runs; null where nothing does. */
-  readonly findPendingWork: () => string | null;
-  /** What loading a file has left behind that other files would meet; null where nothing. */
-  readonly findTraceOfLoad: () => Promise<string | null>;
-  /** What is changed now is how it shall be: this process belongs to one file. */
-  readonly accept: () => void;
-};
+export type SharedState = ReturnType<typeof createSharedState>;
 
 /** Remembers this process as it is now. To be called once, before any tool file is loaded. */
-export const createSharedState = (api: string, onLeaving: () => void): SharedState => {
+export const createSharedState = (api: string, onLeaving: () => void) => {
   announceLeaving(onLeaving);
   const onBuiltin = (url: string): void => {
     calls.watch(url);
@@ -46,19 +32,24 @@ export const createSharedState = (api: string, onLeaving: () => void): SharedSta
   const findTrace = (): string | null => findDeep() ?? (worlds.hasAddon() ? 'a native addon' : null) ?? quiet();
   return {
     worlds,
-    findGlobalMutation: () => {
+    /** What the code of calls has changed of what is changed most; null where nothing. Looked for once after any number of answers. */
+    findGlobalMutation: (): string | null => {
       if (!isLooked) {
         found = mutations.find();
         isLooked = true;
       }
       return found;
     },
-    noteAnswer: () => {
+    /** From now on `findGlobalMutation` looks again. */
+    noteAnswer: (): void => {
       isLooked = false;
     },
+    /** The same of everything: before another file runs. */
     findDeepMutation: findDeep,
-    findPendingWork: () => quiet(),
-    findTraceOfLoad: async () => {
+    /** What goes on although no call runs; null where nothing does. */
+    findPendingWork: (): string | null => quiet(),
+    /** What loading a file has left behind that other files would meet; null where nothing. */
+    findTraceOfLoad: async (): Promise<string | null> => {
       let trace = findTrace();
       for (let waitedMs = 0; waitedMs < SETTLE_MS && trace !== null; waitedMs += SETTLE_STEP_MS) {
         await new Promise((resolve) => later(resolve, SETTLE_STEP_MS));
@@ -66,7 +57,8 @@ export const createSharedState = (api: string, onLeaving: () => void): SharedSta
       }
       return trace;
     },
-    accept: () => {
+    /** What is changed now is how it shall be: this process belongs to one file. */
+    accept: (): void => {
       calls.accept();
       mutations = createMutationCheck();
       quiet = createQuietCheck();

@@ -22,16 +22,6 @@ export const announceLeaving = (announce: () => void): void => {
   };
 };
 
-/** Calls by which code changes its process so that no look at objects and settings shows it. */
-export type WatchedCalls = {
-  /** The name of the first that has been made; null where none has. */
-  readonly find: () => string | null;
-  /** Code is about to get this module of Node. */
-  readonly watch: (url: string) => void;
-  /** What has been called so far is no change. */
-  readonly accept: () => void;
-};
-
 const NOTED: ReadonlyMap<string, readonly string[]> = new Map([
   ['node:module', ['register', 'registerHooks']],
   ['node:os', ['setPriority']],
@@ -39,8 +29,11 @@ const NOTED: ReadonlyMap<string, readonly string[]> = new Map([
   ['node:worker_threads', ['setEnvironmentData']],
 ]);
 
-/** To be called once in a process. `onBuiltin`: code gets this module of Node, and does not import it. */
-export const watchCalls = (onBuiltin: (url: string) => void): WatchedCalls => {
+/**
+ * Watches calls by which code changes its process so that no look at objects and settings shows it. To be called once in a
+ * process. `onBuiltin`: code gets this module of Node, and does not import it.
+ */
+export const watchCalls = (onBuiltin: (url: string) => void) => {
   let noted: string | null = null;
   const note = (name: string): void => {
     noted ??= name;
@@ -70,7 +63,14 @@ export const watchCalls = (onBuiltin: (url: string) => void): WatchedCalls => {
     channels.clear();
     mask.accept();
   };
-  return { find: () => noted ?? findSubscription() ?? mask.find(), watch, accept };
+  return {
+    /** The name of the first that has been made; null where none has. */
+    find: (): string | null => noted ?? findSubscription() ?? mask.find(),
+    /** Code is about to get this module of Node. */
+    watch,
+    /** What has been called so far is no change. */
+    accept,
+  };
 };
 
 /** Puts in place of a function of Node one that tells its first argument and `this` to `onCall` before it does the same. */
@@ -86,7 +86,7 @@ const intercept = (owner: unknown, member: string, onCall: (first: unknown, self
 };
 
 /** Node reads the mask by changing it for a moment, in which another thread may create a file: so its calls are watched. */
-const watchMask = (): Pick<WatchedCalls, 'find' | 'accept'> => {
+const watchMask = () => {
   let first: number | null = null;
   let now: number | null = null;
   process.umask = (mask?: number | string): number => {
@@ -97,8 +97,8 @@ const watchMask = (): Pick<WatchedCalls, 'find' | 'accept'> => {
     return before;
   };
   return {
-    find: () => (now === first ? null : 'the umask'),
-    accept: () => {
+    find: (): string | null => (now === first ? null : 'the umask'),
+    accept: (): void => {
       first = now;
     },
   };
