@@ -84,18 +84,16 @@ const read = (request: FastifyRequest, bytes: Buffer, done: Done): void => {
 // Read and its calls begun within a tenth of a millisecond; the largest may take a hundred.
 const LARGE_BYTES = 16_384;
 
-type LargeBody = { readonly request: FastifyRequest; readonly bytes: Buffer; readonly done: Done };
-
 /**
  * Reads large bodies one after the other, and after each one gives the event loop as many turns as it took milliseconds, for as long
  * as it took at most. Not one turn: libuv 1.52 accepts one connection a turn (libuv#3696), so that new clients waited seconds.
  */
-const createLargeBodyQueue = (): ((body: LargeBody) => void) => {
-  const waiting: LargeBody[] = [];
+const createLargeBodyQueue = () => {
+  const waiting: Parameters<typeof begin>[0][] = [];
   let isBusy = false;
   let turnsLeft = 0;
   let restEndsAt = 0;
-  const begin = ({ request, bytes, done }: LargeBody): void => {
+  const begin = ({ request, bytes, done }: { request: FastifyRequest; bytes: Buffer; done: Done }): void => {
     setImmediate(next);
     const startedAt = performance.now();
     read(request, bytes, done);
@@ -115,7 +113,7 @@ const createLargeBodyQueue = (): ((body: LargeBody) => void) => {
     begin(body);
     body.request.hold?.release();
   };
-  return (body) => {
+  return (body: Parameters<typeof begin>[0]): void => {
     if (!isBusy) {
       isBusy = true;
       begin(body);

@@ -51,15 +51,13 @@ export type StallOptions = {
   readonly onStalled: () => void;
 };
 
-type Progress = { taken: number; sweepsWithout: number };
-
 // A connection is ended after one to seven sixths of the time. Sweeps are counted, not milliseconds: while the event loop
 // stands still nothing can be sent, and that is not the client's fault.
 const SWEEPS = 6;
 
 /** Ends connections whose clients do not read what they have asked for: until then it stays in memory. */
 export const endStalledConnections = (server: Server, { stallMs, onStalled }: StallOptions): void => {
-  const connections = new Map<Socket, Progress>();
+  const connections = new Map<Socket, { taken: number; sweepsWithout: number }>();
   server.on('connection', (socket) => {
     connections.set(socket, { taken: 0, sweepsWithout: 0 });
     socket.once('close', () => connections.delete(socket));

@@ -1,38 +1,26 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../auth/callers.ts';
 import { type ByteBudget, createByteBudget } from '../memory/byte-budget.ts';
-import {
-  createNotStoredProblem,
-  operationNotAllowed,
-  overloaded,
-  type ProblemError,
-  unauthorized,
-} from './problems.ts';
+import type { ProblemError } from './problems.ts';
+import { createNotStoredProblem, operationNotAllowed, overloaded, unauthorized } from './problems.ts';
 import { callerKeyOf, callerOf, credentialOf, type GateOptions, MISSING_CALL } from './request-gate.ts';
 import type { Reading } from './route-host.ts';
-
-export type OpenReadings = {
-  /** Takes a place, until the answer is sent or its connection has closed; null: there is none. */
-  readonly open: (reply: FastifyReply) => Reading | null;
-  /** Follows the rights of a caller to an answer that has a limit of its own. */
-  readonly watch: (reply: FastifyReply) => Reading;
-  /** API keys have changed: looks at what the callers of all answers that are open may do now. */
-  readonly recheck: () => void;
-};
-
-export type OpenReadingsOptions = {
-  /** How many there may be, of all callers. */
-  readonly most: number;
-  readonly authenticate: GateOptions['authenticate'];
-  /** Unix milliseconds. */
-  readonly time: () => number;
-};
 
 // Keys and tokens that expire end what they read at most so much later.
 const EXPIRY_CHECK_MS = 1000;
 
 /** All answers that wait or stream. Each has one place, however many calls it is of, and is as good as its key or token. */
-export const createOpenReadings = ({ most, authenticate, time }: OpenReadingsOptions): OpenReadings => {
+export const createOpenReadings = ({
+  most,
+  authenticate,
+  time,
+}: {
+  /** How many there may be, of all callers. */
+  readonly most: number;
+  readonly authenticate: GateOptions['authenticate'];
+  /** Unix milliseconds. */
+  readonly time: () => number;
+}) => {
   const readings = new Set<OpenReading>();
   const takePlace = createPlaces(most);
   let timer: NodeJS.Timeout | undefined;
@@ -60,16 +48,21 @@ export const createOpenReadings = ({ most, authenticate, time }: OpenReadingsOpt
     return reading;
   };
   return {
-    open: (reply) => {
+    /** Takes a place, until the answer is sent or its connection has closed; null: there is none. */
+    open: (reply: FastifyReply): Reading | null => {
       const givePlace = takePlace(callerKeyOf(reply.request), callerOf(reply.request).rateKey);
       return givePlace === null ? null : add(reply, givePlace);
     },
-    watch: (reply) => add(reply, () => undefined),
-    recheck: () => {
+    /** Follows the rights of a caller to an answer that has a limit of its own. */
+    watch: (reply: FastifyReply): Reading => add(reply, () => undefined),
+    /** API keys have changed: looks at what the callers of all answers that are open may do now. */
+    recheck: (): void => {
       for (const reading of readings) reading.check(authenticate);
     },
   };
 };
+
+export type OpenReadings = ReturnType<typeof createOpenReadings>;
 
 /** Ends a stream without its last event as soon as its caller has no right to it any more. */
 export const cutOffWhenOver = ({ over }: Reading, { raw }: FastifyReply): void => void over.then(() => raw.destroy());

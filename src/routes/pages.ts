@@ -22,16 +22,21 @@ export const toPageHeaders = (styles: string, more: readonly string[] = []): Rea
   'x-content-type-options': 'nosniff',
 });
 
-type RootOptions = {
-  readonly version: string;
-  /** Paths that are served, in the order in which they are told. */
-  readonly links: Readonly<Record<string, string>>;
-  /** Where a browser is sent; null: it reads the links as well. */
-  readonly page: string | null;
-};
-
 /** GET /: where everything is. A browser is sent to the console. Says nothing that needs a key. */
-export const addRootRoute = (app: FastifyInstance, { version, links, page }: RootOptions): void => {
+export const addRootRoute = (
+  app: FastifyInstance,
+  {
+    version,
+    links,
+    page,
+  }: {
+    readonly version: string;
+    /** Paths that are served, in the order in which they are told. */
+    readonly links: Readonly<Record<string, string>>;
+    /** Where a browser is sent; null: it reads the links as well. */
+    readonly page: string | null;
+  },
+): void => {
   app.get('/', (request, reply) => {
     // The router takes `*` for this path, too; it names nothing but for OPTIONS.
     if (request.url === '*') return reply.callNotFound();

@@ -7,8 +7,6 @@ const MOST_A_SLICE = 8;
 // Node parses at once all of the 64 KiB that it has read of a connection: up to 3,600 requests, of which each takes 2 KB while it waits.
 const MOST_WAITING = 32;
 
-type Handle = (request: IncomingMessage, response: ServerResponse) => void;
-
 type Line = {
   readonly requests: (readonly [IncomingMessage, ServerResponse])[];
   /** To be done when none of it waits any more. */
@@ -19,7 +17,10 @@ type Line = {
  * Hands the requests of a server to `handle`: at once those that come alone, those that are pipelined behind others in turns that
  * all connections share. Nothing more is read of a connection while some of its wait; where too many do, the next is refused.
  */
-export const handleInSlices = (server: Server, handle: Handle): void => {
+export const handleInSlices = (
+  server: Server,
+  handle: (request: IncomingMessage, response: ServerResponse) => void,
+): void => {
   const lines = new Map<Socket, Line>();
   let started = 0;
   let lastSocket: Socket | null = null;

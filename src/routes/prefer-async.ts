@@ -9,12 +9,10 @@ export type PreferAsyncOptions = {
   readonly maxDeadlineMs: number;
 };
 
-type Stated = Pick<ToolCallsRequest, 'wait_ms' | 'notify'>;
-
 /** What a request says of how long it waits: `Prefer: respond-async, wait=10` (RFC 7240), or `wait_ms`; null: until the end. */
 export const readAsyncTerms = (
   { headers }: Pick<FastifyRequest, 'headers'>,
-  stated: Stated,
+  stated: Pick<ToolCallsRequest, 'wait_ms' | 'notify'>,
   tenant: string,
   options: PreferAsyncOptions,
 ): AsyncTerms | null => {

@@ -3,6 +3,7 @@ import type { Authenticate, Authentication, Caller, Operation } from '../auth/ca
 import type { OriginRule } from '../auth/origins.ts';
 import type { LimitRate } from '../auth/rate-limits.ts';
 import { addServerProblems } from './problem-handler.ts';
+import type { ProblemError } from './problems.ts';
 import {
   draining,
   foreignOrigin,
@@ -10,7 +11,6 @@ import {
   noHost,
   operationNotAllowed,
   overloaded,
-  type ProblemError,
   rateLimited,
   unauthorized,
 } from './problems.ts';
@@ -95,10 +95,8 @@ export const isKnown = (
   return found instanceof Promise ? found.then(({ kind }) => kind === 'known') : found.kind === 'known';
 };
 
+/** Known at once, where it can be: the gate stands before every request. */
 type Refusal = ProblemError | undefined;
-
-/** What is known at once, where it can be: the gate stands before every request. */
-type Decision = Refusal | Promise<Refusal>;
 
 const settleLater = async (
   found: Promise<Refusal>,
@@ -111,7 +109,7 @@ const settleLater = async (
   return refusal;
 };
 
-const findRefusal = (request: FastifyRequest, options: GateOptions): Decision => {
+const findRefusal = (request: FastifyRequest, options: GateOptions): Refusal | Promise<Refusal> => {
   const { origin, host, 'user-agent': userAgent } = request.headers;
   if (host === undefined && request.raw.httpVersion === '1.1') return noHost();
   if (!options.mayComeFrom({ origin, host, secFetchSite: headerOf(request, 'sec-fetch-site'), userAgent })) {
@@ -127,7 +125,11 @@ const findRefusal = (request: FastifyRequest, options: GateOptions): Decision =>
     : admit(request, found, options);
 };
 
-const admit = (request: FastifyRequest, authentication: Authentication, options: GateOptions): Decision => {
+const admit = (
+  request: FastifyRequest,
+  authentication: Authentication,
+  options: GateOptions,
+): Refusal | Promise<Refusal> => {
   if (authentication.kind !== 'known') {
     tellRefused(authentication.kind === 'refused' ? authentication.reason : 'unavailable', request, options);
     return authentication.kind === 'refused' ? unauthorized() : issuerAway();

@@ -16,7 +16,14 @@ export type RouteHost = {
   /** All tools that are offered now. */
   readonly describeTools: () => readonly ToolDescription[];
   /** What results promise of a tool's answer, and which headers repeat its arguments; undefined: there is no such tool. */
-  readonly findTool: (name: string) => RoutedTool | undefined;
+  readonly findTool: (name: string) =>
+    | {
+        /** Left out: `never`. */
+        readonly background?: Background;
+        readonly inputSchema: Readonly<Record<string, unknown>>;
+        readonly outputSchema: Readonly<Record<string, unknown>> | null;
+      }
+    | undefined;
   /** Begins to hear of changes of the tools that are offered; gives the way to end that. */
   readonly watchTools: (listener: () => void) => () => void;
   readonly executeBatch: ExecuteBatch;
@@ -39,8 +46,8 @@ export type RouteHost = {
   readonly readings: { readonly watch: (reply: FastifyReply) => Reading };
   /** Aborted when the service stops: streams that wait for changes end. */
   readonly draining: AbortSignal;
-  /** Pages that extensions add to the console, by the names of the extensions. */
-  readonly consolePages: ReadonlyMap<string, RoutedPage>;
+  /** Pages that extensions add to the console, by the names of the extensions: what its link says, and the text of its module. */
+  readonly consolePages: ReadonlyMap<string, { readonly title: string; readonly script: string }>;
   readonly version: string;
   /** Logs an error that no caller sees. */
   readonly onBug: (error: unknown, requestId: string) => void;
@@ -66,16 +73,5 @@ export type AddedRoutes = {
   readonly links?: Readonly<Record<string, string>>;
 };
 
-/** A page as the console lists it: what its link says, and the text of its module. */
-type RoutedPage = { readonly title: string; readonly script: string };
-
 /** Whether a call may go on after its request: never, where the caller agrees, or in no other way. */
 export type Background = 'never' | 'optional' | 'always';
-
-/** A tool as far as routes look at it. */
-type RoutedTool = {
-  /** Left out: `never`. */
-  readonly background?: Background;
-  readonly inputSchema: Readonly<Record<string, unknown>>;
-  readonly outputSchema: Readonly<Record<string, unknown>> | null;
-};

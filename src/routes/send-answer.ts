@@ -55,15 +55,17 @@ const REPLAYED = ['idempotent-replayed', 'true'];
 const NO_HEADERS: readonly string[] = [];
 const POLL_AFTER_SECONDS = '2';
 
-type AsyncAnswer = {
-  readonly origin: 'run' | 'replayed';
-  readonly status: 'pending' | 'done';
-  readonly preferred: boolean;
-  readonly isFound: boolean;
-};
-
 /** The answer to a batch whose calls may go on after it (RFC 7240): 202 as long as any does. It names no place that knows nothing of it. */
-export const sendAsyncAnswer = (reply: FastifyReply, json: string, how: AsyncAnswer): void => {
+export const sendAsyncAnswer = (
+  reply: FastifyReply,
+  json: string,
+  how: {
+    readonly origin: 'run' | 'replayed';
+    readonly status: 'pending' | 'done';
+    readonly preferred: boolean;
+    readonly isFound: boolean;
+  },
+): void => {
   const isPending = how.status === 'pending';
   sendJson(reply, json, isPending ? 202 : 200, [
     ...(how.origin === 'replayed' ? REPLAYED : NO_HEADERS),

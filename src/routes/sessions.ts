@@ -17,8 +17,7 @@ export type SessionsOptions = Pick<GateOptions, 'onRefused'> & {
   readonly isUnavailable: (error: unknown) => boolean;
 };
 
-type OfSession = { Params: { id: string } };
-type OfTool = { Params: { id: string; tool: string } };
+type OfSession<More = unknown> = { Params: { id: string } & More };
 
 /** GET and DELETE /sessions/{id}, DELETE /sessions/{id}/budgets and /budgets/{tool}: for the caller's tenant alone. */
 export const addSessionsRoutes = (app: FastifyInstance, options: SessionsOptions): void => {
@@ -30,7 +29,7 @@ export const addSessionsRoutes = (app: FastifyInstance, options: SessionsOptions
     tellRefused('operation', request, options);
     throw operationNotAllowed(SOME_TOOLS);
   };
-  const requireTool = (request: FastifyRequest<OfTool>): string => {
+  const requireTool = (request: FastifyRequest<OfSession<{ tool: string }>>): string => {
     const tool = checkToolName(request.params.tool);
     if (callerOf(request).mayUse(tool)) return tool;
     tellRefused('operation', request, options);
@@ -53,7 +52,7 @@ export const addSessionsRoutes = (app: FastifyInstance, options: SessionsOptions
     routes.delete<OfSession>('/sessions/:id/budgets', async (request, reply) =>
       done(resetBudgets(keyOf(requireAllTools(request)), null), reply),
     );
-    routes.delete<OfTool>('/sessions/:id/budgets/:tool', async (request, reply) =>
+    routes.delete<OfSession<{ tool: string }>>('/sessions/:id/budgets/:tool', async (request, reply) =>
       done(resetBudgets(keyOf(request), requireTool(request)), reply),
     );
   };

@@ -46,8 +46,7 @@ const Query = z.object({
   scheduling: z.enum(SCHEDULINGS).nullable().default(null),
 });
 
-type OfRequest = { Params: { request_id: string } };
-type OfCall = { Params: { request_id: string; index: string } };
+type OfRequest<More = unknown> = { Params: { request_id: string } & More };
 
 /**
  * GET /tool-calls/{request_id}: the results of a batch that had an Idempotency-Key or preferred an asynchronous answer, as they
@@ -112,7 +111,7 @@ export const addStoredResultsRoutes = (app: FastifyInstance, options: StoredResu
     routes.delete<OfRequest>('/tool-calls/:request_id', async (request, reply) =>
       cancel(request, reply, request.params.request_id, null),
     );
-    routes.delete<OfCall>('/tool-calls/:request_id/calls/:index', async (request, reply) =>
+    routes.delete<OfRequest<{ index: string }>>('/tool-calls/:request_id/calls/:index', async (request, reply) =>
       cancel(request, reply, request.params.request_id, parseIndex(request.params.index)),
     );
   };

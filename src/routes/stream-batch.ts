@@ -19,24 +19,25 @@ type StreamEnd = {
   readonly isPending: boolean;
 };
 
-type BatchStreamOptions = {
-  readonly requestId: string;
-  readonly sessionId: string | null;
-  readonly format: StreamFormat;
-  readonly tenant: string;
-  readonly reading: Reading;
-  readonly streams: StreamOptions;
-  readonly watchParts: AnsweredCalls['watchParts'];
-  readonly followAnswered: AnsweredCalls['follow'];
-};
-
 export type BatchStream = ReturnType<typeof createBatchStream>;
 
 /**
  * The calls of a batch as a stream: `accepted` or `snapshot`, each `result` once, `progress` and `part` between them, last `done`.
  * Sends nothing before its first event: until then the request can be refused by a status.
  */
-export const createBatchStream = (reply: FastifyReply, options: BatchStreamOptions) => {
+export const createBatchStream = (
+  reply: FastifyReply,
+  options: {
+    readonly requestId: string;
+    readonly sessionId: string | null;
+    readonly format: StreamFormat;
+    readonly tenant: string;
+    readonly reading: Reading;
+    readonly streams: StreamOptions;
+    readonly watchParts: AnsweredCalls['watchParts'];
+    readonly followAnswered: AnsweredCalls['follow'];
+  },
+) => {
   const { requestId, sessionId, tenant, reading } = options;
   const sent = new Set<number>();
   let stream: EventStream | null = null;

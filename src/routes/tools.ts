@@ -89,20 +89,18 @@ const readNames = (query: unknown): ((tool: string) => boolean) => {
   throw refuse('names must be tool names, or prefixes that end with * (github_*), separated by |.');
 };
 
-/** The text of a catalogue, made once as long as the tools stay what they are. */
-export type CatalogueTexts = (tools: readonly ToolDescription[], form: string, make: () => string) => string;
-
 // A catalogue of a thousand tools is 2 MB: as many different ones as a service has kinds of keys and formats, not more.
 const MOST_TEXTS = 8;
 
 /**
- * Keeps the texts asked for last, by form and by the tools in them: who may use the same tools reads the same text.
- * `versionOf` gives another object whenever a description may have changed.
+ * Gives the text of a catalogue, made once as long as the tools stay what they are. Keeps the texts asked for last, by form and by
+ * the tools in them: who may use the same tools reads the same text. `versionOf` gives another object whenever a description may
+ * have changed.
  */
-export const createCatalogueTexts = (versionOf: () => object): CatalogueTexts => {
+export const createCatalogueTexts = (versionOf: () => object) => {
   const texts = new LRUCache<string, string>({ max: MOST_TEXTS });
   let version: object | null = null;
-  return (tools, form, make) => {
+  return (tools: readonly ToolDescription[], form: string, make: () => string): string => {
     const current = versionOf();
     if (current !== version) texts.clear();
     version = current;

@@ -7,16 +7,8 @@ import { readStoredResult } from 'recourse-server/executor/stored-result';
 import type { ByteBudget } from 'recourse-server/memory/byte-budget';
 import { LeasedMemory } from 'recourse-server/memory/leased-memory';
 import type { ToolProgress } from 'recourse-server/tools/tool';
-import {
-  type CallLease,
-  type CallProgress,
-  type CancelRequest,
-  type Claim,
-  handleOf,
-  type PendingRecord,
-  toCallKey,
-  weighArguments,
-} from './calls/call-kind.ts';
+import type { CallLease, CallProgress, CancelRequest, Claim, PendingRecord } from './calls/call-kind.ts';
+import { handleOf, toCallKey, weighArguments } from './calls/call-kind.ts';
 import { RENEW_EVERY_MS } from './calls/call-leases.ts';
 import type { CallRecords } from './calls/call-records.ts';
 import { decideEarlyOutcome } from './early-outcome.ts';

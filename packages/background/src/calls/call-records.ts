@@ -4,15 +4,18 @@ import { inRoom, type Shortage, type StoreSpace, UNLIMITED_SPACE } from 'recours
 import type { Decide, RecordStore, Records } from 'recourse-server/store/record-store';
 import { NO_SEALING, type Sealing } from 'recourse-server/store/seals';
 import type { DueEntry, DueIndex } from '../jobs/due-index.ts';
+import type {
+  CallLease,
+  CallProgress,
+  CallRecord,
+  CancelRequest,
+  Claim,
+  CommitKind,
+  Creation,
+  StoredCall,
+} from './call-kind.ts';
 import {
   BRIEF_FIELDS,
-  type CallLease,
-  type CallProgress,
-  type CallRecord,
-  type CancelRequest,
-  type Claim,
-  type CommitKind,
-  type Creation,
   callKind,
   createCall,
   endCall,
@@ -21,7 +24,6 @@ import {
   holderOf,
   markCancelled,
   mayEnd,
-  type StoredCall,
   toCallRecord,
   VERSION_FIELDS,
   weighCall,

@@ -4,23 +4,10 @@ import { StoreUnavailableError } from 'recourse-server/executor/session-store';
 import { parseObject } from 'recourse-server/sessions/idempotency/result-cap';
 import type { Weight } from 'recourse-server/sessions/share-kind';
 import type { Decide, Records } from 'recourse-server/store/record-store';
-import {
-  isSealed,
-  type Opened,
-  type Sealing,
-  type SealPlace,
-  type Seals,
-  type UnopenedReason,
-} from 'recourse-server/store/seals';
-import {
-  type Call,
-  type CallLease,
-  type CallRecord,
-  endCall,
-  type KeptSpec,
-  type StoredCall,
-  toCallRecord,
-} from './call-kind.ts';
+import type { Opened, Sealing, SealPlace, Seals, UnopenedReason } from 'recourse-server/store/seals';
+import { isSealed } from 'recourse-server/store/seals';
+import type { Call, CallLease, CallRecord, KeptSpec, StoredCall } from './call-kind.ts';
+import { endCall, toCallRecord } from './call-kind.ts';
 
 /** The spec of a record that no process may act on. */
 export type Unopened = { readonly problem: UnopenedReason };

@@ -1,12 +1,5 @@
-import {
-  type BackendFactory,
-  createRedisBackend,
-  DelayedError,
-  type Job as QueuedJob,
-  type RedisQueueBackend,
-  WaitingError,
-  Worker,
-} from 'bullmq';
+import type { BackendFactory, Job as QueuedJob, RedisQueueBackend } from 'bullmq';
+import { createRedisBackend, DelayedError, WaitingError, Worker } from 'bullmq';
 import type { Job, JobEnd } from './job-queue.ts';
 import { BULLMQ_NAME, type JobData, type JobShard, noteAgain, type QueueConnection } from './job-shard.ts';
 import { RunningJobs } from './running-jobs.ts';
