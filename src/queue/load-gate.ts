@@ -15,21 +15,9 @@ export type LoadSample = {
 /** Why a batch is refused before it is read. */
 export type RefusalReason = 'queue' | 'event_loop' | 'memory' | 'files';
 
+export type LoadGate = ReturnType<typeof createLoadGate>;
+
 type Refusal = { readonly reason: RefusalReason; readonly retryAfterSeconds: number };
-
-export type LoadGate = {
-  /** Hears of every interval, in order. */
-  readonly observe: (sample: LoadSample) => void;
-  /** Why a batch of this caller should not be read now; null where it should. */
-  readonly shed: (caller: string) => Refusal | null;
-};
-
-type LoadGateOptions = {
-  readonly slots: Pick<SlotQueue, 'isFullFor' | 'isIdle' | 'retryAfterMs' | 'takeStartCounts'>;
-  readonly maxLagMs: number;
-  readonly now: () => number;
-  readonly onShed: (reason: RefusalReason) => void;
-};
 
 const MOST_MEMORY = 0.9;
 // The rest is for what runs, and for health and metrics.
@@ -47,7 +35,17 @@ const FILES_RETRY_SECONDS = 2;
  * drops what it was given, and a lagging event loop, refuse a share; scarce memory, or scarce file descriptors, everybody as
  * long as anything runs.
  */
-export const createLoadGate = ({ slots, maxLagMs, now, onShed }: LoadGateOptions): LoadGate => {
+export const createLoadGate = ({
+  slots,
+  maxLagMs,
+  now,
+  onShed,
+}: {
+  readonly slots: Pick<SlotQueue, 'isFullFor' | 'isIdle' | 'retryAfterMs' | 'takeStartCounts'>;
+  readonly maxLagMs: number;
+  readonly now: () => number;
+  readonly onShed: (reason: RefusalReason) => void;
+}) => {
   const loop = new AdmittedShare();
   const queue = new AdmittedShare();
   let memory = 0;
@@ -77,14 +75,16 @@ export const createLoadGate = ({ slots, maxLagMs, now, onShed }: LoadGateOptions
     return loop.refusesNext() ? { reason: 'event_loop', retryAfterSeconds: 1 } : null;
   };
   return {
-    observe: (sample) => {
+    /** Hears of every interval, in order. */
+    observe: (sample: LoadSample): void => {
       memory = sample.memory;
       files = sample.files;
       observeLag(sample.lagMs, sample.utilization);
       const { started, dropped } = slots.takeStartCounts();
       queue.observe(dropped > MOST_DROPPED * (started + dropped) ? 'bad' : 'good', 1);
     },
-    shed: (caller) => {
+    /** Why a batch of this caller should not be read now; null where it should. */
+    shed: (caller: string): Refusal | null => {
       noticeSilence();
       const refusal = judge(caller);
       if (refusal !== null) onShed(refusal.reason);

@@ -1,18 +1,6 @@
 import { append, createLinkedList, remove } from '../memory/linked-list.ts';
 
-/** Tells of refusals no faster than leaves the event loop time for what is not refused. */
-export type RefusalPace = {
-  /** Calls `tell` now, or when it is its turn: in the order of asking. Gives the way to call it off. */
-  readonly tell: (tell: () => void) => () => void;
-  /** Tells of all that wait, and of further ones at once: the service ends. */
-  readonly tellAll: () => void;
-};
-
-type RefusalPaceOptions = {
-  readonly now: () => number;
-  /** Calls back after so many milliseconds. */
-  readonly later: (listener: () => void, ms: number) => void;
-};
+export type RefusalPace = ReturnType<typeof createRefusalPace>;
 
 // A client that sends again at once is refused again at once: without a pace the event loop does nothing else. A
 // refusal takes 0.1 to 0.3 ms, so 500 a second take 5 to 15 % of it.
@@ -27,7 +15,17 @@ type Refusal = { readonly tell: () => void; isWaiting: boolean };
 
 const NOTHING_TO_CALL_OFF = (): void => undefined;
 
-export const createRefusalPace = ({ now, later }: RefusalPaceOptions): RefusalPace => {
+/**
+ * Tells of refusals no faster than leaves the event loop time for what is not refused. `later`: calls back after so many
+ * milliseconds.
+ */
+export const createRefusalPace = ({
+  now,
+  later,
+}: {
+  readonly now: () => number;
+  readonly later: (listener: () => void, ms: number) => void;
+}) => {
   const waiting = createLinkedList<Refusal>();
   let left = MOST_AT_ONCE;
   let countedAt = now();
@@ -59,7 +57,8 @@ export const createRefusalPace = ({ now, later }: RefusalPaceOptions): RefusalPa
     later(tick, INTERVAL_MS);
   };
   return {
-    tell: (tell) => {
+    /** Calls `tell` now, or when it is its turn: in the order of asking. Gives the way to call it off. */
+    tell: (tell: () => void): (() => void) => {
       renew();
       if (isEnding || (waiting.size === 0 && left >= 1)) {
         left -= 1;
@@ -75,7 +74,8 @@ export const createRefusalPace = ({ now, later }: RefusalPaceOptions): RefusalPa
         refusal.isWaiting = false;
       };
     },
-    tellAll: () => {
+    /** Tells of all that wait, and of further ones at once: the service ends. */
+    tellAll: (): void => {
       isEnding = true;
       while (waiting.size > 0) reportFirst();
     },

@@ -7,7 +7,6 @@ import { Pace } from './tool-work.ts';
 import { type Caller, type ToolQueue, type WaitingCall, WaitingCalls } from './waiting-calls.ts';
 
 /** How many calls were started, and how many were dropped for want of what all of them share. */
-type StartCounts = { readonly started: number; readonly dropped: number };
 
 export type SlotQueueOptions = ConcurrencySettings &
   Pick<LoopSlicesOptions, 'busyMs' | 'afterSlice'> & {
@@ -118,7 +117,7 @@ export class SlotQueue implements CallSlots {
    * How many calls were started, and how many dropped while all slots of the service or all hosts were in use, since the
    * last question. Calls that only the limit of their own tool delays do not count: the service is not overloaded by them.
    */
-  takeStartCounts(): StartCounts {
+  takeStartCounts(): { readonly started: number; readonly dropped: number } {
     const counts = this.#startCounts;
     this.#startCounts = { started: 0, dropped: 0 };
     return counts;

@@ -67,8 +67,7 @@ const EXPECTED = {
   not: () => 'a value that the schema under `not` does not allow',
 } as const satisfies Readonly<Record<string, (value: unknown) => string>>;
 
-type Rule = keyof typeof EXPECTED;
-const isRule = (keyword: string): keyword is Rule => Object.hasOwn(EXPECTED, keyword);
+const isRule = (keyword: string): keyword is keyof typeof EXPECTED => Object.hasOwn(EXPECTED, keyword);
 
 /** What an error of Ajv expects; null for a rule without words of ours. */
 const explainAjvRule = ({ keyword, params }: ErrorObject): string | null => {
@@ -80,7 +79,9 @@ const explainAjvRule = ({ keyword, params }: ErrorObject): string | null => {
 };
 
 const NUMBERS = { maximum: 'maximum', minimum: 'minimum' } as const;
-const LIMITS: Readonly<Record<string, { readonly maximum: Rule; readonly minimum: Rule }>> = {
+const LIMITS: Readonly<
+  Record<string, { readonly maximum: keyof typeof EXPECTED; readonly minimum: keyof typeof EXPECTED }>
+> = {
   number: NUMBERS,
   int: NUMBERS,
   string: { maximum: 'maxLength', minimum: 'minLength' },
@@ -119,7 +120,7 @@ const explainFormat = (format: string, pattern: unknown): string | null => {
   return ZOD_FORMATS.has(format) ? null : EXPECTED.format(FORMATS.get(format) ?? format);
 };
 
-const explainLimit = (rule: Rule | undefined, limit: unknown): string | null =>
+const explainLimit = (rule: keyof typeof EXPECTED | undefined, limit: unknown): string | null =>
   rule === undefined ? null : EXPECTED[rule](limit);
 
 /** The value under a path; undefined where there is none. */

@@ -3,6 +3,7 @@ import type * as z from 'zod';
 import { EFFECTS, type Effects } from '../contract/failure.ts';
 import { memberOf } from '../contract/json-record.ts';
 import type { JsonSchema } from '../contract/tool-description.ts';
+import type { MemberRule, Refuse } from './check-definition.ts';
 import {
   anything,
   callable,
@@ -11,10 +12,8 @@ import {
   checkSchema,
   checkTakesObject,
   flag,
-  type MemberRule,
   oneOf,
   optional,
-  type Refuse,
   text,
   toolName,
   variableNames,
@@ -23,17 +22,8 @@ import {
 import { createExampleArguments, propertiesOf } from './json-schema.ts';
 import type { Checked } from './json-schema-checks.ts';
 import { createSchemaCheck, type SchemaCheck } from './schema-check.ts';
-import {
-  BACKGROUND,
-  type Background,
-  DEFAULT_MAX_DURATION_MS,
-  type InlineTool,
-  LONGEST_DURATION_MS,
-  MAX_TIMER_MS,
-  type Prepared,
-  type ToolContext,
-  type Upstream,
-} from './tool.ts';
+import type { Background, InlineTool, Prepared, ToolContext, Upstream } from './tool.ts';
+import { BACKGROUND, DEFAULT_MAX_DURATION_MS, LONGEST_DURATION_MS, MAX_TIMER_MS } from './tool.ts';
 import { findResource, type Setup, type Teardown, type ToolResource } from './tool-resource.ts';
 import type { ToldValue } from './tool-values.ts';
 

@@ -1,21 +1,15 @@
-import type { RegExpEngine } from 'ajv/dist/types/index.js';
 import type * as Re2 from 're2js';
 
 type Pattern = { readonly test: (text: string) => boolean; readonly toString?: () => string };
 
-/** Patterns of schemas from elsewhere, which must not be able to stop this process. */
-export type ForeignPatterns = {
-  readonly engine: RegExpEngine;
-  /** Whether texts are held to a pattern; any text fits one that cannot be run. */
-  readonly isJudged: (pattern: string) => boolean;
-};
+export type ForeignPatterns = ReturnType<typeof createForeignPatterns>;
 
 /**
- * Patterns as RE2 runs them, in linear time, compiled with the first value that is checked against them. RE2 cannot run a
+ * Patterns of schemas from elsewhere, which must not be able to stop this process: as RE2 runs them, in linear time, compiled with the first value that is checked against them. RE2 cannot run a
  * pattern with look-around or back-references, one that is not ECMAScript, or one whose repetitions make its program megabytes
  * long. Such a pattern is not checked here; the upstream that declares it checks it.
  */
-export const createForeignPatterns = ({ RE2JS, RE2JSException }: typeof Re2): ForeignPatterns => {
+export const createForeignPatterns = ({ RE2JS, RE2JSException }: typeof Re2) => {
   let left = MOST_PATTERN_STEPS;
   const compile = (pattern: string): Pattern => {
     const plain = toEcmaScript(pattern);
@@ -42,15 +36,16 @@ export const createForeignPatterns = ({ RE2JS, RE2JSException }: typeof Re2): Fo
     known.set(pattern, toPattern);
     return toPattern;
   };
-  const engine = (pattern: string): Pattern => {
+  const run = (pattern: string): Pattern => {
     const lazy = find(pattern);
     // Ajv takes patterns of one text for one pattern.
     return { test: (text) => lazy().test(text), toString: () => pattern };
   };
   return {
     // Its name is for compiled checks that are written to a file, which is not done here.
-    engine: Object.assign(engine, { code: 'linear' }),
-    isJudged: (pattern) => find(pattern)() !== ANYTHING,
+    engine: Object.assign(run, { code: 'linear' }),
+    /** Whether texts are held to a pattern; any text fits one that cannot be run. */
+    isJudged: (pattern: string): boolean => find(pattern)() !== ANYTHING,
   };
 };
 

@@ -78,7 +78,7 @@ const createCheck = ({
   readonly findFirst: Ajv.ValidateFunction;
   readonly toFindAll: () => Ajv.ValidateFunction;
   readonly judge: ReturnType<typeof createJudge>;
-  readonly run: Run;
+  readonly run: typeof runInTime;
 }): JsonSchemaCheck => {
   return (value) => {
     const fits = run(() => findFirst(value) === true);
@@ -121,10 +121,8 @@ const OUT_OF_TIME: Checked = {
 const mayTakeLong = (schema: JsonSchema): boolean =>
   /"(\$ref|\$dynamicRef|\$recursiveRef|pattern|patternProperties)":/.test(JSON.stringify(schema));
 
-type Run = <Result>(work: () => Result) => Result | 'cut_off';
-
-const runAtOnce: Run = (work) => work();
-const runInTime: Run = (work) => runInTimeBox(MOST_TIME_MS, work);
+const runAtOnce = <Result>(work: () => Result): Result | 'cut_off' => work();
+const runInTime = <Result>(work: () => Result): Result | 'cut_off' => runInTimeBox(MOST_TIME_MS, work);
 
 // Keywords of a definition that is written out wherever it is referred to: a thousand properties may each refer to one of a
 // thousand properties.

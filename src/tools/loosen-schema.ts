@@ -33,9 +33,7 @@ export const loosenSchema = (root: JsonSchema, isRelaxed: (part: JsonSchema) => 
   return loosen(root);
 };
 
-type Search = (part: unknown) => boolean;
-
-const withoutStrictWords = (schema: JsonSchema, holdsRelaxed: Search): JsonSchema => {
+const withoutStrictWords = (schema: JsonSchema, holdsRelaxed: (part: unknown) => boolean): JsonSchema => {
   const left = [
     ...(holdsRelaxed(schema['not']) ? ['not'] : []),
     ...(holdsRelaxed(schema['if']) ? ['if', 'then', 'else'] : []),
@@ -52,7 +50,7 @@ const withoutStrictWords = (schema: JsonSchema, holdsRelaxed: Search): JsonSchem
 };
 
 /** Whether a part is relaxed, or anything that it holds or refers to. */
-const createSearch = (root: JsonSchema, isRelaxed: (part: JsonSchema) => boolean): Search => {
+const createSearch = (root: JsonSchema, isRelaxed: (part: JsonSchema) => boolean) => {
   const known = new Map<JsonSchema, boolean>();
   const search = (start: JsonSchema): boolean => {
     const reached = new Set([start]);
@@ -63,7 +61,7 @@ const createSearch = (root: JsonSchema, isRelaxed: (part: JsonSchema) => boolean
     }
     return false;
   };
-  return (part) => {
+  return (part: unknown): boolean => {
     if (!isRecord(part)) return false;
     const found = known.get(part) ?? search(part);
     known.set(part, found);

@@ -35,8 +35,6 @@ export const findResource = <Resource>(
   return resource;
 };
 
-type Making = { readonly made: Promise<unknown>; readonly ending: AbortController };
-
 /**
  * What a tool holds open between its calls. It owns the result of `setup`, the count of the calls that use it, and the
  * pause after a failed setup.
@@ -53,7 +51,7 @@ type Making = { readonly made: Promise<unknown>; readonly ending: AbortControlle
 export class ToolResource {
   // The teardown is a method, and so bivariant: it takes what the setup beside it made, whatever that is.
   readonly #means: { readonly setup: Setup<unknown>; teardown(resource: unknown): unknown };
-  #making: Making | null = null;
+  #making: { readonly made: Promise<unknown>; readonly ending: AbortController } | null = null;
   #failed: { readonly error: unknown; readonly pauseMs: number; readonly until: number } | null = null;
   #running = 0;
   /** Of a `close` that waits. */
@@ -120,11 +118,11 @@ export class ToolResource {
     );
   }
 
-  #make(log: ToolLog): Making {
+  #make(log: ToolLog): { readonly made: Promise<unknown>; readonly ending: AbortController } {
     const ending = new AbortController();
     const setUp = async (): Promise<unknown> => this.#means.setup({ log, signal: ending.signal });
     const started = setUp();
-    const making: Making = { made: within(SETUP_MS, started, 'setup'), ending };
+    const making = { made: within(SETUP_MS, started, 'setup'), ending };
     const onMade = (): void => {
       this.#failed = null;
     };

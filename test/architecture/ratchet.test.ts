@@ -10,8 +10,8 @@ const ROOT = join(import.meta.dirname, '../..');
 
 /** Most lines of each unit, with scripts of Redis, pages and styles; without tests and README. */
 const LINES: Readonly<Record<string, number>> = {
-  src: 27750,
-  'packages/background': 5160,
+  src: 27720,
+  'packages/background': 5130,
   'packages/cli': 1390,
   'packages/console': 2000,
   'packages/dialects': 2940,
