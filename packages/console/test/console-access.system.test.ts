@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { createConsoleLab, SLOW_MS, send } from '@recourse/test-support/console/console-lab.ts';
+import { createConsoleLab, replaceHeaders, SLOW_MS, send, useKey } from '@recourse/test-support/console/console-lab.ts';
 import { createConsoleTools } from '@recourse/test-support/console/console-tools.ts';
 import { startService } from '@recourse/test-support/start-service.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
@@ -17,15 +17,11 @@ test('a key is asked for, sent as a header alone, kept for the tab, and forgotte
   await page.getByText('This service requires an API key.').waitFor();
   const addresses: string[] = [];
   page.on('request', (request) => void addresses.push(request.url()));
-  const useKey = async (key: string): Promise<void> => {
-    await page.getByLabel('API key').fill(key);
-    await page.getByRole('button', { name: 'Use key' }).click();
-  };
-  await useKey('two words');
+  await useKey(page, 'two words');
   await page.getByText('A key has only printable ASCII characters and no spaces.').waitFor();
-  await useKey('rk_wrong');
+  await useKey(page, 'rk_wrong');
   await page.getByText('The API key was not accepted.').waitFor();
-  await useKey(KEY);
+  await useKey(page, KEY);
   await page.getByText('10 tools').waitFor();
   await page.reload();
   await page.getByText('10 tools').waitFor();
@@ -45,8 +41,7 @@ test('a key is asked for, sent as a header alone, kept for the tab, and forgotte
 test('an operation the key lacks is named', { timeout: SLOW_MS }, async () => {
   const service = await lab.start(keyed(' may=call'), createConsoleTools());
   const { page } = await lab.open(service.url, '#session=s_42');
-  await page.getByLabel('API key').fill(KEY);
-  await page.getByRole('button', { name: 'Use key' }).click();
+  await useKey(page, KEY);
   await page.getByText('This API key does not permit that.').waitFor();
   await page.getByText('HTTP 403 operation_not_allowed').waitFor();
 });
@@ -74,8 +69,7 @@ test('once its origin is added, the page works under that name', { timeout: SLOW
     { timeout: timeLimit(60_000), interval: 100 },
   );
   const { page } = await lab.open(`http://recourse.test:${port}`, '#tool=find_order');
-  await page.getByLabel('API key').fill(KEY);
-  await page.getByRole('button', { name: 'Use key' }).click();
+  await useKey(page, KEY);
   await page.getByLabel('number required').fill('1');
   await send(page);
 });
@@ -84,10 +78,7 @@ test('a call that is refused for the origin of the page names that origin', { ti
   const { url } = await lab.start({}, createConsoleTools());
   const { page } = await lab.open(url, '#tool=find_order');
   // A browser does not let anybody name another origin: the service is asked in its place.
-  await page.route('**/tool-calls', async (route) => {
-    const headers = { ...route.request().headers(), origin: 'http://elsewhere.example' };
-    await route.fulfill({ response: await route.fetch({ headers }) });
-  });
+  await replaceHeaders(page, { origin: 'http://elsewhere.example' });
   await page.getByRole('button', { name: 'Send' }).click();
   await page.getByText(`Add this page's origin to ALLOWED_ORIGINS: ${url}`).waitFor();
   await page.getByText('HTTP 403 forbidden_origin').waitFor();
@@ -96,8 +87,7 @@ test('a call that is refused for the origin of the page names that origin', { ti
 test('a rate that is used up says when to come again', { timeout: SLOW_MS }, async () => {
   const { url } = await lab.start(keyed(' rate=1/h'), createConsoleTools());
   const { page } = await lab.open(url);
-  await page.getByLabel('API key').fill(KEY);
-  await page.getByRole('button', { name: 'Use key' }).click();
+  await useKey(page, KEY);
   await page.getByText('10 tools').waitFor();
   await page.getByRole('button', { name: 'Reload' }).click();
   await page.getByText('Too many requests for this key.').waitFor();
@@ -116,8 +106,7 @@ test('a service that drains, and one that has gone, are told apart', { timeout: 
 });
 
 test('without a network the page says so, and goes on when it is back', { timeout: SLOW_MS }, async () => {
-  const { url } = await lab.start({}, createConsoleTools());
-  const { page, complaints } = await lab.open(url, '#session=s_42');
+  const { page, complaints } = await lab.show(createConsoleTools(), '#session=s_42');
   await page.getByText('This session has no data').waitFor();
   await page.context().setOffline(true);
   await page.getByText('The service cannot be reached.').waitFor();
@@ -127,8 +116,7 @@ test('without a network the page says so, and goes on when it is back', { timeou
 });
 
 test('an answer of a proxy is not taken for one of the service', { timeout: SLOW_MS }, async () => {
-  const { url } = await lab.start({}, createConsoleTools());
-  const { page, complaints } = await lab.open(url);
+  const { page, complaints } = await lab.show(createConsoleTools());
   await page.route('**/tools', (route) => route.fulfill({ status: 502, contentType: 'text/html', body: '<b>Bad</b>' }));
   await page.getByRole('button', { name: 'Reload' }).click();
   await page.getByText('The service answered 502.').waitFor();

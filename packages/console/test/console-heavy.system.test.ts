@@ -60,8 +60,7 @@ test.each([
   ['wide', wide],
   ['talkative', talkative],
 ])('a schema without measure leaves the page usable: %s', { timeout: SLOW_MS }, async (name, tool) => {
-  const { url } = await lab.start({}, [tool]);
-  const { page, complaints } = await lab.open(url, `#tool=${name}`);
+  const { page, complaints } = await lab.show([tool], `#tool=${name}`);
   await page.locator('#arguments').waitFor();
   expect(await page.locator('.try .field').count()).toBeLessThan(250);
   expect(await page.locator('.try option').count()).toBeLessThan(250);
@@ -71,14 +70,12 @@ test.each([
 });
 
 test('parameters that have no field of their own are said to be there', { timeout: SLOW_MS }, async () => {
-  const { url } = await lab.start({}, [wide]);
-  const { page } = await lab.open(url, '#tool=wide');
+  const { page } = await lab.show([wide], '#tool=wide');
   await page.getByText('9800 more parameters have no field here: enter them in the JSON below.').waitFor();
 });
 
 test('a large result is prepared once, and not at every key', { timeout: SLOW_MS }, async () => {
-  const { url } = await lab.start({}, [talkative]);
-  const { page } = await lab.open(url, '#tool=talkative');
+  const { page } = await lab.show([talkative], '#tool=talkative');
   await page.getByRole('button', { name: 'Send' }).click();
   await page.locator('.mark.success').waitFor();
   await page.getByRole('button', { name: 'Raw answer' }).click();
@@ -91,11 +88,13 @@ test('a large result is prepared once, and not at every key', { timeout: SLOW_MS
       if (text?.length > 100_000) window.heavy += 1;
       return text;
     };
-    const { matchAll } = String.prototype;
-    String.prototype.matchAll = function (pattern) {
-      if (this.length > 100_000) window.heavy += 1;
-      return matchAll.call(this, pattern);
-    };
+    for (const name of ['matchAll', 'replace']) {
+      const original = String.prototype[name];
+      String.prototype[name] = function (...given) {
+        if (this.length > 100_000) window.heavy += 1;
+        return original.apply(this, given);
+      };
+    }
   })()`);
   expect(await timeTyping(page, '#arguments', '{"a":1}')).toBeLessThan(PATIENCE_MS);
   expect(await page.evaluate('window.heavy')).toBe(0);
@@ -106,8 +105,7 @@ test('a long list that was pasted is shown as JSON, and not as thousands of fiel
     ...{ name: 'tags', description: 'Takes tags.', effects: 'read', run: () => ({}) },
     input: z.object({ tags: z.array(z.object({ a: z.string(), b: z.array(z.string()) })) }),
   });
-  const { url } = await lab.start({}, [tool]);
-  const { page, complaints } = await lab.open(url, '#tool=tags');
+  const { page, complaints } = await lab.show([tool], '#tool=tags');
   const items = (count: number) => Array.from({ length: count }, () => ({ a: 'x', b: ['y'] }));
   await page.locator('#arguments').fill(JSON.stringify({ tags: items(2) }));
   await page.getByLabel('Remove tags 2', { exact: true }).waitFor();

@@ -16,8 +16,7 @@ const expectTextOnly = async ({ page, complaints }: Opened): Promise<void> => {
 test('what a tool is called and says is shown as text, with hidden characters written out', {
   timeout: SLOW_MS,
 }, async () => {
-  const { url } = await lab.start({}, createConsoleTools());
-  const opened = await lab.open(url, '#tool=hostile');
+  const opened = await lab.show(createConsoleTools(), '#tool=hostile');
   const { page } = opened;
   await page.getByRole('heading', { name: 'hostile' }).waitFor();
   expect(await page.locator('.description').innerText()).toBe(HOSTILE_SHOWN);
@@ -70,8 +69,7 @@ test('a value of nearly a megabyte is cut, and shown whole when asked for', { ti
 test('a value nested 500 levels deep is described, and the raw answer has all of it', {
   timeout: SLOW_MS,
 }, async () => {
-  const { url } = await lab.start({}, createConsoleTools());
-  const opened = await lab.open(url, '#tool=hostile');
+  const opened = await lab.show(createConsoleTools(), '#tool=hostile');
   const { page } = opened;
   await page.getByLabel('mode required').selectOption('deep');
   await send(page);

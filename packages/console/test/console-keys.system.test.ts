@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { createConsoleLab, SLOW_MS, send } from '@recourse/test-support/console/console-lab.ts';
+import { createConsoleLab, replaceHeaders, SLOW_MS, send, useKey } from '@recourse/test-support/console/console-lab.ts';
 import { createConsoleTools } from '@recourse/test-support/console/console-tools.ts';
 import { findUnnamed, readContrast, readOverflow } from '@recourse/test-support/console/page-checks.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
@@ -14,11 +14,6 @@ const FORMER = 'rk_former';
 const LATTER = 'rk_latter';
 const KEYS = {
   API_KEYS: `acme=${hash('sha256', FORMER)},other=${hash('sha256', LATTER)} tools=slow|find_order`,
-};
-
-const useKey = async (page: Page, key: string): Promise<void> => {
-  await page.getByLabel('API key').fill(key);
-  await page.getByRole('button', { name: 'Use key' }).click();
 };
 
 const changeKey = async (page: Page, key: string): Promise<void> => {
@@ -212,10 +207,7 @@ test('a key that is refused while somebody writes takes the focus from nobody', 
   const json = page.getByLabel('Arguments as JSON');
   await json.fill('{"number": "1"}');
   // The key has expired since.
-  await page.route('**/tool-calls', async (route) => {
-    const headers = { ...route.request().headers(), authorization: 'Bearer rk_wrong' };
-    await route.fulfill({ response: await route.fetch({ headers }) });
-  });
+  await replaceHeaders(page, { authorization: 'Bearer rk_wrong' });
   await page.keyboard.press('Control+Enter');
   await page.locator('header').getByText('API key refused').waitFor();
   await page.locator('.result .trouble').waitFor();

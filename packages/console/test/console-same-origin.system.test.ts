@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { createConsoleLab, SLOW_MS } from '@recourse/test-support/console/console-lab.ts';
+import { createConsoleLab, SLOW_MS, useKey } from '@recourse/test-support/console/console-lab.ts';
 import { answering, startHttpTarget } from '@recourse/test-support/http-target.ts';
 import { expect, test } from 'vitest';
 
@@ -27,8 +27,7 @@ test('the key is in the tab and nowhere else, and in no address that was asked f
   const { page, complaints } = await lab.open(url);
   const asked: string[] = [];
   page.on('request', (request) => void asked.push(`${request.url()} ${request.postData() ?? ''}`));
-  await page.getByLabel('API key').fill(KEY);
-  await page.getByRole('button', { name: 'Use key' }).click();
+  await useKey(page, KEY);
   await page.getByText('6 tools').waitFor();
   await page.evaluate("location.hash = '#tool=echo'");
   await page.getByRole('button', { name: 'Send' }).click();

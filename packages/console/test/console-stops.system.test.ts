@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { createConsoleLab, SLOW_MS } from '@recourse/test-support/console/console-lab.ts';
+import { createConsoleLab, replaceHeaders, SLOW_MS, useKey } from '@recourse/test-support/console/console-lab.ts';
 import { createConsoleTools } from '@recourse/test-support/console/console-tools.ts';
 import type { Page } from 'playwright-core';
 import { defineTool } from 'recourse-server/internal/tools/define-tool.ts';
@@ -68,13 +68,9 @@ test('a call that the API key may not make says so', { timeout: SLOW_MS }, async
   const keys = `acme=${hash('sha256', 'rk_all')},acme=${hash('sha256', 'rk_narrow')} tools=read_order`;
   const { url } = await lab.start({ API_KEYS: keys }, createConsoleTools());
   const { page } = await lab.open(url, '#tool=find_order');
-  await page.getByLabel('API key').fill('rk_all');
-  await page.getByRole('button', { name: 'Use key' }).click();
+  await useKey(page, 'rk_all');
   await page.getByLabel('number required').fill('1');
   // The key was narrowed after its catalogue was read.
-  await page.route('**/tool-calls', async (route) => {
-    const headers = { ...route.request().headers(), authorization: 'Bearer rk_narrow' };
-    await route.fulfill({ response: await route.fetch({ headers }) });
-  });
+  await replaceHeaders(page, { authorization: 'Bearer rk_narrow' });
   expect(await readStop(page, 'not_authorized')).toBe('Stopped by the API key: it may not use this tool.');
 });

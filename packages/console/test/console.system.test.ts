@@ -10,8 +10,7 @@ import * as z from 'zod';
 const lab = createConsoleLab();
 
 test('the catalogue is searched, and a tool shows its schema, effects and limits', { timeout: SLOW_MS }, async () => {
-  const { url } = await lab.start({}, createConsoleTools());
-  const { page, complaints } = await lab.open(url);
+  const { page, complaints } = await lab.show(createConsoleTools());
   await page.getByText('10 tools').waitFor();
   await page.getByLabel('Search').fill('order taken');
   await page.getByText('1 of 10 tools').waitFor();
@@ -29,8 +28,7 @@ test('the catalogue is searched, and a tool shows its schema, effects and limits
 test('a form made from the schema sends what was filled in, and the JSON beside it follows', {
   timeout: SLOW_MS,
 }, async () => {
-  const { url } = await lab.start({}, createConsoleTools());
-  const { page, complaints } = await lab.open(url, '#tool=read_order');
+  const { page, complaints } = await lab.show(createConsoleTools(), '#tool=read_order');
   const field = (name: string) => page.getByLabel(name, { exact: true });
   await field('title required').fill('Paper\nwhite');
   await field('copies required').fill('3');
@@ -69,8 +67,7 @@ test('a form made from the schema sends what was filled in, and the JSON beside 
 });
 
 test('the JSON is sent as it stands, and the form rests while it is none', { timeout: SLOW_MS }, async () => {
-  const { url } = await lab.start({}, createConsoleTools());
-  const { page } = await lab.open(url, '#tool=read_order');
+  const { page } = await lab.show(createConsoleTools(), '#tool=read_order');
   const json = page.getByLabel('Arguments as JSON');
   await json.fill('{"title": "Paper", ');
   await page.getByText('The form is disabled until the JSON below is an object.').waitFor();
@@ -88,8 +85,7 @@ test('the JSON is sent as it stands, and the form rests while it is none', { tim
 test('a failed call is shown as the model reads it: message, hint, issues and budget', {
   timeout: SLOW_MS,
 }, async () => {
-  const { url } = await lab.start({}, createConsoleTools());
-  const { page, complaints } = await lab.open(url, '#tool=find_order');
+  const { page, complaints } = await lab.show(createConsoleTools(), '#tool=find_order');
   await page.getByLabel('Session id').fill('s 4/2');
   await send(page);
   expect(await page.locator('.issues li').first().innerText()).toContain('number');
@@ -112,8 +108,7 @@ test('a failed call is shown as the model reads it: message, hint, issues and bu
 
 test('a write tool runs only after it was confirmed', { timeout: SLOW_MS }, async () => {
   const placed: string[] = [];
-  const { url } = await lab.start({}, createConsoleTools(placed));
-  const { page, complaints } = await lab.open(url, '#tool=place_order');
+  const { page, complaints } = await lab.show(createConsoleTools(placed), '#tool=place_order');
   await page.getByLabel('title required').fill('Paper');
   await page.getByLabel('Idempotency key').fill('key-1');
   for (const leave of ['Cancel', 'Escape'] as const) {
@@ -139,8 +134,7 @@ test('a write tool runs only after it was confirmed', { timeout: SLOW_MS }, asyn
 test('a shorter time limit is obeyed, and one that is none comes back as the model would read it', {
   timeout: SLOW_MS,
 }, async () => {
-  const { url } = await lab.start({}, createConsoleTools());
-  const { page } = await lab.open(url, '#tool=find_order');
+  const { page } = await lab.show(createConsoleTools(), '#tool=find_order');
   await page.getByLabel('Timeout (ms)').fill('soon');
   await send(page);
   await page.locator('.summary').getByText('invalid_call').waitFor();
@@ -158,8 +152,7 @@ test('a call that outlives its request shows its progress, is replaced when it e
       return Promise.race([end.promise, once(signal, 'abort').then(() => signal.throwIfAborted())]);
     },
   });
-  const { url } = await lab.start({}, [build]);
-  const { page, complaints } = await lab.open(url, '#tool=build');
+  const { page, complaints } = await lab.show([build], '#tool=build');
   await send(page);
   await page.locator('.pending').getByText('running').waitFor();
   await page.locator('.pending').getByText('3 of 10 compiling').waitFor();

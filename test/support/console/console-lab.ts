@@ -12,6 +12,8 @@ export type ConsoleLab = {
   readonly start: (environment?: Readonly<Record<string, string>>, tools?: readonly Tool[]) => Promise<RunningService>;
   /** Opens the console of a service, or another page of it. */
   readonly open: (url: string, fragment?: string, options?: BrowserContextOptions, path?: string) => Promise<Opened>;
+  /** Opens the console of a service with these tools. */
+  readonly show: (tools: readonly Tool[], fragment?: string, options?: BrowserContextOptions) => Promise<Opened>;
 };
 
 export type Opened = { readonly page: Page; readonly complaints: readonly string[] };
@@ -25,19 +27,22 @@ export const createConsoleLab = (args: readonly string[] = []): ConsoleLab => {
   afterAll(async () => {
     await browser?.close();
   }, SLOW_MS);
+  const start: ConsoleLab['start'] = async (environment = {}, tools = []) => {
+    // No call is shed because a browser and a compiler beside the service keep it waiting.
+    const service = await startService({ MAX_EVENT_LOOP_LAG_MS: '600000', ...environment }, tools);
+    onTestFinished(() => service.stop());
+    return service;
+  };
+  const open: ConsoleLab['open'] = async (url, fragment = '', options = {}, path = '/console') => {
+    if (browser === null) throw new Error('The browser has not started.');
+    const { page, complaints, close } = await openPage(browser, `${url}${path}${fragment}`, options);
+    onTestFinished(close);
+    return { page, complaints };
+  };
   return {
-    start: async (environment = {}, tools = []) => {
-      // No call is shed because a browser and a compiler beside the service keep it waiting.
-      const service = await startService({ MAX_EVENT_LOOP_LAG_MS: '600000', ...environment }, tools);
-      onTestFinished(() => service.stop());
-      return service;
-    },
-    open: async (url, fragment = '', options = {}, path = '/console') => {
-      if (browser === null) throw new Error('The browser has not started.');
-      const { page, complaints, close } = await openPage(browser, `${url}${path}${fragment}`, options);
-      onTestFinished(close);
-      return { page, complaints };
-    },
+    start,
+    open,
+    show: async (tools, fragment, options) => open((await start({}, tools)).url, fragment, options),
   };
 };
 
@@ -48,3 +53,16 @@ export const send = async (page: Page): Promise<void> => {
   await answered;
   await page.getByRole('heading', { name: 'Result' }).waitFor();
 };
+
+/** Enters an API key. */
+export const useKey = async (page: Page, key: string): Promise<void> => {
+  await page.getByLabel('API key').fill(key);
+  await page.getByRole('button', { name: 'Use key' }).click();
+};
+
+/** Sends calls with other headers than those of the page: the service answers as if they were the page's. */
+export const replaceHeaders = (page: Page, headers: Readonly<Record<string, string>>): Promise<unknown> =>
+  page.route('**/tool-calls', async (route) => {
+    const response = await route.fetch({ headers: { ...route.request().headers(), ...headers } });
+    await route.fulfill({ response });
+  });
