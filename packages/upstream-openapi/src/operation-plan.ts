@@ -11,14 +11,7 @@ import type { OpenApiDocument } from './parse-document.ts';
 import { describeOperation } from './plain-text.ts';
 import { chooseOperationBase, followReferences, OperationProblem, type Servers } from './references.ts';
 import { type RequestBody, readRequestBody, toArgumentsSchema } from './request-body.ts';
-import {
-  createRequestSchemas,
-  findEndlessSchema,
-  MOST_SCHEMA,
-  type RequestSchemas,
-  TOO_LARGE,
-} from './request-schema.ts';
-import { sizeOf } from './value-size.ts';
+import { checkSize, findEndlessSchema, RequestSchemas } from './request-schema.ts';
 
 /** What the plans of all operations of an import share. */
 export type PlanContext = Servers & {
@@ -49,7 +42,7 @@ export const createOperationPlan = (operation: DocumentedOperation, effects: Eff
   const base = chooseOperationBase(listServers(operation), context);
   if (method === 'trace') throw new OperationProblem('TRACE requests are not sent.');
   const { root } = document;
-  const schemas = createRequestSchemas(document);
+  const schemas = new RequestSchemas(document);
   const rules = settings.parameters.filter((rule) => fitsAny(operation, rule.operations ?? ['*']));
   const parts = { root, schemas, rules, uploads: settings.uploads };
   const documented = parametersOf(root, operation);
@@ -67,7 +60,7 @@ export const createOperationPlan = (operation: DocumentedOperation, effects: Eff
   const fitted = fitSchema(inputSchema, settings.maxSchemaBytes);
   return {
     ...{ base, effects, method: METHOD_NAMES[method], path: template.path, query: template.query, parameters, body },
-    description: describeOperation(root, operation, fitted.cut === 'schemas' ? CUT : ''),
+    description: describeOperation(root, operation, fitted.isCut ? CUT : ''),
     inputSchema: fitted.schema,
     /** The arguments with the defaults of what lies within the body and is not given. */
     fill,
@@ -100,7 +93,7 @@ const createInputSchema = (parameters: readonly Part[], body: RequestBody | null
   });
   if (isNestedDeeper(inputSchema, MOST_NESTING))
     throw new OperationProblem(`Its schema has values nested more than ${MOST_NESTING} levels deep.`);
-  if (sizeOf(inputSchema, MOST_SCHEMA) === null) throw new OperationProblem(TOO_LARGE);
+  checkSize(inputSchema);
   return { inputSchema, fill: eased.fill };
 };
 

@@ -48,7 +48,7 @@ export const readParameter = (source: JsonRecord, context: PartContext): readonl
   const { name, place } = readNameAndPlace(source);
   const style = readStyle(source, name, DEFAULT_STYLE[place]);
   const [media = '', content] = Object.entries(recordAt(source, 'content'))[0] ?? [];
-  const schema = context.schemas.toSchema(memberOf(content, 'schema') ?? memberOf(source, 'schema') ?? {});
+  const schema = context.schemas.convert(memberOf(content, 'schema') ?? memberOf(source, 'schema') ?? {});
   if (place === 'path' && context.schemas.isForEmptyObjects(schema))
     throw new OperationProblem(`Its path parameter ${name} has no value that a request can contain.`);
   const text = toPlainText(textAt(source, 'description') ?? '');

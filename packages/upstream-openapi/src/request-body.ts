@@ -95,7 +95,7 @@ export const toArgumentsSchema = (parts: readonly Part[]): JsonSchema => {
 
 const convertBody = (kind: BodyKind, source: unknown, { schemas, uploads }: PartContext): JsonSchema => {
   if (kind === 'binary') return createFileSchema('one', uploads, source);
-  return kind === 'text' ? { type: 'string', description: 'The text to send.' } : schemas.toSchema(source);
+  return kind === 'text' ? { type: 'string', description: 'The text to send.' } : schemas.convert(source);
 };
 
 /** The first of our kinds that the operation takes; of a form with files, the one that can carry them. */
@@ -155,7 +155,7 @@ const readMember = ({ name, source, isRequired }: Member, kind: BodyKind, contex
     {
       ...{ name, in: 'body', required: isRequired, style: 'form', explode: true, reserved: 'encode' },
       content: file === null ? 'plain' : 'file',
-      schema: file === null ? context.schemas.toSchema(source) : createFileSchema(file, context.uploads, source),
+      schema: file === null ? context.schemas.convert(source) : createFileSchema(file, context.uploads, source),
     },
     context,
   );
