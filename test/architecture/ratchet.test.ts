@@ -29,7 +29,7 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/toolkit-web': 180,
   'packages/tracing': 500,
   'packages/upstream-mcp': 2850,
-  'packages/upstream-openapi': 3580,
+  'packages/upstream-openapi': 3480,
   'packages/upstreams': 1170,
 };
 
@@ -42,7 +42,7 @@ const MOST_FLOORS = 10;
 const MOST_DOORS = 122;
 const MOST_TYPES_PER_1000_LINES = 19;
 /** Of all functions, those whose names begin with `to`, in percent. */
-const MOST_CONVERSIONS_PERCENT = 11;
+const MOST_CONVERSIONS_PERCENT = 10;
 
 const FILES = readSourceFiles();
 const TOTAL = FILES.reduce((sum, { lines }) => sum + lines, 0);

@@ -35,48 +35,45 @@ export type DocumentedOperation = {
 
 /**
  * All operations in the order of the document, found one by one. A path or an operation that is a reference
- * which leads nowhere is one with a problem: nothing of `paths` is left out.
+ * which leads nowhere is one with a problem, as is one of a method that is not sent: nothing of `paths` is left out.
  */
 export function* listOperations(root: JsonRecord): Generator<DocumentedOperation> {
   for (const [path, item] of Object.entries(recordAt(root, 'paths'))) {
     if (path.startsWith('x-') || !isRecord(item)) continue;
     const pathItem = mergeReferred(root, item);
-    if (typeof pathItem === 'string') yield toOperation('path', path, { problem: pathItem });
-    else yield* operationsOf(root, path, pathItem);
+    if (typeof pathItem === 'string') yield createOperation('path', path, pathItem);
+    else for (const method of listMethods(pathItem)) yield readOperation(root, path, pathItem, method);
   }
 }
 
-const toOperation = (
+const listMethods = (pathItem: JsonRecord): readonly string[] => [
+  ...[...METHODS, 'query'].filter((method) => isRecord(memberOf(pathItem, method))),
+  ...Object.keys(recordAt(pathItem, 'additionalOperations')),
+];
+
+const readOperation = (root: JsonRecord, path: string, pathItem: JsonRecord, name: string): DocumentedOperation => {
+  const member = memberOf(pathItem, name) ?? memberOf(recordAt(pathItem, 'additionalOperations'), name);
+  const source = isRecord(member) ? mergeReferred(root, member) : {};
+  const method = METHODS.find((one) => one === name);
+  // Of OpenAPI 3.2.
+  if (method === undefined)
+    return createOperation('path', path, `${name.toUpperCase().slice(0, 40)} requests are not sent.`, source);
+  if (typeof source === 'string') return createOperation(method, path, source);
+  const problem = path.startsWith('/') ? null : `Its path ${path.slice(0, 200)} does not begin with a slash.`;
+  return createOperation(method, path, problem, source, pathItem);
+};
+
+const createOperation = (
   method: Method | 'path',
   path: string,
-  { source = {}, pathItem = {}, problem = null }: Partial<Pick<DocumentedOperation, 'source' | 'pathItem' | 'problem'>>,
+  problem: string | null,
+  read: JsonRecord | string = {},
+  pathItem: JsonRecord = {},
 ): DocumentedOperation => {
+  const source = typeof read === 'string' ? {} : read;
   const derivedId = `${method}${path}`.replace(/[^A-Za-z0-9]+/g, '_').replace(/_+$/, '');
   const id = textAt(source, 'operationId') ?? derivedId;
   return { method, path, id, tags: textsAt(source, 'tags'), source, pathItem, problem };
-};
-
-const operationsOf = (root: JsonRecord, path: string, pathItem: JsonRecord): readonly DocumentedOperation[] => [
-  ...METHODS.flatMap((method) => {
-    const member = memberOf(pathItem, method);
-    if (!isRecord(member)) return [];
-    const source = mergeReferred(root, member);
-    if (typeof source === 'string') return [toOperation(method, path, { problem: source })];
-    const problem = path.startsWith('/') ? null : `Its path ${path.slice(0, 200)} does not begin with a slash.`;
-    return [toOperation(method, path, { source, pathItem, problem })];
-  }),
-  ...furtherOf(root, path, pathItem),
-];
-
-/** Methods of OpenAPI 3.2 that are not sent. */
-const furtherOf = (root: JsonRecord, path: string, pathItem: JsonRecord): readonly DocumentedOperation[] => {
-  const further = { query: memberOf(pathItem, 'query'), ...recordAt(pathItem, 'additionalOperations') };
-  return Object.entries(further).flatMap(([method, member]) => {
-    if (!isRecord(member)) return [];
-    const source = mergeReferred(root, member);
-    const problem = `${method.toUpperCase().slice(0, 40)} requests are not sent.`;
-    return [toOperation('path', path, { source: typeof source === 'string' ? {} : source, problem })];
-  });
 };
 
 /** The parameters of its path and its own; of one name and place its own counts. */
@@ -99,16 +96,19 @@ export const isSelected = (
   operation: DocumentedOperation,
   { include, exclude }: Pick<OpenApiImportSettings, 'include' | 'exclude'>,
 ): boolean =>
-  (include === undefined || operation.method === 'path' || answersOf(operation, include).every(Boolean)) &&
-  (exclude === undefined || !answersOf(operation, exclude).some(Boolean));
+  (include === undefined ||
+    operation.method === 'path' ||
+    answersOf(operation, include).every((one) => one !== false)) &&
+  (exclude === undefined || !answersOf(operation, exclude).includes(true));
 
-const answersOf = (operation: DocumentedOperation, selection: Selection): readonly boolean[] => {
+/** Whether each list of a selection fits; undefined of one that is not there. */
+const answersOf = (operation: DocumentedOperation, selection: Selection): readonly (boolean | undefined)[] => {
   if (Array.isArray(selection)) return [fitsAny(operation, selection)];
   const { operations, tags, methods } = selection;
   return [
-    ...(operations === undefined ? [] : [fitsAny(operation, operations)]),
-    ...(tags === undefined ? [] : [operation.tags.some((tag) => tags.includes(tag))]),
-    ...(methods === undefined ? [] : [methods.some((method) => method === operation.method)]),
+    operations && fitsAny(operation, operations),
+    tags && operation.tags.some((tag) => tags.includes(tag)),
+    methods?.some((method) => method === operation.method),
   ];
 };
 

@@ -100,20 +100,16 @@ const describeAnswer = (root: JsonRecord, source: JsonRecord): string => {
 const describeShape = (root: JsonRecord, source: unknown): string => {
   if (!isRecord(source)) return 'any value';
   const schema = followReferences(root, source);
-  if (schema['type'] === 'array') {
-    const items = memberOf(schema, 'items');
-    return `a list of ${isRecord(items) ? describeItem(root, items) : 'values'}`;
-  }
-  const names = Object.keys(recordAt(schema, 'properties'));
-  if (names.length > 0) return `an object with ${listNames(names)}`;
-  return typeof schema['type'] === 'string' ? `of type ${schema['type']}` : 'an object';
+  if (schema['type'] !== 'array') return describeMembers(schema, 'an object', 'of type') ?? 'an object';
+  const items = memberOf(schema, 'items');
+  const item = isRecord(items) ? describeMembers(followReferences(root, items), 'objects', 'values of type') : null;
+  return `a list of ${item ?? 'values'}`;
 };
 
-const describeItem = (root: JsonRecord, items: JsonRecord): string => {
-  const schema = followReferences(root, items);
+const describeMembers = (schema: JsonRecord, objects: string, ofType: string): string | null => {
   const names = Object.keys(recordAt(schema, 'properties'));
-  if (names.length > 0) return `objects with ${listNames(names)}`;
-  return typeof schema['type'] === 'string' ? `values of type ${schema['type']}` : 'values';
+  if (names.length > 0) return `${objects} with ${listNames(names)}`;
+  return typeof schema['type'] === 'string' ? `${ofType} ${schema['type']}` : null;
 };
 
 const listNames = (names: readonly string[]): string =>

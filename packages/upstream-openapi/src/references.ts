@@ -73,11 +73,12 @@ export const followReferences = (root: JsonRecord, value: unknown): JsonRecord =
 const toServerUrl = (server: unknown, documentUrl: URL | null): URL | null => {
   if (!isRecord(server)) return null;
   const variables = recordAt(server, 'variables');
-  const text = (textAt(server, 'url') ?? '/').replace(/\{([^{}]*)\}/g, (_, name: string) => {
-    return textAt(recordAt(variables, name), 'default') ?? '';
-  });
+  const text = (textAt(server, 'url') ?? '/').replace(
+    /\{([^{}]*)\}/g,
+    (_, name: string) => textAt(recordAt(variables, name), 'default') ?? '',
+  );
   const url = URL.parse(text, documentUrl?.href);
-  return url === null || !/^https?:$/.test(url.protocol) ? null : url;
+  return url !== null && /^https?:$/.test(url.protocol) ? url : null;
 };
 
 /** A base without query, fragment and final slash. Throws a DocumentProblem where credentials are part of it. */
@@ -87,21 +88,17 @@ export const toBase = (url: URL): URL => {
   return new URL(url.origin + url.pathname.replace(/\/+$/, ''));
 };
 
-const isOfAnyScheme = (server: unknown): boolean => isRecord(server) && (textAt(server, 'url') ?? '').startsWith('//');
-
 /** The first server of the document; where it has none, and each of its operations has, the first of theirs. */
 export const findUsualServer = (root: JsonRecord): unknown => {
   const [own] = listAt(root, 'servers');
   if (own !== undefined) return own;
-  const firsts = Object.values(recordAt(root, 'paths')).filter(isRecord).flatMap(firstServersOf);
-  return firsts.length > 0 && firsts.every((server) => server !== undefined) ? firsts[0] : { url: '/' };
+  const firsts = Object.values(recordAt(root, 'paths')).flatMap((item) =>
+    OPERATIONS.map((method) => memberOf(item, method))
+      .filter(isRecord)
+      .map((operation) => listAt(operation, 'servers')[0] ?? listAt(item, 'servers')[0]),
+  );
+  return firsts.length > 0 && !firsts.includes(undefined) ? firsts[0] : { url: '/' };
 };
-
-const firstServersOf = (item: JsonRecord): readonly unknown[] =>
-  OPERATIONS.flatMap((method) => {
-    const operation = memberOf(item, method);
-    return isRecord(operation) ? [listAt(operation, 'servers')[0] ?? listAt(item, 'servers')[0]] : [];
-  });
 
 const OPERATIONS = ['get', 'head', 'options', 'put', 'post', 'patch', 'delete', 'trace'] as const;
 
@@ -122,25 +119,27 @@ export type Servers = {
  */
 export const chooseOperationBase = (
   own: readonly unknown[],
-  { usualServer: usual, documentUrl, base, allowed }: Servers,
+  { usualServer, documentUrl, base, allowed }: Servers,
 ): URL => {
   if (own.length === 0) return base;
   const near = documentUrl ?? base;
-  const usualUrl = toServerUrl(usual, near);
+  const usualUrl = toServerUrl(usualServer, near);
+  // `//api.example/v1` is served by either scheme.
+  const isOfAnyScheme = String(memberOf(usualServer, 'url')).startsWith('//');
   const servers = own.map((server) => toServerUrl(server, near)).filter((url) => url !== null);
-  for (const server of servers.filter(({ username, password }) => username === '' && password === '')) {
-    const place = toBase(server);
-    if (usualUrl !== null && isSamePlace(place, usualUrl, usual)) return base;
-    if ([base, ...allowed].some((one) => isBelow(place, one))) return place;
-  }
+  const isUsual = (place: URL): boolean =>
+    usualUrl !== null && isSamePlace(place, usualUrl, isOfAnyScheme ? 'host' : 'origin');
+  const place = servers
+    .filter(({ username, password }) => username === '' && password === '')
+    .map(toBase)
+    .find((one) => isUsual(one) || [base, ...allowed].some((other) => isBelow(one, other)));
+  if (place !== undefined) return isUsual(place) ? base : place;
   const shown = servers[0]?.origin ?? 'not a URL';
   throw new OperationProblem(`It is on another server (${shown}): add that to servers to allow it.`);
 };
 
-// `//api.example/v1` is served by either scheme.
-const isSamePlace = (one: URL, other: URL, usual: unknown): boolean =>
-  (one.origin === other.origin || (one.host === other.host && isOfAnyScheme(usual))) &&
-  one.pathname.replace(/\/+$/, '') === other.pathname.replace(/\/+$/, '');
+const isSamePlace = (one: URL, other: URL, by: 'origin' | 'host'): boolean =>
+  one[by] === other[by] && one.pathname.replace(/\/+$/, '') === other.pathname.replace(/\/+$/, '');
 
 /**
  * What all requests stay below: the setting, else the first server of the document. Throws a DocumentProblem where there

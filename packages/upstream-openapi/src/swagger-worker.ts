@@ -12,13 +12,6 @@ import {
 import { mergeReferred } from './references.ts';
 import { sizeOf } from './value-size.ts';
 
-/** A document of Swagger 2.0 in which each operation has its own parameters and media types. */
-type SettledSwagger = {
-  readonly document: JsonRecord;
-  /** Path and method of the operations whose form has something that must be there. */
-  readonly formBodies: readonly (readonly [path: string, method: string])[];
-};
-
 const METHODS = ['get', 'head', 'options', 'put', 'post', 'patch', 'delete'] as const;
 // Of all parameters, written out wherever they are referred to. The largest of Azure's documents has 100 000 values.
 const MOST_OF_PARAMETERS = { values: 1_000_000, characters: 33_554_432 };
@@ -27,10 +20,11 @@ const MOST_MEDIA = 20;
 /**
  * What the converter does not know by itself: a parameter of a path, or one that is referred to, may be the body or a
  * member of a form, and forms are sent as forms where nothing says how. References are followed; one that leads nowhere
- * stays, and makes its operation unavailable. `scheme`: of the API where the document names none. Throws where it comes to
+ * stays, and makes its operation unavailable. `formBodies`: path and method of the operations whose form has something that
+ * must be there. `scheme`: of the API where the document names none. Throws where it comes to
  * too much.
  */
-const settleSwagger = (root: JsonRecord, scheme: string): SettledSwagger => {
+const settleSwagger = (root: JsonRecord, scheme: string) => {
   const budget = { ...MOST_OF_PARAMETERS };
   const formBodies: (readonly [string, string])[] = [];
   const paths = Object.entries(recordAt(root, 'paths')).map(([path, data]) => {
