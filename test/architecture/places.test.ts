@@ -19,7 +19,7 @@ const findOffences = (row: string): readonly string[] => {
       return existsSync(file) ? [] : [`${code} does not exist`];
     }
     if (file === '') return [];
-    const isDeclared = new RegExp(`(?:const|class|type|readonly) ${code}\\b|^  ${code}\\(`, 'm');
+    const isDeclared = new RegExp(`(?:const|class|type|readonly|async) ${code}\\b|^  ${code}\\(`, 'm');
     return isDeclared.test(readFileSync(file, 'utf8')) ? [] : [`${code} is not declared in ${file}`];
   });
 };
