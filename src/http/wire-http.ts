@@ -23,10 +23,7 @@ export type HttpParts = AccessParts &
     AppOptions,
     'describeTools' | 'watchTools' | 'readProviderCalls' | 'findTool' | 'findResults' | 'isUnavailable'
   > &
-  Pick<
-    AppOptions,
-    'readAnswered' | 'cancelAnswered' | 'followAnswered' | 'watchParts' | 'hasWebhook' | 'pendingTasks'
-  > &
+  Pick<AppOptions, 'answered' | 'hasWebhook' | 'pendingTasks'> &
   Pick<AppOptions, 'dialects' | 'added' | 'consolePages'> &
   Pick<AppOptions, 'readSession' | 'endSession' | 'endedSessions' | 'resetBudgets'> & {
     readonly executor: Executor;

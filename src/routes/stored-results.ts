@@ -21,11 +21,8 @@ export type StoredResultsOptions = {
   readonly toRequestKey: (tenant: string, requestId: string) => string;
   /** The results kept under such a key of the tenant; null where none are. */
   readonly findResults: (tenant: string, requestKey: string) => Promise<AnsweredBatch | null | 'unavailable'>;
-  /** The same results as they are now: pending ones may have ended since. Rejects with the store. */
-  readonly readAnswered: AnsweredCalls['read'];
-  readonly cancelAnswered: AnsweredCalls['cancel'];
-  readonly followAnswered: AnsweredCalls['follow'];
-  readonly watchParts: AnsweredCalls['watchParts'];
+  /** Where the calls of these results stand now. */
+  readonly answered: Omit<AnsweredCalls, 'complete'>;
   readonly streams: StreamOptions;
   readonly readings: OpenReadings;
   readonly toEntityTag: (body: string) => string;
@@ -60,7 +57,7 @@ export const addStoredResultsRoutes = (app: FastifyInstance, options: StoredResu
     return raw === 'true' ? JSON.stringify(messages) : writeBody(requestId, now, { format: terms.format, messages });
   };
   const read = (request: FastifyRequest, found: AnsweredBatch, wait: ResultsWait | null): Promise<ResultsNow> =>
-    askStore(options.readAnswered(callerOf(request).tenant, found, wait));
+    askStore(options.answered.read(callerOf(request).tenant, found, wait));
   app.get<OfRequest>('/tool-calls/:request_id', async (request, reply) => {
     const { request_id: requestId } = request.params;
     const query = readQuery(Query, request.query);
@@ -101,7 +98,7 @@ export const addStoredResultsRoutes = (app: FastifyInstance, options: StoredResu
     const found = await find(request, requestId);
     const chosen = only === null ? found.results : found.results.slice(only, only + 1);
     if (only !== null && chosen.length === 0) throw createNotStoredProblem();
-    await askStore(options.cancelAnswered(callerOf(request).tenant, chosen, how));
+    await askStore(options.answered.cancel(callerOf(request).tenant, chosen, how));
     const now = await read(request, found, null);
     if (now.status === 'pending') void reply.code(202);
     return sendReading(reply, writeBody(requestId, now));

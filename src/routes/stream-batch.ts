@@ -34,8 +34,7 @@ export const createBatchStream = (
     readonly tenant: string;
     readonly reading: Reading;
     readonly streams: StreamOptions;
-    readonly watchParts: AnsweredCalls['watchParts'];
-    readonly followAnswered: AnsweredCalls['follow'];
+    readonly answered: Pick<AnsweredCalls, 'follow' | 'watchParts'>;
   },
 ) => {
   const { requestId, sessionId, tenant, reading } = options;
@@ -46,7 +45,7 @@ export const createBatchStream = (
     events += 1;
     stream?.send(event, String(events), dataJson);
   };
-  const parts = options.watchParts(tenant, (index, valueJson) => sendPart(index, valueJson));
+  const parts = options.answered.watchParts(tenant, (index, valueJson) => sendPart(index, valueJson));
   // Its calls may go on for hours after it.
   void whenClosed(reply).then(parts.stop);
   cutOffWhenOver(reading, reply);
@@ -77,7 +76,7 @@ export const createBatchStream = (
     sendResults(results);
     parts.watchResults(results);
     const listener = { result: sendResult, progress: sendProgress };
-    return options.followAnswered(tenant, results, listener, whenClosed(reply));
+    return options.answered.follow(tenant, results, listener, whenClosed(reply));
   };
   const sendEnd = async ({ results, origin, toTail, isPending }: StreamEnd): Promise<void> => {
     if (stream === null) accept(results.map(readCall), origin === 'replayed' ? REPLAYED : []);

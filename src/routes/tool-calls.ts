@@ -32,8 +32,7 @@ export type ToolCallsOptions = PreferAsyncOptions &
     readonly streams: StreamOptions;
     readonly readings: OpenReadings;
     /** Notifies of calls that go on after their batch is answered. */
-    readonly followAnswered: AnsweredCalls['follow'];
-    readonly watchParts: AnsweredCalls['watchParts'];
+    readonly answered: Pick<AnsweredCalls, 'follow' | 'watchParts'>;
   };
 
 /** One request: what it asks for, and how it is answered. */

@@ -117,10 +117,12 @@ export const startSessionRoutes = async (options: LabOptions = {}) => {
       const results = options.results?.get(key)?.map(readResult);
       return results === undefined ? null : { results, isPromised: false };
     },
-    readAnswered: async (_tenant, { results }) => ({ results, late: [] }),
-    cancelAnswered: async () => undefined,
-    followAnswered: async () => [],
-    watchParts: () => ({ watch: async () => undefined, watchResults: () => undefined, stop: () => undefined }),
+    answered: {
+      read: async (_tenant, { results }) => ({ results, late: [] }),
+      cancel: async () => undefined,
+      follow: async () => [],
+      watchParts: () => ({ watch: async () => undefined, watchResults: () => undefined, stop: () => undefined }),
+    },
     streams: {
       heartbeatMs: 15_000,
       observer: { opened: () => undefined, closed: () => undefined, dropped: () => undefined },

@@ -64,7 +64,7 @@ const start = async (executeBatch: ExecuteBatch) => {
   const keys = { toSessionKey: toKey, toRecordKey: toKey, toRequestKey: toKey };
   const readProviderCalls = dialects.createReadProviderCalls({ find: () => undefined, findPortable: () => undefined });
   const watchParts = () => ({ watch: async () => undefined, watchResults: () => undefined, stop: () => undefined });
-  const noPending = { hasWebhook: () => false, followAnswered: async () => [], watchParts };
+  const noPending = { hasWebhook: () => false, answered: { follow: async () => [], watchParts } };
   const observer = { opened: () => undefined, closed: () => undefined, dropped: () => undefined };
   const streams = { heartbeatMs: 15_000, observer };
   const terms = {
