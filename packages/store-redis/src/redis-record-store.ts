@@ -64,19 +64,17 @@ class RedisRecords<State, Saved> implements Records<State> {
   }
 
   async read<Result>(key: string, look: Decide<State, Result>, only?: readonly string[]): Promise<Result | null> {
-    const fields = await (only === undefined ? this.#readAll(key) : this.#readSome(key, ['v', ...only]));
+    const [hash] = this.#toKeys(key);
+    const fields =
+      only === undefined
+        ? toFields(Texts.parse(await this.#ask('HGETALL', hash)))
+        : await this.#readSome(hash, ['v', ...only]);
     return fields.has('v') ? look(this.#kind.decode(fields), this.#sender.now()) : null;
   }
 
-  async #readAll(key: string): Promise<Fields> {
-    return toFields(Texts.parse(await this.#ask('HGETALL', this.#toKeys(key)[0])));
-  }
-
-  async #readSome(key: string, names: readonly string[]): Promise<Fields> {
-    const texts = TextsOrNull.parse(await this.#ask('HMGET', this.#toKeys(key)[0], ...names));
-    const fields = new Map<string, string>();
-    for (const [at, text] of texts.entries()) if (text !== null) fields.set(names[at] ?? '', text);
-    return fields;
+  async #readSome(hash: string, names: readonly string[]): Promise<Fields> {
+    const texts = TextsOrNull.parse(await this.#ask('HMGET', hash, ...names));
+    return toFields(texts.flatMap((text, at) => (text === null ? [] : [names[at] ?? '', text])));
   }
 
   async list(key: string, count: number): Promise<readonly ListElement[]> {
