@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import type { FastifyInstance } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import type { Config } from '../config/settings/config.ts';
 import type { Executor } from '../executor/run-batch.ts';
@@ -40,18 +39,8 @@ export type HttpParts = AccessParts &
     readonly mostReadings: number;
   };
 
-export type WiredHttp = {
-  readonly app: FastifyInstance;
-  /** Health and metrics, where they have a port of their own. */
-  readonly opsApp: FastifyInstance | null;
-  /** Readiness says no, new batches are refused, no further call starts. */
-  readonly drain: () => void;
-  /** Follows the file of keys no longer. */
-  readonly closeAccess: () => void;
-};
-
 /** The HTTP side of the service: one server, or two where health and metrics have a port of their own. */
-export const wireHttp = async (config: Config, parts: HttpParts): Promise<WiredHttp> => {
+export const wireHttp = async (config: Config, parts: HttpParts) => {
   const { executor, metrics, log, now, metricsSharedMs } = parts;
   const access = await createAccess(config, parts);
   const readings = createOpenReadings({ ...access, most: parts.mostReadings, time: Date.now });
@@ -92,12 +81,15 @@ export const wireHttp = async (config: Config, parts: HttpParts): Promise<WiredH
   };
   return {
     app: await buildApp(options),
+    /** Health and metrics, where they have a port of their own. */
     opsApp: options.opsPort === 'own' ? buildOpsApp(options) : null,
-    drain: () => {
+    /** Readiness says no, new batches are refused, no further call starts. */
+    drain: (): void => {
       drain.abort();
       executor.drain();
       parts.refusals.tellAll();
     },
+    /** Follows the file of keys no longer. */
     closeAccess: access.close,
   };
 };

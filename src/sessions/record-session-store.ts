@@ -14,7 +14,6 @@ import type { RecordStore, Records } from '../store/record-store.ts';
 import { createLateRound, createTicket, readTicket } from './round-ticket.ts';
 import { type AdmittedTool, readBudgets } from './rules/retry-budgets.ts';
 import {
-  type AdmittedRound,
   admitRound,
   type CleanTools,
   createFreeTools,
@@ -28,9 +27,6 @@ import { resetSession, toSessionRecord } from './rules/session-record.ts';
 import { createSessionState } from './rules/session-state.ts';
 import { addLate, addRound, maxLinesOf, readJournal } from './session-journal.ts';
 import { createSessionKind, type StoredSession } from './session-kind.ts';
-
-/** A round as it was let in, and the life of its session. */
-type Admitted = AdmittedRound & { readonly born: string };
 
 type Options = {
   readonly mode: BudgetMode;
@@ -91,7 +87,8 @@ export const createRecordSessionStore = (options: Options): RecordSessionStore =
   };
 };
 
-const admit = (stored: StoredSession, round: Round, settings: SessionSettings, now: number): Admitted => {
+/** A round as it was let in, and the life of its session. */
+const admit = (stored: StoredSession, round: Round, settings: SessionSettings, now: number) => {
   stored.session ??= createSessionState(round.batchId);
   const { step, verdicts, tools } = admitRound(stored.session, round, settings, now);
   // A clean round weighs nothing.
@@ -108,11 +105,11 @@ class SessionAdmission implements Admission {
   readonly permits: Admission['permits'];
   readonly verdicts: Admission['verdicts'];
   readonly #round: Round;
-  readonly #admitted: Admitted;
+  readonly #admitted: ReturnType<typeof admit>;
   readonly #clean: CleanTools;
   readonly #parts: Parts;
 
-  constructor(round: Round, admitted: Admitted, parts: Parts) {
+  constructor(round: Round, admitted: ReturnType<typeof admit>, parts: Parts) {
     this.mode = parts.mode;
     this.step = admitted.step;
     this.verdicts = admitted.verdicts;

@@ -8,25 +8,23 @@ type Options = { readonly memory: StoreMemory; readonly now: () => number };
  * Records in this process: a decision runs at once on the state itself, without a copy. Of the tenant that holds most the least
  * recently used record is forgotten first.
  */
-export const createMemoryRecordStore = (options: Options): MemoryRecordStore => {
+export const createMemoryRecordStore = (options: Options) => {
   const opened: { readonly clear: () => void }[] = [];
   return {
     now: options.now,
-    open: (kind) => {
+    open: <State, Saved>(kind: Kind<State, Saved>): Records<State> => {
       const records = new MemoryRecords(kind, options);
       opened.push(records);
       return records;
     },
-    clear: () => {
+    /** Forgets all records. */
+    clear: (): void => {
       for (const records of opened) records.clear();
     },
-  };
+  } satisfies RecordStore & { readonly clear: () => void };
 };
 
-export type MemoryRecordStore = RecordStore & {
-  /** Forgets all records. */
-  readonly clear: () => void;
-};
+export type MemoryRecordStore = ReturnType<typeof createMemoryRecordStore>;
 
 // A list, its array with room to grow.
 const LIST_BYTES = 128;

@@ -34,8 +34,6 @@ type Options = {
 const CHECK_INTERVAL_MS = 1000;
 const IN_TIME_MS = 50;
 
-type Waits = 'short' | 'long';
-
 type State = 'up' | 'slow' | 'refusing' | 'down';
 
 /**
@@ -57,7 +55,7 @@ export class StoreAvailability {
   #state: State = 'up';
   #awaySince: string | null = null;
   /** When an answer was first missed after the last one that came. */
-  readonly #lateSince: Record<Waits, number | null> = { short: null, long: null };
+  readonly #lateSince: Record<'short' | 'long', number | null> = { short: null, long: null };
   readonly #listeners: (() => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
 
@@ -131,7 +129,7 @@ export class StoreAvailability {
     else this.#fall(error);
   }
 
-  #noteLate(waits: Waits, startedAt: number): void {
+  #noteLate(waits: 'short' | 'long', startedAt: number): void {
     const since = this.#lateSince[waits];
     this.#lateSince[waits] ??= this.#options.now();
     // What was on its way with the first that was late says no more than that one.

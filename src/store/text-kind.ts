@@ -21,8 +21,6 @@ export const toChanges = (texts: Fields, saved: Map<string, string>): FieldChang
   return { set, gone };
 };
 
-type OfTextKind = 'operations' | 'toSaved' | 'changes' | keyof typeof NO_LIST;
-
 /**
  * A kind without a list whose fields are few or small: all their texts are made and compared at each update. `own` matches the names
  * of its fields; `toTexts` gets the saved texts too, of which it may return those that it could not read.
@@ -32,7 +30,7 @@ export const createTextKind = <State>({
   own,
   toTexts,
   ...kind
-}: Omit<Kind<State, Map<string, string>>, OfTextKind> & {
+}: Omit<Kind<State, Map<string, string>>, 'operations' | 'toSaved' | 'changes' | keyof typeof NO_LIST> & {
   readonly operation: StoreOperation;
   readonly own: RegExp;
   readonly toTexts: (state: State, saved: Fields) => Fields;

@@ -37,11 +37,8 @@ export class CommandTimeout {
   }
 
   remove(one: TimedWait): void {
-    if (this.#holds(one)) remove(this.#waiting, one);
-  }
-
-  #holds(one: TimedWait): boolean {
-    return one.previous !== null || this.#waiting.first === one;
+    const isWaiting = one.previous !== null || this.#waiting.first === one;
+    if (isWaiting) remove(this.#waiting, one);
   }
 
   /** The answer to a command, or a rejection where none comes in time. */

@@ -15,20 +15,15 @@ import * as z from 'zod';
 import { RedisRecord } from './redis-record.ts';
 import { type Swap, type SwapOptions, SwapSender } from './swap-sender.ts';
 
-export type RedisRecordStoreOptions = SwapOptions & {
-  /** Bytes of the heap for the last known states of all kinds. */
-  readonly cacheBytes: number;
-};
-
 /**
  * Records in Redis, shared by all replicas. An update decides on the last state that this process knows, and sends what differs
  * together with the version of that state; where another process has written since, the answer is the new state, and it decides again.
  * The updates of a record that come while a swap of it is under way are decided together in the next one. All swaps of a
- * turn of the event loop are one command, in a cluster one each.
+ * turn of the event loop are one command, in a cluster one each. `cacheBytes`: of the heap, for the last known states of all kinds.
  */
-export const createRedisRecordStore = (options: RedisRecordStoreOptions): RecordStore => {
+export const createRedisRecordStore = (options: SwapOptions & { readonly cacheBytes: number }): RecordStore => {
   const sender = new SwapSender(options);
-  return { open: (kind) => new RedisRecords(kind, sender, options), now: () => sender.now() };
+  return { open: (kind) => new RedisRecords(kind, sender, options.cacheBytes), now: () => sender.now() };
 };
 
 const Texts = z.array(z.string());
@@ -39,7 +34,7 @@ class RedisRecords<State, Saved> implements Records<State> {
   readonly #sender: SwapSender;
   readonly #known: BoundedStore<RedisRecord<State, Saved>>;
 
-  constructor(kind: Kind<State, Saved>, sender: SwapSender, { cacheBytes }: RedisRecordStoreOptions) {
+  constructor(kind: Kind<State, Saved>, sender: SwapSender, cacheBytes: number) {
     this.#kind = kind;
     this.#sender = sender;
     this.#known = new BoundedStore<RedisRecord<State, Saved>>({

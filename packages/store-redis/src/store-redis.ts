@@ -5,7 +5,8 @@ import { createRedisClient, createRedisSubscription } from './redis-client.ts';
 import { createRedisRecordStore } from './redis-record-store.ts';
 import { createRedisLook } from './redis-space.ts';
 
-type RedisStoreOptions = {
+/** Records in Redis, for all processes that share it. */
+export const openRedisStore = (options: {
   /** A REDIS_URL. */
   readonly url: string;
   readonly sentinelPassword: string | undefined;
@@ -17,10 +18,7 @@ type RedisStoreOptions = {
   readonly onConflict: () => void;
   /** Of the connection. */
   readonly onError: (error: unknown) => void;
-};
-
-/** Records in Redis, for all processes that share it. */
-export const openRedisStore = (options: RedisStoreOptions): OpenedStore => {
+}): OpenedStore => {
   const { cacheBytes, onConflict, memoryBytes } = options;
   const client = createRedisClient(options);
   client.onError(options.onError);

@@ -4,14 +4,16 @@ import { serveCopies } from './sqlite-copies.ts';
 import type { SqliteFile } from './sqlite-file.ts';
 import { withoutSqliteWarning } from './sqlite-warning.ts';
 
-type SqliteStoreOptions = SqliteFile & {
+/** Records in a file, for this process alone. A commit that fails takes the file away for all who ask. */
+export const openSqliteStore = async ({
+  cacheBytes,
+  log,
+  ...file
+}: SqliteFile & {
   /** Bytes of the heap for states of all kinds that were read or written lately. */
   readonly cacheBytes: number;
   readonly log: { readonly warn: (fields: object, message: string) => void };
-};
-
-/** Records in a file, for this process alone. A commit that fails takes the file away for all who ask. */
-export const openSqliteStore = async ({ cacheBytes, log, ...file }: SqliteStoreOptions): Promise<OpenedStore> => {
+}): Promise<OpenedStore> => {
   const { waitForSqliteRecordStore } = await withoutSqliteWarning(() => import('./sqlite-record-store.ts'));
   const watchers: Parameters<OpenedStore['watch']>[0][] = [];
   const records = await waitForSqliteRecordStore({

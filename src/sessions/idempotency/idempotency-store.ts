@@ -27,18 +27,6 @@ import {
 import { type Names, readByNames, reserveByNames } from './record-names.ts';
 import { capResult, LEASE_MS, RECORD_TTL_MS, type ResultLimits, readResults } from './result-cap.ts';
 
-type Options = {
-  readonly store: RecordStore;
-  readonly durability: IdempotencyStore['durability'];
-  /** Where results take room. Left out: there is room for all. */
-  readonly space?: Pick<StoreSpace, 'take' | 'give'>;
-  readonly maxResultBytes?: number;
-  /** Under which names the record of a key is found, in the order in which they are taken. Left out: under its own. */
-  readonly toNames?: Seals['toNames'];
-  /** That of this process, where the records are in it. */
-  readonly memory?: Pick<StoreMemory, 'limitOf'>;
-};
-
 // A record that could fill the memory for results alone would leave no other its own.
 const RECORDS_AT_LEAST = 4;
 
@@ -49,7 +37,17 @@ export const createIdempotencyStore = ({
   space = UNLIMITED_SPACE,
   toNames = (recordKey) => [recordKey],
   ...options
-}: Options): IdempotencyStore => {
+}: {
+  readonly store: RecordStore;
+  readonly durability: IdempotencyStore['durability'];
+  /** Where results take room. Left out: there is room for all. */
+  readonly space?: Pick<StoreSpace, 'take' | 'give'>;
+  readonly maxResultBytes?: number;
+  /** Under which names the record of a key is found, in the order in which they are taken. Left out: under its own. */
+  readonly toNames?: Seals['toNames'];
+  /** That of this process, where the records are in it. */
+  readonly memory?: Pick<StoreMemory, 'limitOf'>;
+}): IdempotencyStore => {
   const { maxResultBytes, memory } = options;
   const maxRecordBytes = memory && Math.floor(memory.limitOf('results') / RECORDS_AT_LEAST);
   const limits = { maxResultBytes, maxRecordBytes };

@@ -15,16 +15,14 @@ export type SessionState = {
   /** The same of each tool that limits its calls. */
   readonly callsOf: Map<string, number>;
   /** Named rounds that further batches may join. Oldest first. */
-  namedRounds: readonly NamedRound[];
+  namedRounds: readonly {
+    readonly id: string;
+    readonly step: number;
+    readonly joinUntil: number;
+    /** One of its batches has called a name that no tool has. */
+    readonly namesUnknown?: boolean;
+  }[];
   readonly repeats: Map<string, ToolRepeats>;
-};
-
-type NamedRound = {
-  readonly id: string;
-  readonly step: number;
-  readonly joinUntil: number;
-  /** One of its batches has called a name that no tool has. */
-  readonly namesUnknown?: boolean;
 };
 
 /** What a session remembers of one tool's failures. */
