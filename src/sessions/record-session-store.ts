@@ -12,6 +12,7 @@ import type {
 } from '../executor/session-store.ts';
 import type { RecordStore, Records } from '../store/record-store.ts';
 import { createLateRound, createTicket, readTicket } from './round-ticket.ts';
+import { settleRepeats } from './rules/loop-guard.ts';
 import { type AdmittedTool, readBudgets } from './rules/retry-budgets.ts';
 import {
   admitRound,
@@ -20,7 +21,6 @@ import {
   endedCleanly,
   findCleanTools,
   readRetriesLeft,
-  settleClean,
   settleRound,
 } from './rules/rounds.ts';
 import { resetSession, toSessionRecord } from './rules/session-record.ts';
@@ -170,7 +170,8 @@ class SessionAdmission implements Admission {
   ): Pick<CleanTools, 'budgets' | 'left'> {
     const round = this.#round;
     if (this.#admitted.tools === null && endedCleanly(session, report)) {
-      if (settleClean(session, round, report)) stored.bytes = 0;
+      // Of a round that ended cleanly only its repeats count.
+      if (settleRepeats(session.repeats, round.tools, report.calls, 0)) stored.bytes = 0;
       return this.#clean;
     }
     stored.bytes = 0;

@@ -1,6 +1,7 @@
 import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { DatabaseSync } from 'node:sqlite';
+import * as z from 'zod';
 import { FORMAT, TABLES } from './sqlite-tables.ts';
 
 export type SqliteFile = {
@@ -23,7 +24,9 @@ export class SqliteStoreError extends Error {}
 /** Another process has the file. */
 export class SqliteInUseError extends SqliteStoreError {}
 
-const readPragma = (db: DatabaseSync, name: string) => Object.values(db.prepare(`PRAGMA ${name}`).get() ?? {})[0] ?? 0;
+const Pragma = z.record(z.string(), z.union([z.number(), z.string()]));
+const readPragma = (db: DatabaseSync, name: string): number | string =>
+  Object.values(Pragma.parse(db.prepare(`PRAGMA ${name}`).get()))[0] ?? 0;
 
 /** Bytes of the file, and of those that are in use. */
 export const readSize = (db: DatabaseSync): { readonly used: number; readonly size: number } => {
@@ -43,7 +46,7 @@ const refuseOtherFile = (db: DatabaseSync, path: string): void => {
     throw new SqliteStoreError(`STORE: ${path} is a database of another program. Name another file.`);
   if (format !== FORMAT)
     throw new SqliteStoreError(
-      `STORE: ${path} has format ${String(format)}, this version reads ${FORMAT}. Start the version that made it, or name another file.`,
+      `STORE: ${path} has format ${format}, this version reads ${FORMAT}. Start the version that made it, or name another file.`,
     );
 };
 
@@ -64,7 +67,7 @@ export const openSqlite = ({ path, durable }: SqliteFile): DatabaseSync => {
     db.exec(`PRAGMA cache_size = -${CACHE_KIB}; PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES};`);
     db.exec('BEGIN IMMEDIATE');
     const damage = readPragma(db, 'quick_check(1)');
-    if (damage !== 'ok') throw new Error(`malformed (${String(damage)})`);
+    if (damage !== 'ok') throw new Error(`malformed (${damage})`);
     if (isEmpty(db)) db.exec(`${TABLES} PRAGMA application_id = ${APPLICATION_ID};`);
     db.exec(WRITE_PAGE);
     db.exec('COMMIT');

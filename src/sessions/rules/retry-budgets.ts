@@ -40,6 +40,8 @@ export type Assessment = {
   readonly denial: Denial | null;
   /** Of its round, which this batch joins. */
   readonly joined: Reservation | undefined;
+  /** How many retries the batch needs beside those that its round has: 0 or 1. */
+  readonly needed: number;
 };
 
 type Admitting = {
@@ -67,7 +69,7 @@ export const assessTools = (
     const tool = findTool(session, requested.name);
     const before = heldRetries(tool);
     const assessment = assessTool(tool, requested, { settings, now, round, spent });
-    spent += heldRetries(tool) - before + (mayRun(requested.name, letIn) ? retriesNeeded(assessment) : 0);
+    spent += heldRetries(tool) - before + (mayRun(requested.name, letIn) ? assessment.needed : 0);
     if (assessment.denial === null) letIn.add(requested.name);
     return assessment;
   });
@@ -78,22 +80,14 @@ const assessTool = (tool: ToolState, requested: RequestedTool, admitting: Admitt
   const hasRetry = heldRetries(tool) < requested.retries && admitting.spent < admitting.settings.sessionRetries;
   // A batch of a round that is under way takes over its reservation. A retry that came back, or was never held, is reserved
   // anew, and must be there.
-  if (joined !== undefined && (hasRetry || retriesToJoin(tool, joined) === 0))
-    return { requested, tool, denial: null, joined };
+  const toJoin = joined?.retry === true && !holdsRetry(joined) && tool.failures > 0 ? 1 : 0;
+  if (joined !== undefined && (hasRetry || toJoin === 0))
+    return { requested, tool, denial: null, joined, needed: toJoin };
   const denial = tool.failures === 0 || hasRetry ? null : decideDenial(tool, requested, joined, admitting);
-  return { requested, tool, denial, joined: undefined };
+  return { requested, tool, denial, joined: undefined, needed: denial === null && tool.failures > 0 ? 1 : 0 };
 };
-
-const retriesToJoin = (tool: ToolState, joined: Reservation): number =>
-  joined.retry && !holdsRetry(joined) && tool.failures > 0 ? 1 : 0;
 
 const holdsRetry = (reservation: Reservation): boolean => isOpen(reservation) || reservation.verdict === 'failed';
-
-const retriesNeeded = ({ tool, denial, joined }: Assessment): number => {
-  if (denial !== null) return 0;
-  if (joined !== undefined) return retriesToJoin(tool, joined);
-  return tool.failures > 0 ? 1 : 0;
-};
 
 /** Null where a tool that was exhausted has cooled down, and is fresh. While a retry runs nothing is exhausted: its end decides. */
 const decideDenial = (

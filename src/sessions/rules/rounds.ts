@@ -224,10 +224,6 @@ export const endedCleanly = (session: SessionState, { outcomes, calls }: RoundRe
   return true;
 };
 
-/** Settles a round that ended cleanly: only its repeats count. Changes `session`; says whether it weighs something else now. */
-export const settleClean = (session: SessionState, { tools }: Round, { calls }: RoundReport): boolean =>
-  settleRepeats(session.repeats, tools, calls, 0);
-
 /** Settles any round: its budgets, its repeats, and the calls that did not run. Changes `session`. */
 export const settleRound = (
   session: SessionState,
