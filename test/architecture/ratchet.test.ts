@@ -29,7 +29,7 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/toolkit-web': 180,
   'packages/tracing': 500,
   'packages/upstream-mcp': 2850,
-  'packages/upstream-openapi': 3480,
+  'packages/upstream-openapi': 3470,
   'packages/upstreams': 1170,
 };
 

@@ -11,10 +11,8 @@ import {
 } from 'recourse-server/contract/json-record';
 import { matchesPattern } from 'recourse-server/tools/tool-override';
 import type { OpenApiImportSettings, Selection } from './openapi-import-settings.ts';
-import { followReferences, mergeReferred } from './references.ts';
+import { followReferences, METHODS, mergeReferred } from './references.ts';
 
-// The methods whose operations may become tools, as a document spells them.
-const METHODS = ['get', 'head', 'options', 'put', 'post', 'patch', 'delete', 'trace'] as const;
 export type Method = (typeof METHODS)[number];
 
 /** One operation as it stands in the document. */

@@ -9,6 +9,9 @@ export class OperationProblem extends Error {
   override readonly name: string = 'OperationProblem';
 }
 
+// The methods whose operations may become tools, as a document spells them.
+export const METHODS = ['get', 'head', 'options', 'put', 'post', 'patch', 'delete', 'trace'] as const;
+
 const MOST_STEPS = 32;
 
 /** Where `joinLinkedFiles` puts what was read for references, and says why a reference was not followed. */
@@ -32,13 +35,11 @@ export const resolveReference = (root: JsonRecord, reference: string): unknown =
 /** What a JSON Pointer in the form of a fragment leads to (RFC 6901, section 6); undefined where that is nothing. */
 export const followPointer = (root: unknown, fragment: string): unknown => {
   let target = root;
-  for (const step of decodeFragment(fragment).split('/').slice(1))
+  // What is no percent code, or one of no UTF-8, stands for itself or for nothing that is there.
+  for (const step of decodePercent(fragment).split('/').slice(1))
     target = childOf(target, step.replaceAll('~1', '/').replaceAll('~0', '~'));
   return target;
 };
-
-// What is no percent code, or one of no UTF-8, stands for itself or for nothing that is there.
-const decodeFragment = (fragment: string): string => decodePercent(fragment);
 
 const childOf = (parent: unknown, name: string): unknown => {
   if (Array.isArray(parent)) return /^\d+$/.test(name) ? parent[Number(name)] : undefined;
@@ -93,14 +94,12 @@ export const findUsualServer = (root: JsonRecord): unknown => {
   const [own] = listAt(root, 'servers');
   if (own !== undefined) return own;
   const firsts = Object.values(recordAt(root, 'paths')).flatMap((item) =>
-    OPERATIONS.map((method) => memberOf(item, method))
+    METHODS.map((method) => memberOf(item, method))
       .filter(isRecord)
       .map((operation) => listAt(operation, 'servers')[0] ?? listAt(item, 'servers')[0]),
   );
   return firsts.length > 0 && !firsts.includes(undefined) ? firsts[0] : { url: '/' };
 };
-
-const OPERATIONS = ['get', 'head', 'options', 'put', 'post', 'patch', 'delete', 'trace'] as const;
 
 /** Where the requests of an import may go. */
 export type Servers = {

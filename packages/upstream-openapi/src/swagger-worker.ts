@@ -9,10 +9,9 @@ import {
   textAt,
   textsAt,
 } from 'recourse-server/contract/json-record';
-import { mergeReferred } from './references.ts';
+import { METHODS, mergeReferred } from './references.ts';
 import { sizeOf } from './value-size.ts';
 
-const METHODS = ['get', 'head', 'options', 'put', 'post', 'patch', 'delete'] as const;
 // Of all parameters, written out wherever they are referred to. The largest of Azure's documents has 100 000 values.
 const MOST_OF_PARAMETERS = { values: 1_000_000, characters: 33_554_432 };
 const MOST_MEDIA = 20;
@@ -20,36 +19,28 @@ const MOST_MEDIA = 20;
 /**
  * What the converter does not know by itself: a parameter of a path, or one that is referred to, may be the body or a
  * member of a form, and forms are sent as forms where nothing says how. References are followed; one that leads nowhere
- * stays, and makes its operation unavailable. `formBodies`: path and method of the operations whose form has something that
- * must be there. `scheme`: of the API where the document names none. Throws where it comes to
+ * stays, and makes its operation unavailable. `scheme`: of the API where the document names none. Throws where it comes to
  * too much.
  */
-const settleSwagger = (root: JsonRecord, scheme: string) => {
+const settleSwagger = (root: JsonRecord, scheme: string): JsonRecord => {
   const budget = { ...MOST_OF_PARAMETERS };
-  const formBodies: (readonly [string, string])[] = [];
   const paths = Object.entries(recordAt(root, 'paths')).map(([path, data]) => {
     const item = isRecord(data) ? referred(root, data) : data;
     if (!isRecord(item) || typeof item['$ref'] === 'string') return [path, item] as const;
     const { parameters: _ofAll, ...rest } = item;
     const operations = METHODS.flatMap((method) => {
       const operation = memberOf(item, method);
-      if (!isRecord(operation)) return [];
-      const settled = settleOperation(root, item, referred(root, operation), budget);
-      if (settled.needsForm) formBodies.push([path, method]);
-      return [[method, settled.operation]];
+      return isRecord(operation) ? [[method, settleOperation(root, item, referred(root, operation), budget)]] : [];
     });
     return [path, { ...rest, ...Object.fromEntries(operations) }] as const;
   });
   const schemes = textsAt(root, 'schemes').filter((one) => /^https?$/.test(one));
   return {
+    ...root,
+    swagger: '2.0',
     // The first is the one that is asked.
-    document: {
-      ...root,
-      swagger: '2.0',
-      schemes: schemes.length > 0 ? [...new Set(schemes)].toSorted().toReversed() : [scheme],
-      paths: Object.fromEntries(paths),
-    },
-    formBodies,
+    schemes: schemes.length > 0 ? [...new Set(schemes)].toSorted().toReversed() : [scheme],
+    paths: Object.fromEntries(paths),
   };
 };
 
@@ -58,28 +49,24 @@ const referred = (root: JsonRecord, value: JsonRecord): JsonRecord => {
   return typeof found === 'string' ? value : found;
 };
 
-const settleOperation = (root: JsonRecord, item: JsonRecord, operation: JsonRecord, budget: Budget) => {
+const FORM = /^(multipart\/form-data|application\/x-www-form-urlencoded)$/;
+
+const settleOperation = (root: JsonRecord, item: JsonRecord, operation: JsonRecord, budget: Budget): JsonRecord => {
   const all = [...listAt(item, 'parameters'), ...listAt(operation, 'parameters')]
     .filter(isRecord)
     .map((parameter) => settleParameter(referred(root, parameter)));
-  const parameters = [...new Map(all.map((one, place) => [toKey(one, place), one])).values()];
+  const parameters = [...new Map(all.map((one, place) => [keyOf(one, place), one])).values()];
   spend(budget, parameters);
   const forms = parameters.filter((one) => one['in'] === 'formData');
-  const consumes = textsAt('consumes' in operation ? operation : root, 'consumes');
-  const media = [...new Set(consumes)].slice(0, MOST_MEDIA);
-  const hasForm = media.some((type) => /^(multipart\/form-data|application\/x-www-form-urlencoded)$/.test(type));
-  const needed = forms.some((one) => one['type'] === 'file')
-    ? 'multipart/form-data'
-    : 'application/x-www-form-urlencoded';
-  const sent = forms.length > 0 && !hasForm ? [needed] : media;
+  const media = [...new Set(textsAt('consumes' in operation ? operation : root, 'consumes'))].slice(0, MOST_MEDIA);
+  const hasFile = forms.some((one) => one['type'] === 'file');
+  const needed = hasFile ? 'multipart/form-data' : 'application/x-www-form-urlencoded';
+  const sent = forms.length > 0 && !media.some((type) => FORM.test(type)) ? [needed] : media;
   return {
-    operation: {
-      ...operation,
-      parameters,
-      ...(sent.length > 0 ? { consumes: sent } : {}),
-      ...('produces' in operation ? { produces: textsAt(operation, 'produces').slice(0, MOST_MEDIA) } : {}),
-    },
-    needsForm: forms.some((one) => one['required'] === true),
+    ...operation,
+    parameters,
+    ...(sent.length > 0 ? { consumes: sent } : {}),
+    ...('produces' in operation ? { produces: textsAt(operation, 'produces').slice(0, MOST_MEDIA) } : {}),
   };
 };
 
@@ -94,7 +81,7 @@ const settleParameter = (parameter: JsonRecord): JsonRecord => {
 };
 
 // There is one body, whatever it is called.
-const toKey = (parameter: JsonRecord, place: number): string =>
+const keyOf = (parameter: JsonRecord, place: number): string =>
   typeof parameter['$ref'] === 'string'
     ? `$ref ${place}`
     : parameter['in'] === 'body'
@@ -114,12 +101,16 @@ const spend = (budget: Budget, parameters: readonly JsonRecord[]): void => {
 
 const data: unknown = workerData;
 if (!isRecord(data)) throw new Error('it is not an object');
-const { document, formBodies } = settleSwagger(recordAt(data, 'root'), textAt(data, 'scheme') ?? 'https');
+const document = settleSwagger(recordAt(data, 'root'), textAt(data, 'scheme') ?? 'https');
 const upgraded: unknown = upgradeFromTwoToThree(structuredClone(document));
 if (!isRecord(upgraded)) throw new Error('it is not an object');
-// The converter does not say that a form must be there.
-for (const [path, method] of formBodies) {
-  const body = memberOf(recordAt(recordAt(recordAt(upgraded, 'paths'), path), method), 'requestBody');
-  if (isRecord(body)) Reflect.set(body, 'required', true);
-}
+// The converter does not say that a form must be there whose members must.
+for (const item of Object.values(recordAt(upgraded, 'paths')))
+  for (const method of METHODS) {
+    const body = memberOf(memberOf(item, method), 'requestBody');
+    const contents = isRecord(body) ? Object.entries(recordAt(body, 'content')) : [];
+    const forms = contents.filter(([type]) => FORM.test(type)).map(([, content]) => memberOf(content, 'schema'));
+    if (isRecord(body) && forms.some((form) => listAt(form, 'required').length > 0))
+      Reflect.set(body, 'required', true);
+  }
 parentPort?.postMessage(upgraded);
