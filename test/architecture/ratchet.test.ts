@@ -11,7 +11,7 @@ const ROOT = join(import.meta.dirname, '../..');
 /** Most lines of each unit, with scripts of Redis, pages and styles; without tests and README. */
 const LINES: Readonly<Record<string, number>> = {
   src: 27680,
-  'packages/background': 5130,
+  'packages/background': 5120,
   'packages/cli': 1390,
   'packages/console': 2000,
   'packages/dialects': 2940,

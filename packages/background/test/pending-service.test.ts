@@ -155,7 +155,6 @@ test('a call that a sweep could not queue is offered again by the next one, and 
   const offered: string[] = [];
   const memory = createMemoryJobQueue();
   const { service, failures } = startService(records, undefined, {
-    durability: 'process',
     offer: (job) => memory.offer(job),
     offerAgain: async ({ call }) => {
       offered.push(call);

@@ -70,7 +70,6 @@ export const createBullmqJobQueue = (options: BullmqJobQueueOptions): JobQueue =
     return shared === concurrency ? started : [...started, new SpareSlot(started, common)];
   };
   return {
-    durability: 'durable',
     offer: async (job) => void (await shardFor(job).offer(job)),
     offerAgain: async (job) => shardFor(job).offerAgain(job),
     cancel: async (job) => shardFor(job).cancel(job),

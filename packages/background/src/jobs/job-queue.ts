@@ -26,8 +26,6 @@ export type ServedLane = { readonly lane: string; readonly concurrency: number }
  * whether it runs again. Tenants of a lane take turns, whatever each has waiting.
  */
 export type JobQueue = {
-  /** `durable`: jobs outlive this process. `process`: they end with it. */
-  readonly durability: 'durable' | 'process';
   /**
    * Adds the job, once however often the same call is offered until it is done. Rejects within about a second where the
    * store is away; the job may have been added then.

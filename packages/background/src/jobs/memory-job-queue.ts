@@ -19,7 +19,6 @@ type MemoryWorker = ServedLane & {
 };
 
 class MemoryJobQueue implements JobQueue {
-  readonly durability = 'process';
   readonly #entries = new Map<string, Entry>();
   readonly #lanes = new Map<string, FairLane<Entry>>();
   readonly #workers: MemoryWorker[] = [];

@@ -64,10 +64,6 @@ test('a job that is offered again while a worker has it is another worker’s ne
   expect(takes.started).toEqual(['c_1', 'c_2']);
 });
 
-test('it says that its jobs outlive the process', async () => {
-  expect((await open()).durability).toBe('durable');
-});
-
 test('no test before has made an error', () => {
   expect(errors.map(String)).toEqual([]);
 });

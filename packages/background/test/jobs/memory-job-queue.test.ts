@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'vitest';
+import { afterEach } from 'vitest';
 import type { JobQueue } from '#src/jobs/job-queue.ts';
 import { createMemoryJobQueue } from '#src/jobs/memory-job-queue.ts';
 import { describeJobQueue } from './describe-job-queue.ts';
@@ -17,7 +17,3 @@ afterEach(() => {
 });
 
 describeJobQueue('in this process', open);
-
-test('it says that its jobs end with the process', async () => {
-  expect((await open()).durability).toBe('process');
-});
