@@ -15,7 +15,7 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/cli': 1390,
   'packages/console': 2000,
   'packages/dialects': 2940,
-  'packages/mcp-server': 1710,
+  'packages/mcp-server': 1700,
   'packages/store-redis': 1280,
   'packages/store-sqlite': 720,
   'packages/testing': 540,

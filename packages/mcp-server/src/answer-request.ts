@@ -65,7 +65,7 @@ export const createAnswerRequest = (options: AnswerOptions) => {
     const { id, method, revision } = request;
     if (method === 'tools/call') return answerCall(request, exchange, reply, writer, options);
     if (method !== 'tools/list') return answerTask(method, request, exchange, reply, writer, options);
-    // The revision wants to know for how long a client may keep the list: until it is told of a change, if it listens.
+    // The revision wants to know for how long a client may cache the list: it may not, but it can subscribe to changes.
     const hint = revision === 'current' ? ',"ttlMs":0,"cacheScope":"private"' : '';
     return sendReading(reply, writer.fromText(id, options.writeCatalogue(exchange) + hint, revision));
   };

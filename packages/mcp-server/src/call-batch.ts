@@ -87,7 +87,7 @@ export const createRunningCalls = () => {
   };
 };
 
-// JSON tells the text "1" from the number 1.
+// In JSON the text "1" differs from the number 1.
 const readKey = ({ sessionKey, requestId }: CallName): string => JSON.stringify([sessionKey, requestId]);
 
 export type CallOptions = Pick<
@@ -164,7 +164,7 @@ export const nameCall = (
   end: () => void,
   { running, toSessionKey }: CallOptions,
 ): (() => void) =>
-  // Without a session nobody can say whose request a cancelled id is: clients count them from 0.
+  // Without a session it is not known whose request a cancelled id is: clients count them from 0.
   idSession === null ? () => undefined : running.add({ sessionKey: toSessionKey(tenant, idSession), requestId }, end);
 
 /** What has to be known of a call beside its result. Clients hold its answer against the output schema of its tool. */

@@ -63,7 +63,7 @@ export const addMcpRoute = (
   void app.register(addOtherMethods);
 };
 
-// The SDK is told of it as of any body that is no message.
+// The SDK refuses it as any body that is no message.
 const NO_BODY: JsonBody = { value: undefined, source: '', bytes: 0 };
 
 /**
@@ -105,7 +105,7 @@ const checkParamHeaders = (
 ): void => {
   const params = memberOf(body, 'method') === 'tools/call' ? memberOf(body, 'params') : undefined;
   const name = memberOf(params, 'name');
-  // Of a tool that the key may not use nothing is told.
+  // Of a tool that the key may not use nothing is said.
   const tool = typeof name === 'string' && mayUse(name) ? findTool(name) : undefined;
   const declared = tool === undefined ? [] : findParamHeaders(tool.inputSchema);
   if (declared.length === 0) return;

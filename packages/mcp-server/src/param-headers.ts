@@ -4,9 +4,6 @@ import type { JsonSchema } from 'recourse-server/contract/tool-description';
 /** An argument that a client repeats in a header `Mcp-Param-{name}`, by its path in the arguments. */
 export type ParamHeader = { readonly name: string; readonly path: readonly string[]; readonly isNumber: boolean };
 
-/** What a schema's `x-mcp-header` declare; `fault`: why no client may offer a tool with this schema, null where it may. */
-export type ParamHeaders = { readonly headers: readonly ParamHeader[]; readonly fault: string | null };
-
 const KEYWORD = 'x-mcp-header';
 // RFC 9110, section 5.6.2.
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
@@ -21,9 +18,10 @@ type Node = { readonly schema: JsonSchema; readonly path: readonly string[]; rea
 
 /**
  * The headers that a tool's input schema declares: MCP 2026-07-28, Streamable HTTP, custom headers. A declaration stands
- * at an argument of a primitive type that is reached by `properties` alone, and its name is a token that no other has.
+ * at an argument of a primitive type that is reached by `properties` alone, and its name is a token that no other has. `fault`:
+ * why no client may offer a tool with this schema, null where it may.
  */
-export const readParamHeaders = (root: JsonSchema): ParamHeaders => {
+export const readParamHeaders = (root: JsonSchema) => {
   const declared = nodesIn(root).flatMap((node) => (KEYWORD in node.schema ? [findHeader(node)] : []));
   const headers = new Map<string, ParamHeader>();
   const faults: string[] = [];
@@ -61,14 +59,14 @@ const partsOf = ({ schema, path, isReachable }: Node): readonly Node[] =>
   Object.entries(schema).flatMap(([word, value]) => {
     if (word === 'properties') {
       const members = isRecord(value) ? Object.entries(value) : [];
-      return members.flatMap(([name, part]) => toNode(part, [...path, name], isReachable));
+      return members.flatMap(([name, part]) => listNode(part, [...path, name], isReachable));
     }
     if (VALUES.has(word)) return [];
     const parts = NAMED.has(word) && isRecord(value) ? Object.values(value) : [value].flat();
-    return parts.flatMap((part) => toNode(part, path, false));
+    return parts.flatMap((part) => listNode(part, path, false));
   });
 
-const toNode = (schema: unknown, path: readonly string[], isReachable: boolean): readonly Node[] =>
+const listNode = (schema: unknown, path: readonly string[], isReachable: boolean): readonly Node[] =>
   isRecord(schema) ? [{ schema, path, isReachable }] : [];
 
 /**
@@ -92,14 +90,14 @@ const findMismatch = (
   value: unknown,
   headerOf: (name: string) => string | undefined,
 ): string | null => {
-  const expected = toHeaderText(value);
+  const expected = formatHeader(value);
   if (expected === null) return null;
   const header = `Mcp-Param-${name}`;
-  const given = headerOf(header.toLowerCase());
-  if (given === undefined) return `${header} is missing for the argument '${path.join('.')}'`;
-  const said = decode(given.trim());
-  if (said === null) return `${header} is not valid base64 of UTF-8`;
-  const isSame = said === expected || (isNumber && DECIMAL.test(said) && Number(said) === value);
+  const sent = headerOf(header.toLowerCase());
+  if (sent === undefined) return `${header} is missing for the argument '${path.join('.')}'`;
+  const decoded = decode(sent.trim());
+  if (decoded === null) return `${header} is not valid base64 of UTF-8`;
+  const isSame = decoded === expected || (isNumber && DECIMAL.test(decoded) && Number(decoded) === value);
   return isSame ? null : `${header} differs from the argument '${path.join('.')}'`;
 };
 
@@ -112,7 +110,7 @@ const valueAt = (args: unknown, path: readonly string[]): unknown => {
 };
 
 // Another value than a primitive is the executor's to refuse, and a number beyond doubles has no one spelling.
-const toHeaderText = (value: unknown): string | null => {
+const formatHeader = (value: unknown): string | null => {
   if (typeof value === 'number') return isExact(value) ? String(value) : null;
   return typeof value === 'string' || typeof value === 'boolean' ? String(value) : null;
 };
@@ -123,11 +121,11 @@ const isExact = (value: number): boolean =>
 const ENCODED = /^=\?base64\?((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)\?=$/;
 
 /** A header's text, which clients write as base64 where it is not plain; null where that cannot be read. */
-const decode = (given: string): string | null => {
-  if (!given.startsWith('=?base64?') || !given.endsWith('?=')) return given;
-  const encoded = ENCODED.exec(given)?.[1];
+const decode = (text: string): string | null => {
+  if (!text.startsWith('=?base64?') || !text.endsWith('?=')) return text;
+  const encoded = ENCODED.exec(text)?.[1];
   if (encoded === undefined) return null;
   const bytes = Buffer.from(encoded, 'base64');
-  const text = bytes.toString('utf8');
-  return Buffer.from(text, 'utf8').equals(bytes) ? text : null;
+  const decoded = bytes.toString('utf8');
+  return Buffer.from(decoded, 'utf8').equals(bytes) ? decoded : null;
 };

@@ -65,7 +65,7 @@ export const readRequest = (body: unknown, headers: IncomingHttpHeaders): McpReq
   return revision === null ? null : { id, method: method.method, params, revision, accepts };
 };
 
-/** Reads a request that the SDK has accepted as one of that revision. Throws where it is none of ours, which is a bug. */
+/** Reads a request that the SDK has accepted as one of that revision. Throws where the route does not answer its method, which is a bug. */
 export const readAcceptedRequest = (body: unknown, revision: Revision, { accept }: IncomingHttpHeaders): McpRequest => {
   const { id, method, params = NO_MEMBERS }: Members = { ...Object(body) };
   const known = METHODS.get(method);

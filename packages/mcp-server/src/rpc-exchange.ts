@@ -22,7 +22,7 @@ export const TASKS = 'io.modelcontextprotocol/tasks';
 /** The revision without sessions. */
 export const CURRENT_REVISION = '2026-07-28';
 
-/** One request of a client to the door, after the gate, and what the calls in it have in common. */
+/** One request of a client to the endpoint, after the gate, and what the calls in it have in common. */
 export type Exchange = Readonly<ReturnType<typeof openExchange>>;
 
 /** Opens an exchange; Throws a problem where its `Mcp-Session-Id` can be no session. */
@@ -142,7 +142,7 @@ export const createRpcErrorHandler =
     const { status, headers, isBug, error } = explainRpcFailure(thrown, request.id);
     const id = isJsonBody(request.body) ? requestIdOf(request.body.value) : null;
     const sent = reply.code(status).headers(headers).type('application/json').send(writeErrorMessage(id, error));
-    // After the answer: what fails while a bug is told of must not take its place.
+    // After the answer: what fails while a bug is reported must not take its place.
     if (isBug) onBug(thrown, request.id);
     return sent;
   };

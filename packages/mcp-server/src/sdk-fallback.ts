@@ -96,7 +96,7 @@ const createServer = (
   const extensions = hasTasks ? { extensions: { [TASKS]: {} } } : {};
   const server = new Server(
     { name: 'recourse', version },
-    // Earlier revisions tell of changes on a stream of the session, which GET would open: here no session holds one.
+    // Earlier revisions report changes on a stream of the session, which GET would open: here no session holds one.
     { capabilities: { tools: { listChanged: isCurrent }, ...extensions }, jsonSchemaValidator: NO_VALIDATOR },
   );
   server.setRequestHandler('tools/list', () => {

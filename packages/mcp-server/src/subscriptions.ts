@@ -41,7 +41,7 @@ export const createSubscriptions = (options: SubscriptionOptions) => {
         hold?.set(STREAM_BYTES);
         open.add(close);
         void options.readings.watch(reply).over.then(close);
-        const remove = changes.add({ caller, tagOf, tell: () => listener({ kind: 'tools_list_changed' }) });
+        const remove = changes.add({ caller, tagOf, notify: () => listener({ kind: 'tools_list_changed' }) });
         return () => {
           open.delete(close);
           remove();

@@ -19,7 +19,7 @@ const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
 export const declaresTasks = (meta: unknown): boolean =>
   isRecord(memberOf(memberOf(memberOf(meta, CAPABILITIES), 'extensions'), TASKS));
 
-/** What a client is told that asks for what only a task can give, and does not declare that it knows tasks. */
+/** The answer to a request for what only a task can give, of a client that does not declare that it knows tasks. */
 export const createMissingTasksProblem = (): ProblemError =>
   new ProblemError(
     400,
@@ -29,7 +29,7 @@ export const createMissingTasksProblem = (): ProblemError =>
 
 /**
  * Whether a call of 2026-07-28 becomes a task. Throws where its tool only runs as one and its client does not know tasks. Of a tool
- * that the key may not use nothing is told: the executor refuses the call.
+ * that the key may not use nothing is said: the executor refuses the call.
  */
 export const isTaskCall = (
   name: string,
@@ -105,8 +105,8 @@ const Ended = z.looseObject({ message: z.string(), error: z.looseObject({ code: 
 const isCancelled = ({ error }: z.infer<typeof Ended>): boolean => error?.code === 'cancelled';
 
 /**
- * A task as `tasks/get` tells it. One that has ended is `completed` with its result, also where that is an error, for the model is
- * to read it; one that was cancelled is `cancelled`. `failed` is none: that is for calls that have no result.
+ * A task as `tasks/get` answers it. One that has ended is `completed` with its result, also where that is an error, for the model is
+ * to read it; one that was cancelled is `cancelled`. None is `failed`: that is for calls that have no result.
  */
 const describeTask = (
   taskId: string,

@@ -197,7 +197,7 @@ test('where nobody listens nothing is watched; many changes at once are told onc
       compared += 1;
       return tag;
     },
-    tell: () => {
+    notify: () => {
       told += 1;
     },
   };

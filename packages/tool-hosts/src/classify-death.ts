@@ -12,7 +12,7 @@ export type KillReason =
   | 'forgery'
   /** It has answered enough calls, or its state cannot be trusted any more. */
   | 'recycle'
-  /** Nobody needs it: idle for long, of a version that is gone, in the way of another file. */
+  /** It is not needed: idle for long, of a version that is gone, in the way of another file. */
   | 'surplus'
   | 'shutdown';
 

@@ -18,7 +18,7 @@ import type { Blame, HostedCall, HostedEnd, RunningCall } from './tool-host.ts';
 // A handler that listens to its signal ends within these, and its process lives on; any other is killed. At the
 // deadline nothing more can be gained by waiting; where only the client is gone, a moment to tidy up is worth it.
 const GRACE_MS = { TimeoutError: 20, AbortError: 1000 } as const;
-// A tool that spoils its process with every call ends the host that its next call was just sent to, again and again.
+// A tool that makes its process unusable with every call ends the host that its next call was just sent to, again and again.
 const MOST_LOST_HOSTS = 5;
 // A host that is free begins within a millisecond. One that does not is blocked by another call, or the machine is busy:
 // then another host may have the call, and the next one more time. The last one has all it wants.

@@ -37,7 +37,7 @@ const MAX_REMEMBERED = 1024;
 
 /**
  * Makes sense of what a host says. Each message is checked and counts only for the call whose nonce it carries, and
- * only once: what is forged, second, or too much is dropped and told.
+ * only once: what is forged, second, or too much is dropped and reported.
  */
 export class HostConversation {
   readonly #listener: HostListener;
@@ -115,7 +115,7 @@ export class HostConversation {
   }
 
   #drop(nonce: string): void {
-    // What is late comes from our own side of a host; only what nobody of ours could have sent is held against it.
+    // What is late comes from our own side of a host; only what that side could not have sent counts as forged.
     if (this.#past.has(nonce)) {
       this.#listener.onDropped('second');
       return;
@@ -190,7 +190,7 @@ const MAX_DEPTH = 500;
 
 /** What a host says came of a call, as the executor knows ends; null where the value it sends is no JSON. */
 const readAnswer = (end: HostEnd, body: string, tool: HostedTool): CallOutcome | null => {
-  // Proved again: the host did it too, but its memory is the tool's, and one bad text would spoil the whole batch.
+  // Proved again: the host did it too, but its memory is the tool's, and one bad text would break the whole batch.
   if (body !== 'null' && (!parseJson(body).ok || isDeeperThan(body, MAX_DEPTH))) return null;
   if (end.kind === 'success') {
     const { message, marks, warnings } = end;

@@ -47,7 +47,7 @@ export type HostOrder =
       readonly tool: string;
       /** Of the service's tool: its operator may have said otherwise than the file. */
       readonly effects: Effects;
-      /** Whether anybody watches its parts. */
+      /** Whether the caller watches its parts. */
       readonly parts: 'shown' | 'dropped';
       readonly terms: CallTerms;
     }
@@ -155,7 +155,7 @@ export const HostMessage = z.discriminatedUnion('type', [
   /** Code of this call is about to end the process. */
   z.object({ type: z.literal('leaving'), nonce: z.string() }),
   z.object({ type: z.literal('pong'), nonce: z.string() }),
-  /** Something was thrown or rejected where nobody waited for it; `nonce`: by what the call with it had started. */
+  /** Something was thrown or rejected outside of a call; `nonce`: by what the call with it had started. */
   z.object({ type: z.literal('stray'), nonce: z.string(), thrown: Thrown }),
 ]);
 export type HostMessage = z.infer<typeof HostMessage>;

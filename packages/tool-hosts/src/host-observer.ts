@@ -23,7 +23,7 @@ const LINES_A_SECOND = 100;
 const SECOND_MS = 1000;
 // A file that leaks fills one host after the other.
 const GROWTH_MS = 60_000;
-// A death that somebody should look into; the others are the daily life of a pool.
+// A death that a person should look into; the others are the daily life of a pool.
 const ALARMING: ReadonlySet<RestartReason> = new Set(['oom', 'crash', 'exit', 'flood']);
 
 export type IsolationObserver = ReturnType<typeof createIsolationObserver>;
@@ -55,7 +55,7 @@ export const createIsolationObserver = ({ metrics, log, now, lateResult }: HostO
     messageDropped: (reason: DroppedReason): void => {
       metrics.toolMessagesDropped[reason].count += 1;
     },
-    /** A tool threw where nobody waited for it, mostly after its call had been answered. */
+    /** A tool threw outside of a call, mostly after its call had been answered. */
     strayThrown: (tool: string | null, file: string, thrown: unknown): void => {
       lateResult(tool ?? '_unknown', 'threw');
       const causes = describeCauses(thrown);

@@ -11,7 +11,7 @@ const GROWN = 0.8;
 const SILENT_MS = 250;
 // Where the system does not tell how long a host has waited for a processor.
 const UNKNOWN_WAIT_FACTOR = 3;
-// What was begun in time is heard by then.
+// A message that a call has begun in time is read by then.
 const HEARD_MS = 50;
 
 /** What a host had said and waited for when it was asked for a sign of life. */
@@ -94,7 +94,7 @@ export class HostWatch {
 
   #moveAway(member: PoolMember, begun: readonly RunningCall[], now: number): void {
     const { host } = member;
-    // Of several that have begun nothing tells which one blocks: each runs again, alone.
+    // Of several that have begun it is not known which one blocks: each runs again, alone.
     const blocker = begun.length === 1 ? begun[0] : undefined;
     const others = [...host.calls].filter((call) => call !== blocker);
     if (others.length === 0) return;

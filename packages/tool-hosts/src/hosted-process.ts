@@ -33,18 +33,24 @@ const ORDERLY: ReadonlySet<KillReason> = new Set(['recycle', 'growth', 'surplus'
 const RELEASE_MS = 1500;
 // A busy machine is not the file's fault: the clock of a file starts when its process is up and takes it in hand.
 const START_MS = 15_000;
-// What still holds up a process that is up may go on for ever.
+// A process that is up and does not begin by then may never begin.
 const BEGIN_MS = 5000;
-// Where nothing tells how long a process has waited, a busy machine must not pass for a file that hangs.
+// Where the system does not tell how long a process has waited, a busy machine must not pass for a file that hangs.
 const UNKNOWN_WAIT_FACTOR = 3;
 // Descriptions of a file's tools may be larger than any result.
 const MIN_BODY_BYTES = 8_388_608;
-// What a process wrote last may be read after it has ended; a grandchild may hold its pipes open for ever.
+// What a process wrote last may be read after it has ended; a grandchild may hold its pipes open without end.
 const LAST_WORDS_MS = 50;
 
 /**
- * A process that loads files and answers calls. It starts (`ready`), is told to end (`kill`: `isEnding`), in order where its
- * tools hold something, and has ended (`ended`) when its last words are read; the calls that run in it then end with it.
+ * A process that loads files and answers calls. It owns the child process and the calls that were sent to it.
+ *
+ * | state    | meaning                                                                 | known by              |
+ * |----------|-------------------------------------------------------------------------|-----------------------|
+ * | starting | its process comes up                                                    | `ready` is pending    |
+ * | up       | it loads files and runs calls                                           | `ready` gave null     |
+ * | ending   | it was killed, or its tools release what they hold before it is         | `isEnding`            |
+ * | ended    | its last output is read; the calls that ran in it have ended with it    | `ended` has resolved  |
  */
 class HostedProcess {
   readonly pid: number;
@@ -110,7 +116,7 @@ class HostedProcess {
     this.#stderr = read('stderr');
     this.ended = this.#whenEnded(started).then((death) => this.#die(death));
     started.words.on('data', reader.read);
-    // Its code may have closed a line. Where it is only ending, what it ended with is told shortly.
+    // Its code may have closed a line. Where it is only ending, its exit follows shortly.
     const onLost = (): void => void setTimeout(() => this.#death ?? this.kill('forgery'), LAST_WORDS_MS * 2).unref();
     started.words.on('end', onLost).on('error', onLost);
     started.orders.on('error', onLost);
@@ -163,7 +169,7 @@ class HostedProcess {
   run(call: HostedCall, version: string, beginWithinMs: number | null): RunningCall {
     this.#file = call.tool.file.path;
     const beginBy = beginWithinMs === null ? null : readMonotonicMs() + beginWithinMs;
-    // Of calls that run side by side nothing tells whose a line is.
+    // Of calls that run side by side it is not known whose a line is.
     for (const output of [this.#stdout, this.#stderr]) {
       if (this.calls.size === 0) output.reset();
       else output.renew();
@@ -178,7 +184,7 @@ class HostedProcess {
     return running;
   }
 
-  /** Gives this call up: another host is to run it. What it still does here is not heard. */
+  /** Gives this call up: another host is to run it. What it still sends here is dropped. */
   leave(call: RunningCall): void {
     this.#conversation.calls.delete(call);
     call.settle({ kind: 'moved', began: call.began });
@@ -212,7 +218,7 @@ class HostedProcess {
     void this.ended.then(() => clearTimeout(timer));
   }
 
-  /** Nothing is heard of it any more, and so not which calls begin: each may have. */
+  /** Its messages are dropped from now on, also which calls begin: each may have. */
   #stopListening(reason: 'flood' | 'forgery'): void {
     for (const call of this.calls) call.began = true;
     this.kill(reason);

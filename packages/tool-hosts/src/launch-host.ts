@@ -16,7 +16,7 @@ export type HostLaunch = {
 
 /**
  * A started host: its process, and the two lines to it. They are two because a socket that cannot be written to any more
- * is no longer read by Node either, and what a host said before it ended must be heard.
+ * is no longer read by Node either, and the last messages of a host that has ended must be read.
  */
 export type HostProcess = {
   readonly child: ChildProcess;

@@ -5,11 +5,11 @@ import { withoutVersions } from './directory/tool-imports.ts';
 
 const MAX_LINES = 20;
 const MAX_LINE_LENGTH = 500;
-// More than anybody reads, and less than would cost the service its time.
+// More than a person reads, and little enough to cost the service no time.
 const MAX_BYTES = 8_388_608;
 
 /**
- * Reads what a host writes to stdout or stderr: every line is told, cut to 500 characters with lookahead, of which the last twenty are kept. Beyond 8 MiB
+ * Reads what a host writes to stdout or stderr: every line goes to `onLine`, cut to 500 characters with lookahead, of which the last twenty are kept. Beyond 8 MiB
  * between two resets it is a flood, and nothing is read any more.
  */
 export class OutputTail {

@@ -192,7 +192,7 @@ export const NO_PROCESS = 'no process could be started for it';
 const FREE_TROUBLES = 5;
 const FIRST_DELAY_MS = 100;
 const LONGEST_DELAY_MS = 30_000;
-// Long enough for somebody to look at it, short enough that nobody has to.
+// Long enough for a person to look at it, short enough that none has to.
 const PROBATION_MS = 600_000;
 
 /** One version of a tool file: what its hosts need, which calls wait for one, and how it behaved. */
@@ -201,7 +201,7 @@ export class HostedFile implements LoadableFile {
   readonly version: string;
   /** All of the directory until it has been loaded, then what it imported. */
   sources: SourceSet;
-  /** Variables its tools ask for and are granted: those that it is likely to ask for, until its first load tells. */
+  /** Variables its tools ask for and are granted: those that it is likely to ask for, until its first load. */
   granted: readonly string[];
   /** By choice: the file, or the operator, asks for processes of its own. */
   isOwn = false;

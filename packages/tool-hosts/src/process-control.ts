@@ -17,7 +17,7 @@ export const endProcess = (pid: number): void => void attempt(() => process.kill
 
 /** SIGKILL to a process that leads a group, to the group, and to all its descendants, wherever they have gone. */
 export const endFamily = (pid: number, findDescendants: (pid: number) => readonly number[]): void => {
-  // It must not start another one while they are counted. Once it has ended nobody knows any more whose they were.
+  // It must not start another one while they are counted. Once it has ended, its children have another parent.
   attempt(() => process.kill(pid, 'SIGSTOP'));
   const descendants = findDescendants(pid);
   endProcess(-pid);
@@ -90,7 +90,7 @@ type GroupWatchdog = Watchdog & {
   readonly watch: (leaders: ReadonlySet<number>) => void;
 };
 
-/** The same without /proc: it ends the process groups that it was told of last. */
+/** The same without /proc: it ends the process groups of the last `watch`. */
 export const startGroupWatchdog = (): GroupWatchdog => {
   const stdin = startScript(BY_GROUP, 'recourse-watchdog');
   return {

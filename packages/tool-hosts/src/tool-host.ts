@@ -47,7 +47,7 @@ export type HostedCall = {
   readonly terms: CallTerms;
   readonly log: () => ToolLog;
   readonly progress: (update: ToolProgress) => void;
-  /** null: nobody watches its parts. */
+  /** null: the caller does not watch its parts. */
   readonly part: ((value: unknown) => void) | null;
 };
 

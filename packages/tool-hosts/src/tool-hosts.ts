@@ -96,7 +96,7 @@ const createLoading = (config: Config, { hosts }: Isolation) => ({
   isAllowed: (name: string) => isAllowedName(name, config.TOOLS_ENV_ALLOW),
 });
 
-// Nobody calls a tool of a directory that is checked: a file is loaded, and what it does beside that is not told.
+// Tools of a directory that is checked are not called: what its files do beside loading is not reported.
 const SILENT: IsolationObserver = {
   hostEnded: () => undefined,
   messageDropped: () => undefined,

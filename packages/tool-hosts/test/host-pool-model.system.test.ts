@@ -22,9 +22,9 @@ const STEPS: Readonly<Record<string, (lab: ScriptedPool, at: number) => unknown>
   start: ({ living, pick }, at) => pick(living(), at)?.start(),
   load: ({ living, pick }, at) => pick(living(), at)?.load('loaded'),
   fail: ({ living, pick }, at) => pick(living(), at)?.load('failed'),
-  spoil: ({ living, pick }, at) => pick(living(), at)?.spoil(),
-  unrest: ({ living, pick }, at) => pick(living(), at)?.setUnrest(String((at % 4) + 1)),
-  quiet: ({ living, pick }, at) => pick(living(), at)?.setUnrest(null),
+  makeUnusable: ({ living, pick }, at) => pick(living(), at)?.makeUnusable(),
+  pendingWork: ({ living, pick }, at) => pick(living(), at)?.setPendingWork(String((at % 4) + 1)),
+  quiet: ({ living, pick }, at) => pick(living(), at)?.setPendingWork(null),
   end: ({ living, pick, end }, at) => end(pick(living(), at)),
   reap: ({ living, end }) => {
     for (const scripted of living()) if (scripted.host.isEnding) end(scripted);
@@ -45,7 +45,7 @@ const bringToRest = async ({ living, running, finish, end, state, pool, pause }:
     for (const scripted of living()) {
       scripted.start();
       scripted.load('loaded');
-      scripted.setUnrest(null);
+      scripted.setPendingWork(null);
     }
     await pause();
     for (const call of running()) finish(call);

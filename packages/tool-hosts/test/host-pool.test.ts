@@ -57,7 +57,7 @@ test('a host in which something goes on serves its own file, and no other', asyn
   const first = lab.obtain(a);
   await goOn(lab);
   lab.finish(first);
-  lab.living()[0]?.setUnrest('1');
+  lab.living()[0]?.setPendingWork('1');
   const own = lab.obtain(a);
   expect(own.taken).not.toBeNull();
   lab.finish(own);
@@ -75,8 +75,8 @@ test('a host in which something goes on beneath a stream of calls becomes its fi
   await goOn(lab);
   const first = lab.obtain(a);
   await goOn(lab);
-  const restless = lab.living().find(({ host }) => host === first.taken?.host);
-  restless?.setUnrest('1');
+  const pending = lab.living().find(({ host }) => host === first.taken?.host);
+  pending?.setPendingWork('1');
   lab.state.now += 10_000;
   lab.pool.tidy();
   expect(first.taken?.group).toBe('shared ');
@@ -94,9 +94,9 @@ test('the next host of a file with hosts of its own has loaded it before it is c
   await goOn(lab);
   const first = lab.obtain(a);
   await goOn(lab);
-  const spoiled = lab.living().find(({ host }) => host === first.taken?.host);
-  spoiled?.spoil();
-  lab.end(spoiled);
+  const unusable = lab.living().find(({ host }) => host === first.taken?.host);
+  unusable?.makeUnusable();
+  lab.end(unusable);
   await goOn(lab);
   const next = [...lab.pool.members].find(({ group }) => group === 'own 1');
   expect(next?.loaded.size).toBe(1);
@@ -130,15 +130,15 @@ test('a call that must run alone holds up none of its file that need not', async
   expect([alone.taken, beside.taken === first.taken]).toEqual([null, true]);
 });
 
-test('a file that spoiled its host has hosts of its own, until it has behaved for ten minutes', async () => {
+test('a file that made its host unusable has hosts of its own, until it has behaved for ten minutes', async () => {
   const lab = openPool(3);
   const [a, b] = [await lab.load(), await lab.load()];
   await goOn(lab);
   const first = lab.obtain(a);
   await goOn(lab);
-  const spoiled = lab.living().find(({ host }) => host === first.taken?.host);
+  const unusable = lab.living().find(({ host }) => host === first.taken?.host);
   lab.finish(first);
-  spoiled?.spoil();
+  unusable?.makeUnusable();
   await goOn(lab);
   const [ofA, ofB] = [lab.obtain(a), lab.obtain(b)];
   await goOn(lab);
@@ -202,9 +202,9 @@ test('a call that waits makes one idle host give way, however often the pool loo
       lab.finish(call);
     }
   }
-  lab.living()[0]?.setUnrest('1');
-  lab.living()[1]?.setUnrest('1');
-  lab.living()[2]?.setUnrest('1');
+  lab.living()[0]?.setPendingWork('1');
+  lab.living()[1]?.setPendingWork('1');
+  lab.living()[2]?.setPendingWork('1');
   for (const file of files) lab.obtain(file, true);
   for (let n = 0; n < 5; n += 1) lab.pool.tidy();
   expect(lab.living().filter(({ host }) => host.isEnding).length).toBeLessThanOrEqual(1);

@@ -10,9 +10,9 @@ export type ScriptedHost = {
   /** Ends the loads that wait. */
   readonly load: (kind: 'loaded' | 'failed' | 'refused') => void;
   readonly answer: () => void;
-  readonly spoil: () => void;
+  readonly makeUnusable: () => void;
   /** Something of the file of this version goes on in it. */
-  readonly setUnrest: (version: string | null) => void;
+  readonly setPendingWork: (version: string | null) => void;
   readonly end: () => void;
   readonly hasEnded: () => boolean;
 };
@@ -29,13 +29,13 @@ export const createScriptedHost = (pid: number): ScriptedHost => {
   const loads: ((load: HostLoad) => void)[] = [];
   const state: {
     killedFor: KillReason | null;
-    unrest: PendingWork | null;
+    pendingWork: PendingWork | null;
     ended: boolean;
     spent: boolean;
     answered: number;
   } = {
     killedFor: null,
-    unrest: null,
+    pendingWork: null,
     ended: false,
     spent: false,
     answered: 0,
@@ -50,12 +50,12 @@ export const createScriptedHost = (pid: number): ScriptedHost => {
     answer: () => {
       state.answered += 1;
     },
-    spoil: () => {
+    makeUnusable: () => {
       state.spent = true;
       listener();
     },
-    setUnrest: (version) => {
-      state.unrest = version === null ? null : { version, reason: 'Timeout' };
+    setPendingWork: (version) => {
+      state.pendingWork = version === null ? null : { version, reason: 'Timeout' };
       listener();
     },
     end: () => {
@@ -91,7 +91,7 @@ export const createScriptedHost = (pid: number): ScriptedHost => {
       },
       culprit: null,
       get pendingWork() {
-        return state.unrest;
+        return state.pendingWork;
       },
       get answered() {
         return state.answered;

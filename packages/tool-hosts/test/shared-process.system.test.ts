@@ -32,7 +32,7 @@ const IMPORTS = `
 type Together = {
   readonly innocent: LabFile;
   readonly others: readonly LabFile[];
-  /** Why hosts became unfit, so far. */
+  /** Why hosts became unusable, so far. */
   readonly reasons: string[];
 };
 

@@ -77,7 +77,7 @@ const findRefusedVariables = (
   ];
 };
 
-/** What is wrong and what to write instead; `place` is null where `thrown` says it, if anybody does. */
+/** What is wrong and what to write instead; `place` is null where `thrown` may have it. */
 type Explained = { readonly message: string; readonly place: SourcePlace | null };
 
 /** Why a file cannot be loaded, in words for its author; null where what it threw says all that is known. */

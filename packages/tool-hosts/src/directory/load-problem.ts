@@ -96,7 +96,7 @@ export const findLineAndColumn = (text: string, offset: number): Pick<SourcePlac
 export type SourcePlace = { readonly path: string; readonly line: number; readonly column: number };
 
 const FRAME = /(?:\(|^\s*at (?:async )?)((?:file:\/\/)?\/[^\n]*?)(?:\?[^:\n]*)?:(\d+):(\d+)\)?$/;
-// Where a module's own code begins: what is below belongs to whoever loads it.
+// Where a module's own code begins: what is below belongs to the code that loads it.
 const LOADER = /\(?node:internal\/modules\//;
 // Of a syntax error V8 and the type stripper write the place above the message: `file:///a.ts:3`, the line, and a caret.
 const HEAD = /^((?:file:\/\/)?\/[^\n]*?)(?:\?[^:\n]*)?:(\d+)\n/;

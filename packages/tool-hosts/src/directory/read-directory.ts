@@ -114,7 +114,7 @@ const formatMark = ({ size, mtimeNs, ctimeNs, ino, dev }: BigIntStats): string =
   [size, mtimeNs, ctimeNs, ino, dev].join(' ');
 
 const readSource = async (path: string, limit: number): Promise<Buffer | 'too large' | null> => {
-  // Not blocking: a FIFO put in the place of a file would hold a thread until somebody writes.
+  // Not blocking: a FIFO put in the place of a file would hold a thread until a process writes.
   await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   const stats = await file.stat();
   if (!stats.isFile()) return null;

@@ -120,7 +120,7 @@ const decideWinner = (key: string, claimants: readonly Claim[], { taken, holders
   if (taken.has(key)) return null;
   const candidates =
     claimants.length === 1 ? claimants : claimants.filter(({ fileName }) => fileName === holders.get(key));
-  // Twice in one file: nothing tells which of the two was meant.
+  // Twice in one file: it is not known which of the two was meant.
   return candidates.length === 1 ? (candidates[0] ?? null) : null;
 };
 
@@ -131,7 +131,7 @@ const createTool = ({ version, facts }: Claim): Tool => {
   return { ...known, runsIn: 'host', file: version.file } satisfies HostedTool;
 };
 
-/** Names that differ only in what providers cannot carry are told as the one by which providers know them. */
+/** Names that differ only in what providers cannot carry appear as the one by which providers know them. */
 const explainRefused = (
   { fileName, facts: { role, name } }: Claim,
   claimants: readonly Claim[],

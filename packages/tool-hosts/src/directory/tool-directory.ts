@@ -16,9 +16,9 @@ export type ToolDirectoryOptions = LoadOptions & {
   readonly root: string;
   /** What is wrong with where the directory and its files lie, by each version of it; left out: nothing ever is. */
   readonly check?: (paths: readonly string[]) => Promise<readonly string[]>;
-  /** Told all that is offered, whenever files changed. What was offered before counts no more. */
+  /** Gets all that is offered, whenever files changed, in place of what was offered before. */
   readonly register: (offer: ToolOffer) => void;
-  /** Told how many files stand how, whenever files changed; left out: nobody is. */
+  /** Gets the counts of files by state, whenever files changed. */
   readonly onFiles?: (counts: ReturnType<typeof countFiles>) => void;
   /** The service's own tools and reducers. */
   readonly taken: Iterable<Pick<ToolFacts, 'role' | 'name'>>;
@@ -70,7 +70,7 @@ export class ToolDirectory {
     this.#lookLater();
   }
 
-  /** From now on nothing is published, and no file is retired. */
+  /** From now on nothing is registered, and no file is retired. */
   stop(): void {
     this.#isStopped = true;
     clearTimeout(this.#timer);
@@ -123,12 +123,12 @@ export class ToolDirectory {
   }
 
   async #apply(snapshot: DirectorySnapshot): Promise<void> {
-    const { register: publish, onFiles, hosts, log } = this.#options;
+    const { register, onFiles, hosts, log } = this.#options;
     const before = this.#now;
     const states = await loadChangedFiles(before.states, snapshot, this.#options);
     if (this.#isStopped) return;
     this.#now = this.#toMoment(states, before.settled.holders);
-    publish(this.#now.settled.offer);
+    register(this.#now.settled.offer);
     onFiles?.(countFiles(states));
     // Only now: until here calls came in for them.
     for (const file of filesGone(before.states, states)) hosts.retire(file);

@@ -18,8 +18,8 @@ export type HostCall = ReturnType<typeof createHostCall>;
 type HostCallOptions = {
   readonly channel: Channel;
   readonly maxResultBytes: number;
-  /** The answer has been sent. `spoiled`: the call left this process in a state that no other call should find. */
-  readonly onAnswered: (spoiled: boolean) => void;
+  /** The answer has been sent. `isUnusable`: the call left this process in a state in which no other call should run. */
+  readonly onAnswered: (isUnusable: boolean) => void;
 };
 
 // The service keeps the time and the client; a call ends here when its handler does.
@@ -46,11 +46,11 @@ export const createHostCall = (loaded: InlineTool, order: CallOrder, terms: Host
     tool: tool.name,
     effects: order.effects,
   });
-  const answer = (end: CallOutcome, spoiled: boolean): void => {
+  const answer = (end: CallOutcome, isUnusable: boolean): void => {
     if (isAnswered) return;
     isAnswered = true;
     terms.channel.send({ type: 'answer', nonce: order.nonce, end: describeEnd(end) }, end.valueJson);
-    terms.onAnswered(spoiled);
+    terms.onAnswered(isUnusable);
   };
   const endOptions = { graceful: order.terms.graceful, maxResultBytes: terms.maxResultBytes };
   return {

@@ -28,11 +28,11 @@ const kill = process.kill.bind(process);
 const stayAlive = setInterval;
 
 /**
- * Opens the lines. When the service is gone the whole process group ends: nobody would ever read an answer again.
+ * Opens the lines. When the service is gone the whole process group ends: no answer would be read any more.
  *
- * Code of tools gets no object of either line: files take turns here, and who reads another file's orders knows its nonces. So
+ * Code of tools gets no object of either line: files run here one after another, and code that reads another file's orders knows its nonces. So
  * both sockets are ones that `process._getActiveHandles()` leaves out, orders are no `data` event, and no call runs as a part of
- * either as an async resource. Not kept out is who uses the descriptors by their numbers, or, while a large answer is on its way,
+ * either as an async resource. Not kept out is code that uses the descriptors by their numbers, or, while a large answer is on its way,
  * finds its write in `process._getActiveRequests()`.
  */
 export const openChannel = (onFrame: (frame: Frame) => void): Channel => {

@@ -32,7 +32,7 @@ type Order<Type extends HostOrder['type']> = Extract<HostOrder, { type: Type }>;
  */
 export class FileRunner {
   readonly #channel: Channel;
-  /** Whose code is running: what a call started long ago is told apart by it from what runs now. */
+  /** The nonce of the call whose code runs, also of what that call started and left running. */
   readonly #caller = new AsyncLocalStorage<string>();
   #shared: SharedState | null = null;
   #maxResultBytes = 0;
@@ -48,11 +48,11 @@ export class FileRunner {
   /** Of the last call that began. */
   #lastNonce = '';
   #isLoading = false;
-  /** Calls of which the word that they begin is on its way out. */
+  /** Calls whose `began` is being sent. */
   #beginning = 0;
   /** No call must begin here any more. */
   #isUnusable = false;
-  /** The service has been told that no other file may run here. */
+  /** The service knows that no other file may run here. */
   #hasPendingWork = false;
 
   constructor(channel: Channel) {
@@ -174,12 +174,12 @@ export class FileRunner {
 
   #run(tool: InlineTool, order: Order<'call'>, input: Readonly<Record<string, unknown>>, shared: SharedState): void {
     const { nonce, beginBy } = order;
-    // Looked at when the word is out: if the service had not heard it by then, it gives the call to another host.
+    // Compared once `began` is sent: where the service has not read that in time, it gives the call to another host.
     if (this.#isUnusable || (beginBy !== null && readMonotonicMs() > beginBy)) {
       this.#refuse(nonce);
       return;
     }
-    const onAnswered = (spoiled: boolean): void => this.#onAnswered(nonce, spoiled, shared);
+    const onAnswered = (isUnusable: boolean): void => this.#onAnswered(nonce, isUnusable, shared);
     const call = createHostCall(tool, order, {
       channel: this.#channel,
       maxResultBytes: this.#maxResultBytes,
@@ -191,13 +191,13 @@ export class FileRunner {
     call.start(input);
   }
 
-  /** Before a call of the tool runs: the service hears of the first that may hold something. */
+  /** Before a call of the tool runs: the first that may hold something is reported to the service. */
   #noteHolder(tool: InlineTool): void {
     if (this.#holders.size === 0) this.#channel.send({ type: 'resources', nonce: this.#nonce, state: 'held' });
     this.#holders.add(tool);
   }
 
-  /** Has all tools end what they hold, and tells the service. Never rejects. */
+  /** Has all tools end what they hold, and reports that. Never rejects. */
   async #release(): Promise<void> {
     const closings = await Promise.allSettled([...this.#holders].map((tool) => tool.close?.()));
     for (const closing of closings)
@@ -205,9 +205,9 @@ export class FileRunner {
     this.#channel.send({ type: 'resources', nonce: this.#nonce, state: 'released' });
   }
 
-  #onAnswered(nonce: string, spoiled: boolean, shared: SharedState): void {
+  #onAnswered(nonce: string, isUnusable: boolean, shared: SharedState): void {
     this.#running.delete(nonce);
-    if (spoiled) this.#becomeUnusable(nonce, 'an uncaught exception');
+    if (isUnusable) this.#becomeUnusable(nonce, 'an uncaught exception');
     shared.noteAnswer();
     // Looked for only once the answer is out, so that no caller waits for it.
     soon(() => this.#lookAround(nonce, shared));
@@ -250,7 +250,7 @@ export class FileRunner {
     this.#channel.send({ type: 'refused', nonce });
   }
 
-  /** What was thrown where nobody waited: it ends the call that started it if that runs, and else is told. */
+  /** Something was thrown outside of a call: it ends the call that started it if that runs, and is reported otherwise. */
   onStray(thrown: unknown, kind: 'exception' | 'rejection'): void {
     // Where nothing says whose it is, the only call that runs is the one.
     const [only] = this.#running.size === 1 ? this.#running.keys() : [];
@@ -263,7 +263,7 @@ export class FileRunner {
   }
 }
 
-// The service's word is taken for it: nobody else writes on this side of the channel.
+// Not checked further: only the service writes on this side of the channel.
 const isOrder = (value: unknown): value is HostOrder => isRecord(value) && 'type' in value;
 
 /** What a handler's signal says. */

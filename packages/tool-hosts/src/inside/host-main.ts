@@ -2,7 +2,7 @@ import { openChannel } from './channel.ts';
 import { FileRunner } from './file-runner.ts';
 
 // A tool host: a process that loads tool files and answers their calls over its channel, those of one file at a time.
-// It is started by the service and by nobody else.
+// Only the service starts it.
 
 const runner: FileRunner = new FileRunner(openChannel((frame) => runner.hear(frame)));
 

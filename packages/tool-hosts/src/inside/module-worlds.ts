@@ -25,7 +25,7 @@ type ModuleWorlds = ReturnType<typeof createModuleWorlds>;
 
 type World = Pick<LoadRequest, 'root' | 'sources'> & {
   readonly imported: Set<string>;
-  /** Its CommonJS modules, by path: the loader knows these by path alone, so they are there only during its turn. */
+  /** Its CommonJS modules, by path: the loader knows these by path alone, so they are there only while it runs. */
   modules: NodeJS.Dict<NodeModule>;
 };
 
@@ -127,7 +127,7 @@ export const loadFile = (worlds: ModuleWorlds, request: LoadRequest) =>
     (thrown) => describeFailedLoad(thrown, { ...request, imported: worlds.importedOf(request.version) }),
   );
 
-/** Why a file could not be loaded: what it threw, and because of what; and as JSON, what the service tells people by. */
+/** Why a file could not be loaded: what it threw, and because of what; and as JSON, what the service explains it by. */
 const describeFailedLoad = (thrown: unknown, surroundings: Surroundings) => {
   const parts = describeThrown(thrown);
   const said = parts.map(({ name, message }, place) => {
@@ -155,7 +155,7 @@ const describeThrownAtLoad = (thrown: unknown, surroundings: Surroundings): Thro
 const findPlace = (thrown: unknown, stack: string, { root, sources, imported }: Surroundings): SourcePlace | null => {
   const place = findPlaceOfSyntax(stack, root) ?? findPlaces(stack, root)[0] ?? null;
   if (place !== null || !(thrown instanceof SyntaxError)) return place;
-  // V8 tells nobody where in a module of JavaScript: the type stripper reads that as well, and says where it stumbles.
+  // V8 gives no place in a module of JavaScript: the type stripper reads that as well, and its error has the place.
   for (const path of imported) {
     const found = findStumble(path, sources.get(path) ?? '', root);
     if (found !== null) return found;

@@ -60,7 +60,7 @@ const listAgent = (agent: object): readonly unknown[] => {
 const listMethods = (stream: object): readonly unknown[] =>
   values(stream).filter((value) => typeof value === 'function');
 
-/** Remembers the settings of these modules; gives what tells the module of one that has changed. null where none has. */
+/** Remembers the settings of these modules; the returned look names the module of one that has changed; null where none has. */
 export const watchSettings = (module: string): (() => string | null) => {
   const read = SETTINGS.get(module);
   if (read === undefined) return () => null;

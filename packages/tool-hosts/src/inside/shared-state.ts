@@ -21,7 +21,7 @@ export const createSharedState = (api: string, onLeaving: () => void) => {
     calls.watch(url);
     mutations.watch(url);
   };
-  // First: it has hooks of its own, which count as nobody's.
+  // First: it has hooks of its own, which are no change by a tool.
   const worlds = createModuleWorlds(api, { onBuiltin, onWeb: () => mutations.watchWeb() });
   const calls = watchCalls(onBuiltin);
   let mutations = createMutationCheck();
@@ -71,8 +71,8 @@ export const createSharedState = (api: string, onLeaving: () => void) => {
 const NOT_COUNTED: ReadonlySet<string> = new Set(['Immediate', 'WriteWrap']);
 
 /**
- * Remembers what is open now: timers, sockets, pending work. What comes to be more than that is somebody's, and told in a
- * few words by what this gives; null where nothing goes on.
+ * Remembers what is open now: timers, sockets, pending work. What this returns names in a few words what
+ * was opened since; null where nothing goes on.
  */
 const createQuietCheck = (): (() => string | null) => {
   const before = countResources();

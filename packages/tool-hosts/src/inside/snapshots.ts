@@ -1,4 +1,4 @@
-/** An object of which all code of a process has the same one, after the name by which a change of it is told. */
+/** An object of which all code of a process has the same one, after the name by which a change of it is reported. */
 export type SharedObject = readonly [name: string, target: object];
 
 /** Gives the name of an object that is not as it was; null where all are. */

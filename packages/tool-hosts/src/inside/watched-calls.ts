@@ -73,7 +73,7 @@ export const watchCalls = (onBuiltin: (url: string) => void) => {
   };
 };
 
-/** Puts in place of a function of Node one that tells its first argument and `this` to `onCall` before it does the same. */
+/** Puts in place of a function of Node one that passes its first argument and `this` to `onCall` before it does the same. */
 const intercept = (owner: unknown, member: string, onCall: (first: unknown, self: unknown) => void): void => {
   if ((typeof owner !== 'object' && typeof owner !== 'function') || owner === null) return;
   const original: unknown = get(owner, member);
