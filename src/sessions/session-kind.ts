@@ -179,18 +179,13 @@ const Count = z.int().nonnegative();
 const Counted = z.array(z.tuple([z.string(), Count]));
 const Named = z.tuple([z.string(), z.array(z.tuple([z.string(), Count, z.number()], z.literal(1)))]);
 
-const encodeNamed = ({ knownRound, namedRounds }: SessionState): string =>
-  knownRound === '' && namedRounds.length === 0
-    ? ''
-    : JSON.stringify([
-        knownRound,
-        namedRounds.map(({ id, step, joinUntil, namesUnknown }) => [
-          id,
-          step,
-          joinUntil,
-          ...(namesUnknown === true ? [1] : []),
-        ]),
-      ]);
+const encodeNamed = ({ knownRound, namedRounds }: SessionState): string => {
+  if (knownRound === '' && namedRounds.length === 0) return '';
+  const rounds = namedRounds.map(({ id, step, joinUntil, namesUnknown }) =>
+    namesUnknown === true ? [id, step, joinUntil, 1] : [id, step, joinUntil],
+  );
+  return JSON.stringify([knownRound, rounds]);
+};
 
 const readNamed = (session: SessionState, text: string): void => {
   const [known, named] = readJson(Named, text) ?? ['', []];
@@ -265,17 +260,14 @@ const encodeRepeats = ({ before, step, callEnds }: ToolRepeats): string => {
 };
 
 const Answer = z.union([z.number(), z.literal('')]);
+const StoredRepeats = z.object({ failed: z.number(), same: z.number(), answer: Answer });
+const StoredCallEnd = z
+  .object({ ending: z.enum(['failed', 'answered', 'looped', 'other', 'not_run']), answer: Answer })
+  .transform(({ ending, answer }) => ({ callEnd: ending, answer }));
 const OpenRepeats = z.tuple([
   z.number(),
-  z.array(z.tuple([z.number(), z.object({ failed: z.number(), same: z.number(), answer: Answer })])),
-  z.array(
-    z.tuple([
-      z.number(),
-      z
-        .object({ ending: z.enum(['failed', 'answered', 'looped', 'other', 'not_run']), answer: Answer })
-        .transform(({ ending, answer }) => ({ callEnd: ending, answer })),
-    ]),
-  ),
+  z.array(z.tuple([z.number(), StoredRepeats])),
+  z.array(z.tuple([z.number(), StoredCallEnd])),
 ]);
 
 const decodeRepeats = (text: string): ToolRepeats | null => {

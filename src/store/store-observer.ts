@@ -16,19 +16,18 @@ export type StoreObserver = {
 };
 
 /**
- * What is not written to a store that fills: journals of sessions, results kept under an Idempotency-Key, results of
- * pending calls and of batches that asked for them, pending calls with their arguments, and messages for webhook endpoints.
+ * What is not written to a store that fills, from so many percent of its space on: journals of sessions, results kept under an
+ * Idempotency-Key, results of pending calls and of batches that asked for them, pending calls with their arguments, and messages for
+ * webhook endpoints. What is left is for marks, budgets, leases and ends.
  */
-export type Keepable = 'journals' | 'results' | 'pending_results' | 'arguments' | 'deliveries';
-
-/** Of the space of the store: from here on this is not written any more. What is left is for marks, budgets, leases and ends. */
 export const KEPT_BELOW_PERCENT = {
   journals: 75,
   results: 75,
   pending_results: 85,
   arguments: 85,
   deliveries: 85,
-} as const satisfies Record<Keepable, number>;
+} as const;
+export type Keepable = keyof typeof KEPT_BELOW_PERCENT;
 
 /** How full a store is, in bytes; of several servers, the fullest. */
 export type StoreFill = {
