@@ -21,10 +21,10 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/testing': 540,
   'packages/tool-hosts': 6240,
   'packages/toolkit-files': 450,
-  'packages/toolkit-google': 2610,
-  'packages/toolkit-kit': 3110,
-  'packages/toolkit-notes': 1600,
-  'packages/toolkit-shell': 1830,
+  'packages/toolkit-google': 2460,
+  'packages/toolkit-kit': 3070,
+  'packages/toolkit-notes': 1560,
+  'packages/toolkit-shell': 1810,
   'packages/toolkit-slack': 660,
   'packages/toolkit-web': 180,
   'packages/tracing': 500,
@@ -40,9 +40,9 @@ const SLACK = 150;
 const MOST_FLOORS = 10;
 /** Files of the service that packages import, beside its public entries. */
 const MOST_DOORS = 122;
-const MOST_TYPES_PER_1000_LINES = 19;
+const MOST_TYPES_PER_1000_LINES = 18;
 /** Of all functions, those whose names begin with `to`, in percent. */
-const MOST_CONVERSIONS_PERCENT = 10;
+const MOST_CONVERSIONS_PERCENT = 8;
 
 const FILES = readSourceFiles();
 const TOTAL = FILES.reduce((sum, { lines }) => sum + lines, 0);

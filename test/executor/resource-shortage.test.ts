@@ -1,5 +1,5 @@
 import { startService } from '@recourse/test-support/start-service.ts';
-import { NoAnswerError, toNoAnswerFailure } from '@recourse/toolkit-kit/egress/no-answer-error';
+import { createNoAnswerFailure, NoAnswerError } from '@recourse/toolkit-kit/egress/no-answer-error';
 import { explainFileErrors } from '@recourse/toolkit-kit/workspace/file-errors';
 import { expect, test } from 'vitest';
 import { toShortage } from '#src/executor/shortage.ts';
@@ -14,7 +14,7 @@ const system = (code: string): Error => Object.assign(new Error(`${code}: open`)
 const noAnswer = (executed: 'no' | 'maybe') =>
   ({ kind: 'no_answer', reason: 'not_connected', executed, code: 'EMFILE', cause: system('EMFILE') }) as const;
 
-const ofFile = await explainFileErrors({ path: 'a.md', toMissing: () => new Error('unused') }, () =>
+const ofFile = await explainFileErrors({ path: 'a.md', createMissingError: () => new Error('unused') }, () =>
   Promise.reject(system('EMFILE')),
 ).catch((thrown: unknown) => thrown);
 
@@ -35,8 +35,13 @@ test.each<[string, unknown, 'read' | 'idempotent' | 'write', string]>([
   ['a file that was not opened', ofFile, 'idempotent', 'overloaded no refused'],
   ['a cause', new Error('fetch failed', { cause: system('EMFILE') }), 'read', 'overloaded no refused'],
   ['several addresses', new AggregateError([system('EMFILE')]), 'read', 'overloaded no refused'],
-  ['a request not sent', toNoAnswerFailure(noAnswer('no'), 'the site'), 'write', 'overloaded no refused'],
-  ['a request that broke off', toNoAnswerFailure(noAnswer('maybe'), 'the site'), 'write', 'overloaded maybe unknown'],
+  ['a request not sent', createNoAnswerFailure(noAnswer('no'), 'the site'), 'write', 'overloaded no refused'],
+  [
+    'a request that broke off',
+    createNoAnswerFailure(noAnswer('maybe'), 'the site'),
+    'write',
+    'overloaded maybe unknown',
+  ],
   ['what a client library wraps', new NoAnswerError(noAnswer('no')), 'read', 'overloaded no refused'],
   [
     'a sandbox that was not started',

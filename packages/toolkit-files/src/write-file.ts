@@ -57,7 +57,7 @@ export const createWriteFile = (workspace: Workspace): InlineTool =>
       const asked = toWorkspacePath(written);
       refuseGitPath(asked, asked);
       checkContent(content, asked);
-      return tellFileErrors({ path: asked, toMissing: (cause) => toNoDirectory(asked, cause) }, async () => {
+      return tellFileErrors({ path: asked, createMissingError: (cause) => toNoDirectory(asked, cause) }, async () => {
         // People and models could not tell a second file that looks the same from the first.
         const path = await findSameLook(workspace, asked, { use: 'write', signal });
         refuseGitPath(path, asked);

@@ -2,7 +2,8 @@ import { showText } from '@recourse/toolkit-kit/http';
 import * as z from 'zod';
 import { addDays, toTimeZone } from './calendar-days.ts';
 import { joinLine, readTextLine, writeLink } from './email-text.ts';
-import { CALENDAR, type GoogleAccess, type GoogleCall, type GoogleMeaning } from './google-access.ts';
+import type { GoogleAccess } from './google-access.ts';
+import { CALENDAR, type GoogleCall, type GoogleMeaning } from './google-call.ts';
 import type { HideSecrets } from './hide-secrets.ts';
 
 // A member of a wrong type is as good as none; only without an id there is nothing to tell of.

@@ -1,12 +1,13 @@
-import { answerPage, isPageToken, pageShape } from '@recourse/toolkit-kit/page-answers';
-import { openPageChain } from '@recourse/toolkit-kit/paging/page-chain';
+import { isPageToken, pageShape } from '@recourse/toolkit-kit/page-answers';
+import { answerChainedPage } from '@recourse/toolkit-kit/paging/page-chain';
 import { defineTool, RetryableToolError } from 'recourse-server';
 import type { InlineTool, PageTokens, ToolContext } from 'recourse-server/extension';
 import * as z from 'zod';
 import { addDays, Day, dayAt, startOfDay, TimeZone } from './calendar-days.ts';
 import { Event, isToTakePlace, listEvents, MOST_ON_PAGE, readTimeZone, toEvent } from './calendar-requests.ts';
 import { mapInSteps, WellFormedText } from './email-text.ts';
-import { beginGoogleCall, createTokenHider, type GoogleAccess, type GoogleCall } from './google-access.ts';
+import type { GoogleAccess } from './google-access.ts';
+import { beginGoogleCall, createTokenHider, type GoogleCall } from './google-call.ts';
 
 type CalendarToolOptions = {
   readonly google: GoogleAccess;
@@ -45,31 +46,28 @@ type EventPageRequest = {
   readonly toDays: (today: string) => Days;
 };
 
-const answerEvents = async (
+const answerEvents = (
   options: CalendarToolOptions,
   { tool, verb, input: { page, ...query }, q, toDays }: EventPageRequest,
   context: Pick<ToolContext, 'session' | 'signal' | 'timeoutMs'>,
 ) => {
   const call = beginGoogleCall(context);
-  const chain = openPageChain({ tokens: describeDays(options.pageTokens), tool, verb, query, context });
-  const kept = await chain.tokenOf(page);
-  const { pageToken, ...range } =
-    kept === undefined ? await decideRange(options, query, toDays, call) : pickShown(kept);
-  const { calendar_id: calendarId, time_zone: timeZone, page_size: maxResults } = query;
-  const given = Object.entries({ q, timeZone, pageToken }).filter(([, value]) => value !== undefined);
-  const wanted = { calendarId, maxResults, ...range, ...Object.fromEntries(given) };
-  const { items, nextPageToken } = await listEvents(options.google, wanted, call);
-  const next = nextPageToken ? `${range.timeMin} ${range.timeMax} ${nextPageToken}` : null;
-  const hasMore = await chain.keepNext(page, next);
-  const hide = createTokenHider(call);
-  return answerPage({
-    words: { one: 'event', many: 'events' },
-    key: 'events',
-    items: await mapInSteps((items ?? []).filter(isToTakePlace), (event) => toEvent(event, hide)),
-    page,
-    hasMore,
-    keepsPages: chain.keepsPages,
-  });
+  const read = async (stored: string | undefined) => {
+    const { pageToken, ...range } =
+      stored === undefined ? await decideRange(options, query, toDays, call) : pickShown(stored);
+    const { calendar_id: calendarId, time_zone: timeZone, page_size: maxResults } = query;
+    const given = Object.entries({ q, timeZone, pageToken }).filter(([, value]) => value !== undefined);
+    const wanted = { calendarId, maxResults, ...range, ...Object.fromEntries(given) };
+    const { items, nextPageToken } = await listEvents(options.google, wanted, call);
+    const hide = createTokenHider(call);
+    return {
+      items: await mapInSteps((items ?? []).filter(isToTakePlace), (event) => toEvent(event, hide)),
+      nextToken: nextPageToken ? `${range.timeMin} ${range.timeMax} ${nextPageToken}` : null,
+    };
+  };
+  const words = { one: 'event', many: 'events' };
+  const tokens = describeDays(options.pageTokens);
+  return answerChainedPage({ words, key: 'events', tool, verb, query, tokens, page, context, read });
 };
 
 type Range = { readonly timeMin: string; readonly timeMax: string; readonly pageToken?: string | undefined };

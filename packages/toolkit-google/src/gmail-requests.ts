@@ -1,7 +1,8 @@
 import { RetryableToolError } from 'recourse-server';
 import * as z from 'zod';
 import { readEntityLine, readHeaderLine } from './email-text.ts';
-import { GMAIL, type GoogleAccess, type GoogleCall } from './google-access.ts';
+import type { GoogleAccess } from './google-access.ts';
+import { GMAIL, type GoogleCall } from './google-call.ts';
 import { type GoogleErrorAnswer, readErrorAnswer } from './google-failure.ts';
 import type { HideSecrets } from './hide-secrets.ts';
 

@@ -1,110 +1,219 @@
-import { toWorkMs } from '@recourse/toolkit-kit/page-answers';
-import type { OAuth2Client } from 'google-auth-library';
-import type { ToolContext } from 'recourse-server/extension';
+import {
+  type ClientFetch,
+  CUT_HEADER,
+  createClientFetch,
+  createClientOpener,
+  type HttpClient,
+  NoAnswerError,
+  systemRetryClock,
+  toChosenService,
+  untilAborted,
+  withTimeLimit,
+} from '@recourse/toolkit-kit/http';
 import type * as z from 'zod';
-import { createSecretHider, type HideSecrets } from './hide-secrets.ts';
+import {
+  findRemainingMs,
+  type GoogleApi,
+  type GoogleCall,
+  type GoogleMeaning,
+  type GoogleRequest,
+  type GoogleRequestOptions,
+} from './google-call.ts';
+import { createCredentialsFile } from './google-credentials.ts';
+import { explainGoogleFailure, explainUnreadable } from './google-failure.ts';
+import { createGoogleSignIn, type SignedIn } from './google-sign-in.ts';
 
-/** One of Google's APIs, as people and `gcloud` know it. */
-export type GoogleApi = {
-  /** `Google Drive` */
-  readonly name: string;
-  /** `drive.googleapis.com`, for `gcloud services enable`. */
-  readonly service: string;
-  /** The least that its tools need. */
-  readonly scope: string;
+type GoogleRead = {
+  readonly request: GoogleRequest;
+  readonly meaning: GoogleMeaning;
+  readonly call: GoogleCall;
+  readonly responseType: GoogleRequestOptions['responseType'];
+  readonly maxBytes: number;
 };
 
-export const DRIVE: GoogleApi = {
-  name: 'Google Drive',
-  service: 'drive.googleapis.com',
-  scope: 'https://www.googleapis.com/auth/drive.readonly',
+type GoogleAnswer = { readonly data: unknown; readonly cut: 'size' | 'time' | null };
+
+type FetchOptions = {
+  readonly maxBytes: number;
+  /** Milliseconds for one request, asked when it begins. */
+  readonly decideLimitMs: () => number;
+  readonly longestWaitMs?: number;
+  readonly signal?: AbortSignal;
+  /** Called with the Authorization of a request that is about to leave. */
+  readonly onSend?: (authorization: string | undefined) => void;
 };
 
-export const GMAIL: GoogleApi = {
-  name: 'Gmail',
-  service: 'gmail.googleapis.com',
-  scope: 'https://www.googleapis.com/auth/gmail.readonly',
+type GoogleAccessOptions = {
+  /** GOOGLE_CREDENTIALS_PATH: asked for with the first call, and read again when it changes. */
+  readonly credentialsPath: string | undefined;
+  /** GOOGLE_SUBJECT. */
+  readonly subject: string | undefined;
+  /** GOOGLE_API_URL: where all requests go, sign-in included. */
+  readonly apiUrl: string | undefined;
+  readonly registerSecrets: (values: readonly string[]) => void;
+  /** Milliseconds since the epoch. */
+  readonly now?: () => number;
+  /** Milliseconds for one read with its repeats, by default all that its call has left, and for one sign-in. */
+  readonly limits?: { readonly readMs: number; readonly signInMs: number };
 };
 
-export const CALENDAR: GoogleApi = {
-  name: 'Google Calendar',
-  service: 'calendar-json.googleapis.com',
-  scope: 'https://www.googleapis.com/auth/calendar.readonly',
-};
+// A page of a list is some hundred kilobytes at most.
+const MOST_JSON_BYTES = 8_388_608;
+const MOST_TOKEN_BYTES = 65_536;
+// All who want a token wait with the sign-in, also those who have little time.
+const LONGEST_SIGN_IN_WAIT_MS = 1_000;
+const DEFAULT_LIMITS = { readMs: Number.POSITIVE_INFINITY, signInMs: 10_000 };
+const BEARER = /^Bearer (\S+)$/;
 
-/** What all requests of one call of a tool share. */
-export type GoogleCall = {
-  readonly signal: AbortSignal;
-  /** When the last of them must have its answer, on the clock of `performance.now()`. */
-  readonly endsAtMs: number;
-  /** What they were asked with so far. Google may repeat it: `toTokenHider`. */
-  readonly accessTokens: Set<string>;
-};
+/**
+ * Google as the tools reach it, with the credentials of a file: one place for sign-in, time limits, repeats of reads, and what
+ * failures mean. Nothing is loaded, read or connected before the first call.
+ */
+export class GoogleAccess {
+  readonly #options: GoogleAccessOptions;
+  readonly #now: () => number;
+  readonly #limits: { readonly readMs: number; readonly signInMs: number };
+  readonly #client: ReturnType<typeof createClientOpener>;
+  readonly #loadCredentials: ReturnType<typeof createCredentialsFile>;
+  readonly #signIn: ReturnType<typeof createGoogleSignIn>;
 
-/** What every request of Google's client libraries is given, as their second argument. */
-export type GoogleRequestOptions = {
-  readonly signal: AbortSignal;
-  readonly fetchImplementation: typeof fetch;
-  readonly responseType: 'json' | 'arraybuffer';
-};
+  constructor(options: GoogleAccessOptions) {
+    const { credentialsPath: path, registerSecrets, subject, now = Date.now, limits = DEFAULT_LIMITS } = options;
+    this.#options = options;
+    this.#now = now;
+    this.#limits = limits;
+    this.#client = createClientOpener(toChosenService({ ...systemRetryClock, now }));
+    this.#loadCredentials = createCredentialsFile({ path, registerSecrets });
+    const fetchToken = this.#createFetch({
+      maxBytes: MOST_TOKEN_BYTES,
+      decideLimitMs: () => limits.signInMs,
+      longestWaitMs: LONGEST_SIGN_IN_WAIT_MS,
+    });
+    this.#signIn = createGoogleSignIn({ subject, fetchToken });
+  }
 
-/** One request. What comes back is unknown: the library's types promise more than Google's answers keep. */
-export type GoogleRequest = (
-  auth: OAuth2Client,
-  options: GoogleRequestOptions,
-) => Promise<{ readonly data: unknown; readonly headers?: unknown }>;
-
-/** What one request means, for the texts of its failures. */
-export type GoogleMeaning = {
-  /** The whole text of a 404, given the account that asks: "There is no file 'x', or …". Without it: Google's own words. */
-  readonly missing?: (account: string | null) => string;
-  /** The whole text of a 403 for want of access, given the account that asks. Of any other 403, Google's words are told. */
-  readonly forbidden?: (account: string | null) => string;
-};
-
-/** The beginning of a file; `rest` says whether there is more. */
-export type GoogleDownload = { readonly bytes: Uint8Array; readonly rest: 'complete' | 'cut' };
-
-/** Google as the tools reach it: one place for credentials, time limits, repeats of reads, and what failures mean. */
-export type GoogleAccess = {
   /**
    * The answer of one read, as the schema has it, with all that Google repeats. Rejects with a RetryableToolError
    * (not configured, API not enabled, 400, 404), a TerminalToolError (401, revoked credentials, 403) or an
    * UpstreamToolError (429 and quotas, 5xx, silence, an answer that is not what the schema says), and with the
    * signal's reason.
    */
-  readonly read: <Schema extends z.ZodType>(
+  async read<Schema extends z.ZodType>(
     api: GoogleApi,
     request: GoogleRequest,
     schema: Schema,
     call: GoogleCall,
-    meaning?: GoogleMeaning,
-  ) => Promise<z.output<Schema>>;
-  /** The first `maxBytes` bytes of a file, as they are. Rejects as `read` does. */
-  readonly download: (
+    meaning: GoogleMeaning = {},
+  ): Promise<z.output<Schema>> {
+    const read = { request, meaning, call, responseType: 'json', maxBytes: MOST_JSON_BYTES } as const;
+    const { data, cut } = await this.#ask(api, read);
+    const checked = schema.safeParse(data);
+    if (checked.success) return checked.data;
+    throw explainUnreadable(api, cut);
+  }
+
+  /** The first `maxBytes` bytes of a file, as they are; `rest` says whether there is more. Rejects as `read` does. */
+  async download(
     api: GoogleApi,
     request: GoogleRequest,
     call: GoogleCall,
-    options: GoogleMeaning & { readonly maxBytes: number },
-  ) => Promise<GoogleDownload>;
-  readonly close: () => Promise<void>;
+    { maxBytes, ...meaning }: GoogleMeaning & { readonly maxBytes: number },
+  ): Promise<{ readonly bytes: Uint8Array; readonly rest: 'complete' | 'cut' }> {
+    const { data, cut } = await this.#ask(api, { request, meaning, call, responseType: 'arraybuffer', maxBytes });
+    const rest = cut === null ? 'complete' : 'cut';
+    // The library gives '' for 204, whatever was asked for.
+    if (cut !== 'time' && data === '') return { bytes: new Uint8Array(0), rest };
+    if (cut !== 'time' && data instanceof ArrayBuffer) return { bytes: new Uint8Array(data), rest };
+    throw explainUnreadable(api, cut);
+  }
+
+  readonly close = (): Promise<void> => this.#client.close();
+
+  /** A token may be refused that was good a moment ago: then follow a new sign-in, which all who meet it share, and one repeat. */
+  async #ask(api: GoogleApi, read: GoogleRead): Promise<GoogleAnswer> {
+    const first = await this.#attempt(api, read);
+    const last = 'error' in first && first.token === 'refused' ? await this.#attempt(api, read) : first;
+    if ('error' in last) throw last.error;
+    return last;
+  }
+
+  async #attempt(
+    api: GoogleApi,
+    { request, meaning, call, responseType, maxBytes }: GoogleRead,
+  ): Promise<GoogleAnswer | ReturnType<typeof explainGoogleFailure>> {
+    const { signal } = call;
+    signal.throwIfAborted();
+    const credentials = await this.#loadCredentials(api);
+    const accessTokens = new Set<string>();
+    let accessToken = '';
+    let isSent = false;
+    const keepToken = (token: string): void => {
+      accessTokens.add(token);
+      call.accessTokens.add(token);
+    };
+    const fetchImplementation = this.#createFetch({
+      maxBytes,
+      decideLimitMs: () => Math.min(this.#limits.readMs, decideTimeToSend(call)),
+      signal,
+      // The library has a token renewed that is about to end: the one that is sent may be another.
+      onSend: (authorization = '') => {
+        isSent = true;
+        const [, sent] = BEARER.exec(authorization) ?? [];
+        if (sent !== undefined) keepToken(sent);
+      },
+    });
+    try {
+      const signedIn = await withinCall(call, this.#signIn.open(credentials, api));
+      accessToken = signedIn.accessToken;
+      keepToken(accessToken);
+      const { data, headers } = await request(signedIn.auth, { signal, responseType, fetchImplementation });
+      return { data, cut: decideCut(headers) };
+    } catch (thrown) {
+      signal.throwIfAborted();
+      const { subject, apiUrl } = this.#options;
+      const attempt = { api, meaning, credentials, subject, apiUrl, accessTokens: [...accessTokens], isSent };
+      const failure = explainGoogleFailure(thrown, { ...attempt, now: this.#now });
+      if (failure.token !== 'fine') this.#signIn.forget(api, accessToken);
+      return failure;
+    }
+  }
+
+  #createFetch({ onSend, decideLimitMs, ...fetched }: FetchOptions): ClientFetch {
+    const { apiUrl } = this.#options;
+    const baseUrl = apiUrl === undefined ? undefined : new URL(apiUrl);
+    return async (url, init) => {
+      const client = await this.#client.open();
+      const send: HttpClient['send'] = (request) => {
+        onSend?.(request.headers['authorization']);
+        return client.send(request);
+      };
+      const options = { ...fetched, client: { send }, limitMs: decideLimitMs(), baseUrl } as const;
+      return createClientFetch({ ...options, repeats: 'transport' })(url, init);
+    };
+  }
+}
+
+/** The sign-in itself goes on for the other calls that wait for it. */
+const withinCall = (call: GoogleCall, signingIn: Promise<SignedIn>): Promise<SignedIn> =>
+  withTimeLimit(call.signal, findRemainingMs(call), (limit) =>
+    untilAborted(signingIn, limit).catch((thrown: unknown) => {
+      if (!limit.aborted || thrown !== limit.reason) throw thrown;
+      const code = 'TimeoutError';
+      throw new NoAnswerError({ kind: 'no_answer', reason: 'too_slow', executed: 'no', code, cause: thrown });
+    }),
+  );
+
+// googleapis-common 8 makes a plain object of them.
+const decideCut = (headers: unknown): GoogleAnswer['cut'] => {
+  const cut: unknown =
+    typeof headers === 'object' && headers !== null && CUT_HEADER in headers ? headers[CUT_HEADER] : null;
+  return cut === 'size' || cut === 'time' ? cut : null;
 };
 
-/**
- * One limit for all requests of a call, to be taken where its handler starts: before the call's own, so that what is
- * told is who was slow.
- */
-export const beginGoogleCall = ({ signal, timeoutMs }: Pick<ToolContext, 'signal' | 'timeoutMs'>): GoogleCall => ({
-  signal,
-  endsAtMs: performance.now() + toWorkMs(timeoutMs),
-  accessTokens: new Set(),
-});
-
-/** Milliseconds that a call has left, at least 1. */
-export const findRemainingMs = ({ endsAtMs }: GoogleCall): number => Math.max(1, endsAtMs - performance.now());
-
-/**
- * What takes the access tokens of a call out of texts that are told, to be used once they are decoded and before they are
- * cut: a part of a token, or one in another form, is not known for one.
- */
-export const createTokenHider = ({ accessTokens }: GoogleCall): HideSecrets => createSecretHider([...accessTokens]);
+/** Milliseconds that a request of a call may take. Throws where none are left: nothing is sent then. */
+const decideTimeToSend = ({ endsAtMs }: GoogleCall): number => {
+  const leftMs = endsAtMs - performance.now();
+  if (leftMs > 0) return leftMs;
+  const code = 'no time left';
+  throw new NoAnswerError({ kind: 'no_answer', reason: 'not_sent', executed: 'no', code, cause: undefined });
+};

@@ -2,35 +2,30 @@ import { createPrivateKey } from 'node:crypto';
 import { constants, open, stat } from 'node:fs/promises';
 import { RetryableToolError } from 'recourse-server';
 import * as z from 'zod';
-import type { GoogleApi } from './google-access.ts';
+import type { GoogleApi } from './google-call.ts';
 
 /** What the service signs in to Google with. `version` changes with the file. */
-export type GoogleCredentials = { readonly version: string } & (
-  | { readonly type: 'service_account'; readonly clientEmail: string; readonly privateKey: string }
-  | {
-      readonly type: 'authorized_user';
-      readonly clientId: string;
-      readonly clientSecret: string;
-      readonly refreshToken: string;
-    }
-);
-
-export type CredentialsFileOptions = {
-  /** GOOGLE_CREDENTIALS_PATH. */
-  readonly path: string | undefined;
-  /** Told of what is secret in the file, once, before anyone uses it. */
-  readonly registerSecrets: (values: readonly string[]) => void;
-};
-
-/** The credentials as the file has them now. Rejects with a RetryableToolError that names the setting and the mistake, never what the file says. */
-export type LoadGoogleCredentials = (api: GoogleApi) => Promise<GoogleCredentials>;
+export type GoogleCredentials = { readonly version: string } & Readonly<
+  z.output<typeof ServiceAccount> | z.output<typeof AuthorizedUser>
+>;
 
 // A key file has about 2 400 bytes.
 const MOST_BYTES = 65_536;
 const WHAT = "a JSON file with the key of a service account or a user's refresh token";
 
-/** A reader of the file, which is looked at with each call and read when it has changed. */
-export const createCredentialsFile = ({ path, registerSecrets }: CredentialsFileOptions): LoadGoogleCredentials => {
+/**
+ * A reader of the file, which is looked at with each call and read when it has changed. Rejects with a RetryableToolError that
+ * names the setting and the mistake, never what the file says.
+ */
+export const createCredentialsFile = ({
+  path,
+  registerSecrets,
+}: {
+  /** GOOGLE_CREDENTIALS_PATH. */
+  readonly path: string | undefined;
+  /** Told of what is secret in the file, once, before anyone uses it. */
+  readonly registerSecrets: (values: readonly string[]) => void;
+}) => {
   let known: GoogleCredentials | undefined;
   const registered = new Set<string>();
   const register = (credentials: GoogleCredentials): void => {
@@ -38,7 +33,7 @@ export const createCredentialsFile = ({ path, registerSecrets }: CredentialsFile
     for (const secret of fresh) registered.add(secret);
     if (fresh.length > 0) registerSecrets(fresh);
   };
-  return async (api) => {
+  return async (api: GoogleApi): Promise<GoogleCredentials> => {
     if (path === undefined || path === '')
       throw new RetryableToolError(`${api.name} not configured. Set GOOGLE_CREDENTIALS_PATH to ${WHAT}.`, {
         executed: 'no',
@@ -104,21 +99,28 @@ const isPrivateKey = (pem: string): boolean => {
 const text = (name: string) =>
   z.string(`has no ${name}`).min(1, `has an empty ${name}`).max(10_000, `has too long a ${name}`);
 
-const ServiceAccount = z.object({
-  type: z.literal('service_account').optional(),
-  client_email: text('client_email'),
-  private_key: text('private_key').refine(isPrivateKey, 'has a private_key that is not an RSA key in PEM format'),
-});
+const ServiceAccount = z
+  .object({
+    client_email: text('client_email'),
+    private_key: text('private_key').refine(isPrivateKey, 'has a private_key that is not an RSA key in PEM format'),
+  })
+  .transform(({ client_email, private_key }) => ({
+    ...({ type: 'service_account', clientEmail: client_email, privateKey: private_key } as const),
+  }));
 
-const AuthorizedUser = z.object({
-  type: z.literal('authorized_user').optional(),
-  client_id: text('client_id'),
-  client_secret: text('client_secret'),
-  refresh_token: text('refresh_token'),
-});
+const AuthorizedUser = z
+  .object({ client_id: text('client_id'), client_secret: text('client_secret'), refresh_token: text('refresh_token') })
+  .transform(({ client_id, client_secret, refresh_token }) => ({
+    ...({
+      type: 'authorized_user',
+      clientId: client_id,
+      clientSecret: client_secret,
+      refreshToken: refresh_token,
+    } as const),
+  }));
 
 const ClientFile = z.union([z.object({ installed: z.looseObject({}) }), z.object({ web: z.looseObject({}) })]);
-const OtherType = z.object({ type: z.string() });
+const Marks = z.object({ type: z.unknown(), private_key: z.unknown(), refresh_token: z.unknown() }).partial();
 
 const parseCredentials = (json: string, version: string): GoogleCredentials => {
   const value = parse(json);
@@ -126,12 +128,11 @@ const parseCredentials = (json: string, version: string): GoogleCredentials => {
     throw new CredentialsMistake(
       'is the file of an OAuth client (installed or web), without a refresh_token of a user: sign in with it first',
     );
-  const shape = isRecord(value) ? value : {};
-  const type = OtherType.safeParse(value).data?.type;
-  if (type === 'service_account' || (type === undefined && 'private_key' in shape))
-    return readServiceAccount(check(ServiceAccount, value), version);
-  if (type === 'authorized_user' || (type === undefined && 'refresh_token' in shape))
-    return readAuthorizedUser(check(AuthorizedUser, value), version);
+  const { type, private_key: key, refresh_token: token } = Marks.safeParse(value).data ?? {};
+  if (type === 'service_account' || (typeof type !== 'string' && key !== undefined))
+    return { version, ...check(ServiceAccount, value) };
+  if (type === 'authorized_user' || (typeof type !== 'string' && token !== undefined))
+    return { version, ...check(AuthorizedUser, value) };
   throw new CredentialsMistake('is neither of type service_account nor of type authorized_user');
 };
 
@@ -144,29 +145,11 @@ const parse = (json: string): unknown => {
   }
 };
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 const check = <Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> => {
   const checked = schema.safeParse(value);
   if (checked.success) return checked.data;
   throw new CredentialsMistake(checked.error.issues[0]?.message ?? 'is incomplete');
 };
-
-const readServiceAccount = (file: z.output<typeof ServiceAccount>, version: string): GoogleCredentials => ({
-  version,
-  type: 'service_account',
-  clientEmail: file.client_email,
-  privateKey: file.private_key,
-});
-
-const readAuthorizedUser = (file: z.output<typeof AuthorizedUser>, version: string): GoogleCredentials => ({
-  version,
-  type: 'authorized_user',
-  clientId: file.client_id,
-  clientSecret: file.client_secret,
-  refreshToken: file.refresh_token,
-});
 
 /** What nobody may see of credentials. */
 export const findSecrets = (credentials: GoogleCredentials): readonly string[] =>

@@ -8,25 +8,13 @@ import {
 } from '@recourse/toolkit-kit/http';
 import { RetryableToolError, TerminalToolError, UpstreamToolError } from 'recourse-server';
 import * as z from 'zod';
-import type { GoogleApi, GoogleMeaning } from './google-access.ts';
+import type { GoogleApi, GoogleMeaning } from './google-call.ts';
 import { findSecrets, type GoogleCredentials } from './google-credentials.ts';
 import { TooLongTokenError, UnreadableTokenError } from './google-sign-in.ts';
 import { redactGoogleText } from './hide-secrets.ts';
 
-/** What Google said in an answer that is no success. All texts are Google's. */
-export type GoogleErrorAnswer = {
-  readonly status: number;
-  /** Whether it holds an error as Google writes it: else who answered may be anybody. */
-  readonly isGoogles: boolean;
-  /** `rateLimitExceeded` of the older form, `SERVICE_DISABLED` of the newer, `invalid_grant` of a sign-in. */
-  readonly reasons: ReadonlySet<string>;
-  readonly message: string;
-  /** The parameters that are at fault. */
-  readonly locations: readonly string[];
-  /** `projects/12`: whose API it is about. */
-  readonly consumer: string | null;
-  readonly retryAfterMs: number | undefined;
-};
+/** What Google said in an answer that is no success: null where it is none. All texts are Google's. */
+export type GoogleErrorAnswer = NonNullable<ReturnType<typeof readErrorAnswer>>;
 
 // What gaxios 8 throws for a status that is no success.
 const Thrown = z.object({
@@ -55,39 +43,38 @@ const ApiError = z.object({
 const SignInError = z.object({ error: z.string(), error_description: z.string().catch('') });
 
 /** The answer behind what Google's library threw; null where there is none. Times in milliseconds. */
-export const readErrorAnswer = (thrown: unknown, nowMs: number): GoogleErrorAnswer | null => {
-  const known = Thrown.safeParse(thrown);
-  if (!known.success) return null;
-  const { status, data, headers } = known.data.response;
-  const retryAfterMs = parseRetryAfter(readRetryAfter(headers), nowMs);
-  return { status, ...readReasons(toJson(data)), retryAfterMs };
-};
-
-const readReasons = (value: unknown): Omit<GoogleErrorAnswer, 'status' | 'retryAfterMs'> => {
+export const readErrorAnswer = (thrown: unknown, nowMs: number) => {
+  const { data: known } = Thrown.safeParse(thrown);
+  if (known === undefined) return null;
+  const { status, data, headers } = known.response;
+  const value = parseBody(data);
   const ofApi = ApiError.safeParse(value).data?.error;
-  if (ofApi !== undefined)
-    return {
-      isGoogles: true,
-      reasons: new Set([
-        ofApi.status,
-        ...ofApi.errors.map(({ reason }) => reason),
-        ...ofApi.details.map(({ reason }) => reason),
-      ]),
-      message: ofApi.message,
-      locations: ofApi.errors.map(({ location }) => location),
-      consumer: ofApi.details.find(({ metadata }) => metadata.consumer !== null)?.metadata.consumer ?? null,
-    };
   const ofSignIn = SignInError.safeParse(value).data;
-  const reasons = new Set(ofSignIn === undefined ? [] : [ofSignIn.error]);
-  const isGoogles = ofSignIn !== undefined;
-  return { isGoogles, reasons, message: ofSignIn?.error_description ?? '', locations: [], consumer: null };
+  const { errors = [], details = [] } = ofApi ?? {};
+  return {
+    status,
+    /** Whether it holds an error as Google writes it: else who answered may be anybody. */
+    isGoogles: ofApi !== undefined || ofSignIn !== undefined,
+    /** `rateLimitExceeded` of the older form, `SERVICE_DISABLED` of the newer, `invalid_grant` of a sign-in. */
+    reasons: new Set([
+      ...(ofApi === undefined ? [] : [ofApi.status]),
+      ...(ofSignIn === undefined || ofApi !== undefined ? [] : [ofSignIn.error]),
+      ...[...errors, ...details].map(({ reason }) => reason),
+    ]),
+    message: ofApi?.message ?? ofSignIn?.error_description ?? '',
+    /** The parameters that are at fault. */
+    locations: errors.map(({ location }) => location),
+    /** `projects/12`: whose API it is about. */
+    consumer: details.find(({ metadata }) => metadata.consumer !== null)?.metadata.consumer ?? null,
+    retryAfterMs: parseRetryAfter(readRetryAfter(headers), nowMs),
+  };
 };
 
 const readRetryAfter = (headers: unknown): string | undefined =>
   headers instanceof Headers ? (headers.get('retry-after') ?? undefined) : undefined;
 
 /** Of a download the library gives bytes, of anything that is no JSON the text. */
-const toJson = (data: unknown): unknown => {
+const parseBody = (data: unknown): unknown => {
   if (!(data instanceof ArrayBuffer)) return data;
   try {
     return JSON.parse(Buffer.from(data).toString());
@@ -169,11 +156,8 @@ const explainOwnFailure = (thrown: unknown, attempt: GoogleAttempt): Error => {
 const TOO_LARGE: ReadonlySet<number> = new Set([413, 414, 431]);
 
 /** For an answer without the error that Google's have: it is not Google that was asked. */
-const explainStranger = ({ status }: Said, { api, apiUrl }: GoogleAttempt): TerminalToolError => {
-  return new TerminalToolError(
-    `The answer for ${api.name} did not come from Google (${status}). ${findRemedy(apiUrl)}`,
-  );
-};
+const explainStranger = ({ status }: Said, { api, apiUrl }: GoogleAttempt): TerminalToolError =>
+  new TerminalToolError(`The answer for ${api.name} did not come from Google (${status}). ${findRemedy(apiUrl)}`);
 
 const explainTooLongToken = ({ api, apiUrl }: GoogleAttempt): TerminalToolError =>
   new TerminalToolError(

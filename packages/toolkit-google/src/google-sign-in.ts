@@ -1,5 +1,5 @@
 import type { JWT, OAuth2Client, UserRefreshClient } from 'google-auth-library';
-import type { GoogleApi } from './google-access.ts';
+import type { GoogleApi } from './google-call.ts';
 import type { GoogleCredentials } from './google-credentials.ts';
 
 export type SignInOptions = {
@@ -22,48 +22,44 @@ export class TooLongTokenError extends Error {
   override readonly name: string = 'TooLongTokenError';
 }
 
-export type GoogleSignIn = {
-  /** Parallel calls share one request. Rejects with what Google's library throws, an UnreadableTokenError or a TooLongTokenError. */
-  readonly open: (credentials: GoogleCredentials, api: GoogleApi) => Promise<SignedIn>;
-  /** The next call signs in anew. For tokens that Google does not take any more. */
-  readonly forget: (api: GoogleApi, accessToken: string) => void;
-};
-
-type Kept = {
+type SignInClient = {
   readonly version: string;
   readonly auth: JWT | UserRefreshClient;
   accessToken: string | null;
 };
 
 /** Signs in with the least an API needs: one client and one token for each. */
-export const createGoogleSignIn = (options: SignInOptions): GoogleSignIn => {
-  const clients = new Map<string, Kept>();
-  const storeToken = async (credentials: GoogleCredentials, api: GoogleApi): Promise<Kept> => {
+export const createGoogleSignIn = (options: SignInOptions) => {
+  const clients = new Map<string, SignInClient>();
+
+  const findClient = async (credentials: GoogleCredentials, api: GoogleApi): Promise<SignInClient> => {
+    const { version } = credentials;
+    const existing = clients.get(api.scope);
+    if (existing?.version === version) return existing;
     const auth = await createAuth(credentials, api, options);
-    const known = clients.get(api.scope);
     // Another call may have made one while the library was loaded.
-    if (known?.version === credentials.version) return known;
-    const kept: Kept = { version: credentials.version, auth, accessToken: null };
-    clients.set(api.scope, kept);
-    return kept;
+    const made = clients.get(api.scope);
+    if (made?.version === version) return made;
+    const client: SignInClient = { version, auth, accessToken: null };
+    clients.set(api.scope, client);
+    return client;
   };
-  const signIn = async (kept: Kept, api: GoogleApi): Promise<SignedIn> => {
-    try {
-      const accessToken = await readToken(kept.auth);
-      kept.accessToken = accessToken;
-      return { auth: kept.auth, accessToken };
-    } catch (thrown) {
-      if (clients.get(api.scope) === kept) clients.delete(api.scope);
-      throw thrown;
-    }
-  };
+
   return {
-    open: async (credentials, api) => {
-      const known = clients.get(api.scope);
-      const kept = known?.version === credentials.version ? known : await storeToken(credentials, api);
-      return signIn(kept, api);
+    /** Parallel calls share one request. Rejects with what Google's library throws, an UnreadableTokenError or a TooLongTokenError. */
+    open: async (credentials: GoogleCredentials, api: GoogleApi): Promise<SignedIn> => {
+      const client = await findClient(credentials, api);
+      try {
+        const accessToken = await readToken(client.auth);
+        client.accessToken = accessToken;
+        return { auth: client.auth, accessToken };
+      } catch (thrown) {
+        if (clients.get(api.scope) === client) clients.delete(api.scope);
+        throw thrown;
+      }
     },
-    forget: (api, accessToken) => {
+    /** The next call signs in anew. For tokens that Google does not take any more. */
+    forget: (api: GoogleApi, accessToken: string): void => {
       // Not one that another call has had a new token for.
       if (clients.get(api.scope)?.accessToken === accessToken) clients.delete(api.scope);
     },

@@ -1,6 +1,6 @@
 import type { ExtensionLog, InlineTool, OpenedTools, PageTokens } from 'recourse-server/extension';
 import { createCalendarTools } from './calendar-tools.ts';
-import { createGoogleAccess } from './create-google-access.ts';
+import { GoogleAccess } from './google-access.ts';
 import { findCredentialsMistake } from './google-credentials.ts';
 import { createMailTools } from './mail-tools.ts';
 import { createReadDriveFile } from './read-drive-file.ts';
@@ -21,7 +21,7 @@ export type GoogleToolsOptions = {
 /** The tools of the groups `drive`, `mail` and `calendar`, as far as they are asked for, with one way to Google for all. */
 export const createGoogle = ({ groups, pageTokens, log, ...access }: GoogleToolsOptions): OpenedTools => {
   const warned = log === undefined ? undefined : warnOfMistake(access.credentialsPath, log);
-  const google = createGoogleAccess(access);
+  const google = new GoogleAccess(access);
   const options = { google, pageTokens };
   const ofGroup = (group: string, create: () => readonly InlineTool[]): readonly InlineTool[] =>
     groups.has(group) ? create() : [];

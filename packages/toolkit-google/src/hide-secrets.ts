@@ -53,33 +53,12 @@ const countUpTo = (numbers: readonly number[], most: number): number => {
 /** A part of a text: from its first character to the one behind its last. */
 type Place = { readonly from: number; readonly to: number };
 
-// Long enough to stand in hardly any text by chance, so that most texts are looked through by the engine alone.
-const BEGINNING = 16;
-
-/**
- * Finds all places of one text in others; what overlaps or touches is one place. Takes time that grows with the length
- * of the text alone, whatever both hold (Knuth, Morris and Pratt 1977), which `indexOf` does not promise.
- */
-export const createTextFinder = (wanted: string): ((text: string) => readonly Place[]) => {
-  const codes = Uint16Array.from(wanted, (_sign, at) => wanted.charCodeAt(at));
-  // For each beginning of what is wanted: the longest shorter one that it ends with.
-  const shorter = new Uint32Array(codes.length + 1);
-  const advance = (matched: number, code: number): number => {
-    let length = matched;
-    while (length > 0 && codes[length] !== code) length = shorter[length] ?? 0;
-    return codes[length] === code ? length + 1 : 0;
-  };
-  for (let at = 1; at < codes.length; at += 1) shorter[at + 1] = advance(shorter[at] ?? 0, codes[at] ?? 0);
-  return (text) => {
-    const places: { from: number; to: number }[] = [];
-    const first = text.indexOf(wanted.slice(0, BEGINNING));
-    let matched = 0;
-    for (let at = first === -1 ? text.length : first; at < text.length; at += 1) {
-      matched = advance(matched, text.charCodeAt(at));
-      if (matched === codes.length) addPlace(places, { from: at + 1 - matched, to: at + 1 });
-    }
-    return places;
-  };
+/** All places of one text in another; what overlaps or touches is one place. */
+const findPlaces = (text: string, wanted: string): readonly Place[] => {
+  const places: { from: number; to: number }[] = [];
+  for (let from = text.indexOf(wanted); from !== -1; from = text.indexOf(wanted, from + 1))
+    addPlace(places, { from, to: from + wanted.length });
+  return places;
 };
 
 const addPlace = (places: { from: number; to: number }[], { from, to }: Place): void => {
@@ -88,7 +67,7 @@ const addPlace = (places: { from: number; to: number }[], { from, to }: Place): 
   else places.push({ from, to });
 };
 
-/** All places of several finders, in their order, those that overlap as one. */
+/** All places of several texts, in their order, those that overlap as one. */
 const mergePlaces = (places: readonly Place[]): readonly Place[] => {
   const merged: { from: number; to: number }[] = [];
   for (const place of places.toSorted((one, other) => one.from - other.from)) addPlace(merged, place);
@@ -112,11 +91,11 @@ export type HideSecrets = (text: string, part?: Place) => string;
 
 /** What hides these secrets: as they are, in Base64, and with escapes of URLs, JSON or HTML, up to four over each other. */
 export const createSecretHider = (secrets: readonly string[]): HideSecrets => {
-  const forms = secrets.filter((secret) => secret.length >= LEAST_SECRET).flatMap((one) => [one, ...toBase64(one)]);
-  const finders = [...new Set(forms)].map(createTextFinder);
+  const known = secrets.filter((secret) => secret.length >= LEAST_SECRET);
+  const forms = [...new Set(known.flatMap((one) => [one, ...toBase64(one)]))];
   const around = Math.min(MOST_AROUND, LENGTHS_AROUND * Math.max(0, ...forms.map(({ length }) => length)));
   const find = (text: string, layers: number): readonly Place[] => {
-    const found = finders.flatMap((findIn) => findIn(text));
+    const found = forms.flatMap((form) => findPlaces(text, form));
     const reading = layers === 0 ? undefined : readEscapes(text);
     if (reading === undefined) return found;
     const { toSource } = reading;
@@ -125,7 +104,7 @@ export const createSecretHider = (secrets: readonly string[]): HideSecrets => {
   };
   return (text, { from, to } = { from: 0, to: text.length }) => {
     const part = text.slice(from, to);
-    if (finders.length === 0) return part;
+    if (forms.length === 0) return part;
     const begin = Math.max(0, from - around);
     const places = mergePlaces(find(text.slice(begin, to + around), MOST_LAYERS));
     return withoutPlaces(

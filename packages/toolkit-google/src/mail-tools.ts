@@ -1,6 +1,6 @@
 import { showText } from '@recourse/toolkit-kit/http';
-import { answerPage, pageShape } from '@recourse/toolkit-kit/page-answers';
-import { openPageChain } from '@recourse/toolkit-kit/paging/page-chain';
+import { pageShape } from '@recourse/toolkit-kit/page-answers';
+import { answerChainedPage } from '@recourse/toolkit-kit/paging/page-chain';
 import { defineTool, RetryableToolError } from 'recourse-server';
 import type { InlineTool, PageTokens, ToolContext } from 'recourse-server/extension';
 import * as z from 'zod';
@@ -15,18 +15,12 @@ import {
   readEmail,
   readMessage,
 } from './gmail-requests.ts';
-import { beginGoogleCall, createTokenHider, type GoogleAccess, type GoogleCall } from './google-access.ts';
+import type { GoogleAccess } from './google-access.ts';
+import { beginGoogleCall, createTokenHider, type GoogleCall } from './google-call.ts';
 
 // Every mailbox has them, and their ids are their names.
 const SYSTEM_LABELS: ReadonlySet<string> = new Set([
-  'INBOX',
-  'SENT',
-  'DRAFT',
-  'STARRED',
-  'IMPORTANT',
-  'UNREAD',
-  'SPAM',
-  'TRASH',
+  ...['INBOX', 'SENT', 'DRAFT', 'STARRED', 'IMPORTANT', 'UNREAD', 'SPAM', 'TRASH'],
 ]);
 const MOST_NAMED = 50;
 
@@ -64,34 +58,24 @@ type EmailPageRequest = {
 };
 
 /** One page of emails. A message that goes between the list and its own request is left out. */
-const answerEmails = async (
-  { google, pageTokens }: MailToolOptions,
-  { tool, verb, input: { page, ...query }, buildQuery: toQuery }: EmailPageRequest,
+const answerEmails = (
+  { google, pageTokens: tokens }: MailToolOptions,
+  { tool, verb, input: { page, ...query }, buildQuery }: EmailPageRequest,
   context: Pick<ToolContext, 'session' | 'signal' | 'timeoutMs'>,
 ) => {
   const call = beginGoogleCall(context);
-  const chain = openPageChain({ tokens: pageTokens, tool, verb, query, context });
-  const pageToken = await chain.tokenOf(page);
-  const wanted = {
-    ...(await toQuery(call)),
-    maxResults: query.page_size,
-    ...(pageToken === undefined ? {} : { pageToken }),
+  const read = async (pageToken: string | undefined) => {
+    const token = pageToken === undefined ? {} : { pageToken };
+    const wanted = { ...(await buildQuery(call)), maxResults: query.page_size, ...token };
+    const { messages, nextPageToken } = await listMessages(google, wanted, call);
+    const ids = (messages ?? []).map(({ id }) => id);
+    const found = await readAll(ids, (id, signal) => readMessage(google, id, { ...call, signal }), call.signal);
+    const hide = createTokenHider(call);
+    const present = found.filter((message) => message !== undefined);
+    return { items: await mapInSteps(present, (message) => readEmail(message, hide)), nextToken: nextPageToken };
   };
-  const { messages, nextPageToken } = await listMessages(google, wanted, call);
-  const ids = (messages ?? []).map(({ id }) => id);
-  const found = await readAll(ids, (id, signal) => readMessage(google, id, { ...call, signal }), call.signal);
-  const hasMore = await chain.keepNext(page, nextPageToken);
-  const hide = createTokenHider(call);
-  const messagesFound = found.filter((message) => message !== undefined);
-  const items = await mapInSteps(messagesFound, (message) => readEmail(message, hide));
-  return answerPage({
-    words: { one: 'email', many: 'emails' },
-    key: 'emails',
-    items,
-    page,
-    hasMore,
-    keepsPages: chain.keepsPages,
-  });
+  const words = { one: 'email', many: 'emails' };
+  return answerChainedPage({ words, key: 'emails', tool, verb, query, tokens, page, context, read });
 };
 
 // Gmail allows a user 50 messages a second, and few requests at the same time.
@@ -103,19 +87,16 @@ const readAll = async <Found>(
   read: (id: string, signal: AbortSignal) => Promise<Found>,
   signal: AbortSignal,
 ): Promise<readonly Found[]> => {
-  const given = new AbortController();
-  const both = AbortSignal.any([signal, given.signal]);
-  const found = new Map<number, Found>();
+  const stop = new AbortController();
+  const both = AbortSignal.any([signal, stop.signal]);
+  const found: Found[] = [];
   const rest = ids.entries();
-  const readOn = async (): Promise<void> => {
-    for (const [place, id] of rest) found.set(place, await read(id, both));
+  const readRest = async (): Promise<void> => {
+    for (const [place, id] of rest) found[place] = await read(id, both);
   };
-  try {
-    await Promise.all(Array.from({ length: MOST_AT_ONCE }, readOn));
-  } finally {
-    given.abort();
-  }
-  return [...found].sort(([one], [other]) => one - other).map(([, message]) => message);
+  return Promise.all(Array.from({ length: MOST_AT_ONCE }, readRest))
+    .then(() => found)
+    .finally(() => stop.abort());
 };
 
 const ListEmailsInput = z.object({
@@ -140,13 +121,13 @@ const createListEmails = (options: MailToolOptions): InlineTool =>
     input: ListEmailsInput,
     output: EmailPage,
     run: (input, context) => {
-      const toQuery = async (call: GoogleCall) => {
+      const buildQuery = async (call: GoogleCall) => {
         const labelId = await findLabelId(options.google, input.label, call);
         const labelIds = [...new Set([labelId, ...(input.unread_only ? ['UNREAD'] : [])])];
         // Gmail leaves these two out of every list that does not ask for them.
         return labelId === 'SPAM' || labelId === 'TRASH' ? { labelIds, includeSpamTrash: true } : { labelIds };
       };
-      return answerEmails(options, { tool: 'list_emails', verb: 'List', input, buildQuery: toQuery }, context);
+      return answerEmails(options, { tool: 'list_emails', verb: 'List', input, buildQuery }, context);
     },
   });
 
@@ -175,11 +156,8 @@ const createSearchEmails = (options: MailToolOptions): InlineTool =>
     output: EmailPage,
     run: (input, context) => {
       const q = buildSearch(input);
-      return answerEmails(
-        options,
-        { tool: 'search_emails', verb: 'Search', input, buildQuery: async () => ({ q }) },
-        context,
-      );
+      const request = { tool: 'search_emails', verb: 'Search', input, buildQuery: async () => ({ q }) } as const;
+      return answerEmails(options, request, context);
     },
   });
 

@@ -14,15 +14,8 @@ import {
   parseDriveFile,
   SHORTCUT,
 } from './drive-file.ts';
-import {
-  beginGoogleCall,
-  createTokenHider,
-  DRIVE,
-  type GoogleAccess,
-  type GoogleCall,
-  type GoogleDownload,
-  type GoogleMeaning,
-} from './google-access.ts';
+import type { GoogleAccess } from './google-access.ts';
+import { beginGoogleCall, createTokenHider, DRIVE, type GoogleCall, type GoogleMeaning } from './google-call.ts';
 
 const FIELDS = 'id,name,mimeType,modifiedTime,webViewLink,shortcutDetails(targetId)';
 
@@ -44,12 +37,7 @@ const readDriveFile = async (google: GoogleAccess, id: string, call: GoogleCall)
 };
 
 /** The beginning of what is in the file: exported where it is one of Google's own, else as it is. */
-const downloadDriveFile = (
-  google: GoogleAccess,
-  { id, mimeType }: DriveFile,
-  maxBytes: number,
-  call: GoogleCall,
-): Promise<GoogleDownload> => {
+const downloadDriveFile = (google: GoogleAccess, { id, mimeType }: DriveFile, maxBytes: number, call: GoogleCall) => {
   const format = findDriveExport(mimeType)?.mimeType;
   return google.download(
     DRIVE,
@@ -153,30 +141,25 @@ const readPart = async (
   const next = offset + cutBetweenCharacters(text.slice(offset, offset + limit + 1), limit).length;
   // Once it is decoded, and of this part alone: it costs three hundredths of a second at most.
   const content = createTokenHider(call)(text, { from: offset, to: next });
-  return createAnswer(file, { content, offset, next, isMore: next < text.length, isOutOfReach: rest === 'cut' });
+  return createAnswer(file, { content, offset, next: next < text.length ? next : null, isCut: rest === 'cut' });
 };
 
-type Content = {
-  readonly content: string;
-  readonly offset: number;
-  readonly next: number;
-  readonly isMore: boolean;
-  readonly isOutOfReach: boolean;
-};
-
-const createAnswer = (file: DriveFile, { content, offset, next, isMore, isOutOfReach }: Content) => {
-  const { id, mimeType, modifiedTime, webViewLink } = file;
+const createAnswer = (
+  { id, name, mimeType, modifiedTime, webViewLink }: DriveFile,
+  part: { readonly content: string; readonly offset: number; readonly next: number | null; readonly isCut: boolean },
+) => {
+  const { content, offset, next, isCut } = part;
   const kind = findDriveExport(mimeType);
-  const title = `'${showText(file.name)}' (${kind?.name ?? showText(mimeType)})`;
+  const title = `'${showText(name)}' (${kind?.name ?? showText(mimeType)})`;
   const value = {
     id,
-    name: file.name,
+    name,
     mime_type: mimeType,
     modified: modifiedTime,
     url: webViewLink,
     content,
-    truncated: isMore || isOutOfReach,
-    ...(isMore ? { next_offset: next } : {}),
+    truncated: next !== null || isCut,
+    ...(next === null ? {} : { next_offset: next }),
   };
   if (content === '') {
     const display = offset === 0 ? `${title} is empty.` : `The end of ${title} is reached.`;

@@ -1,31 +1,25 @@
-import { answerPage, DATE_RULE, isToldValue, pageShape } from '@recourse/toolkit-kit/page-answers';
-import { openPageChain } from '@recourse/toolkit-kit/paging/page-chain';
+import { DATE_RULE, isToldValue, pageShape } from '@recourse/toolkit-kit/page-answers';
+import { answerChainedPage } from '@recourse/toolkit-kit/paging/page-chain';
 import { defineTool } from 'recourse-server';
 import type { InlineTool, PageTokens, ToolContext } from 'recourse-server/extension';
 import * as z from 'zod';
 import { DRIVE_KINDS, type DriveFile, FoundDriveFile, openDrive, parseDriveFile } from './drive-file.ts';
 import { mapInSteps, WellFormedText } from './email-text.ts';
-import { beginGoogleCall, createTokenHider, DRIVE, type GoogleAccess } from './google-access.ts';
-
-type DriveSearch = {
-  readonly words: string;
-  readonly mimeTypes: readonly string[];
-  /** The first day, YYYY-MM-DD, in UTC. */
-  readonly modifiedAfter: string | undefined;
-};
+import type { GoogleAccess } from './google-access.ts';
+import { beginGoogleCall, createTokenHider, DRIVE } from './google-call.ts';
 
 /**
  * A search for words in the names and texts of files, folders included, without what is in the trash, in Drive's query
  * language (https://developers.google.com/workspace/drive/api/guides/ref-search-terms). No text breaks out of its quotes.
  */
-const buildDriveQuery = ({ words, mimeTypes, modifiedAfter }: DriveSearch): string => {
-  const plain = words.replace(/[\s\p{Cc}]+/gu, ' ').trim();
-  const kinds = mimeTypes.map((type) => `mimeType = ${quote(type)}`).join(' or ');
+const buildDriveQuery = ({ query, kind, modified_after: day }: Omit<z.output<typeof input>, 'page'>): string => {
+  const plain = query.replace(/[\s\p{Cc}]+/gu, ' ').trim();
+  const kinds = (kind === undefined ? [] : DRIVE_KINDS[kind]).map((type) => `mimeType = ${quote(type)}`).join(' or ');
   return [
     `(name contains ${quote(plain.replaceAll('"', ''))} or fullText contains ${quote(findPhrases(plain))})`,
     'trashed = false',
     ...(kinds === '' ? [] : [`(${kinds})`]),
-    ...(modifiedAfter === undefined ? [] : [`modifiedTime >= ${quote(`${modifiedAfter}T00:00:00`)}`]),
+    ...(day === undefined ? [] : [`modifiedTime >= ${quote(`${day}T00:00:00`)}`]),
   ].join(' and ');
 };
 
@@ -97,43 +91,39 @@ export const createSearchDrive = (options: DriveToolOptions): InlineTool =>
   });
 
 const search = async (
-  { google, pageTokens }: DriveToolOptions,
+  { google, pageTokens: tokens }: DriveToolOptions,
   { page, ...query }: z.output<typeof input>,
   context: Pick<ToolContext, 'session' | 'signal' | 'timeoutMs'>,
 ) => {
   const call = beginGoogleCall(context);
-  const chain = openPageChain({ tokens: pageTokens, tool: 'search_drive', verb: 'Search', query, context });
-  const pageToken = await chain.tokenOf(page);
-  const wanted = {
-    q: buildDriveQuery({
-      words: query.query,
-      mimeTypes: query.kind === undefined ? [] : DRIVE_KINDS[query.kind],
-      modifiedAfter: query.modified_after,
-    }),
-    pageSize: query.page_size,
-    fields: FIELDS,
-    // What is in a shared drive is not the account's own, and is looked for all the same.
-    corpora: 'allDrives',
-    includeItemsFromAllDrives: true,
-    supportsAllDrives: true,
-    ...(pageToken === undefined ? {} : { pageToken }),
+  let isIncomplete = false;
+  const read = async (pageToken: string | undefined) => {
+    const wanted = {
+      q: buildDriveQuery(query),
+      pageSize: query.page_size,
+      fields: FIELDS,
+      // What is in a shared drive is not the account's own, and is looked for all the same.
+      corpora: 'allDrives',
+      includeItemsFromAllDrives: true,
+      supportsAllDrives: true,
+      ...(pageToken === undefined ? {} : { pageToken }),
+    };
+    const found = await google.read(
+      DRIVE,
+      async (auth, send) => (await openDrive(auth)).files.list(wanted, send),
+      FileList,
+      call,
+    );
+    isIncomplete = found.incompleteSearch === true;
+    const hide = createTokenHider(call);
+    const files = found.files.slice(0, query.page_size);
+    const items = await mapInSteps(files, (file) => readItem(parseDriveFile(file, hide)));
+    return { items, nextToken: found.nextPageToken };
   };
-  const found = await google.read(
-    DRIVE,
-    async (auth, send) => (await openDrive(auth)).files.list(wanted, send),
-    FileList,
-    call,
-  );
-  const hide = createTokenHider(call);
-  const answer = answerPage({
-    words: { one: 'file', many: 'files' },
-    key: 'files',
-    items: await mapInSteps(found.files.slice(0, query.page_size), (file) => readItem(parseDriveFile(file, hide))),
-    page,
-    hasMore: await chain.keepNext(page, found.nextPageToken),
-    keepsPages: chain.keepsPages,
-  });
-  return found.incompleteSearch === true ? explainIncomplete(answer) : answer;
+  const words = { one: 'file', many: 'files' };
+  const list = { words, key: 'files', tool: 'search_drive', verb: 'Search', query } as const;
+  const answer = await answerChainedPage({ ...list, tokens, page, context, read });
+  return isIncomplete ? explainIncomplete(answer) : answer;
 };
 
 const readItem = ({ id, name, mimeType, modifiedTime, webViewLink }: DriveFile) => ({

@@ -2,7 +2,7 @@ import { createDriveRoutes } from '@recourse/test-support/google/drive-routes.ts
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
-import { beginGoogleCall, DRIVE, type GoogleRequest } from '#src/google-access.ts';
+import { beginGoogleCall, DRIVE, type GoogleRequest } from '#src/google-call.ts';
 import { createMailTools } from '#src/mail-tools.ts';
 import { createSearchDrive } from '#src/search-drive.ts';
 import { createGmailRoutes, createMessages } from '#test/support/gmail-routes.ts';

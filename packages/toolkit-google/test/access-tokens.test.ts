@@ -8,7 +8,7 @@ import {
 import type { StandInRequest } from '@recourse/test-support/google/google-stand-in.ts';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
-import { beginGoogleCall, DRIVE } from '#src/google-access.ts';
+import { beginGoogleCall, DRIVE } from '#src/google-call.ts';
 import { createMailTools } from '#src/mail-tools.ts';
 import { createReadDriveFile } from '#src/read-drive-file.ts';
 import { createSearchDrive } from '#src/search-drive.ts';

@@ -11,7 +11,7 @@ import { createReadDriveFile } from '#src/read-drive-file.ts';
 import { createSearchDrive } from '#src/search-drive.ts';
 import { callTool, type GoogleLab, startGoogleLab } from '#test/support/google-lab.ts';
 
-const ACCESS = new URL('../src/create-google-access.ts', import.meta.url).href;
+const ACCESS = new URL('../src/google-access.ts', import.meta.url).href;
 const SEARCH = new URL('../src/search-drive.ts', import.meta.url).href;
 const ROUTES = createDriveRoutes([{ id: 'f1', name: 'Plan', mimeType: 'text/plain', content: 'one' }]);
 const search = (lab: GoogleLab) => callTool(createSearchDrive(lab), { query: 'plan' });
@@ -178,9 +178,9 @@ test('no proxy of the environment is asked', async () => {
 test('the library writes no request to stderr, whatever the environment asks it to', async () => {
   const lab = await startGoogleLab({ routes: ROUTES });
   const script = `
-    import { createGoogleAccess } from ${JSON.stringify(ACCESS)};
+    import { GoogleAccess } from ${JSON.stringify(ACCESS)};
     import { createSearchDrive } from ${JSON.stringify(SEARCH)};
-    const google = createGoogleAccess({ ...JSON.parse(process.argv[1]), registerSecrets: () => undefined });
+    const google = new GoogleAccess({ ...JSON.parse(process.argv[1]), registerSecrets: () => undefined });
     const tokens = { find: async () => null, keep: async () => undefined };
     const prepared = await createSearchDrive({ google, pageTokens: tokens }).prepare({ query: 'plan' });
     const { count } = await prepared.invocation.run({ signal: new AbortController().signal, session: null, timeoutMs: 30_000 });

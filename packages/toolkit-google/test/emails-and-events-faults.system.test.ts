@@ -5,7 +5,7 @@ import { createMemoryPageTokens } from '@recourse/test-support/memory-page-token
 import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { createGoogleAccess } from '#src/create-google-access.ts';
+import { GoogleAccess } from '#src/google-access.ts';
 import { createMailTools } from '#src/mail-tools.ts';
 import { createEvents } from '#test/support/calendar-routes.ts';
 import { PASSING_FAULTS, toFaultMatrix } from '#test/support/fault-matrix.ts';
@@ -133,7 +133,7 @@ const startScript = async (count: number, onMessage: Answerer) => {
     else if (request.path.startsWith('/token')) sendJson(response, 200, { access_token: 'ya29.x', expires_in: 3599 });
     else sendJson(response, 200, { messages: ids });
   });
-  const google = createGoogleAccess({
+  const google = new GoogleAccess({
     credentialsPath: writeCredentials('authorized_user'),
     subject: undefined,
     apiUrl: target.origin,

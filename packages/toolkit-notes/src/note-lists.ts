@@ -1,10 +1,10 @@
 import { quotePath, tellFileErrors, type Workspace, withPlace } from '@recourse/toolkit-kit/directories';
-import { answerPage, isToldValue, pageShape, type ToldValue } from '@recourse/toolkit-kit/page-answers';
-import { defineTool, empty, RetryableToolError } from 'recourse-server';
+import { answerPage, pageShape } from '@recourse/toolkit-kit/page-answers';
+import { defineTool, RetryableToolError } from 'recourse-server';
 import type { InlineTool } from 'recourse-server/extension';
 import * as z from 'zod';
-import { type OpenedNotes, toNotePath } from './notes-directory.ts';
-import { toSearchExpression } from './search-expression.ts';
+import { type OpenedNotes, parseNotePath } from './notes-directory.ts';
+import { parseSearchExpression } from './search-expression.ts';
 
 const MAX_PAGE = 1000;
 const MAX_PAGE_SIZE = 50;
@@ -28,18 +28,10 @@ const noteShape = {
   size: z.int().describe('Bytes.'),
 };
 
-const toSpan = ({
-  folder,
-  page,
-  page_size,
-}: {
-  readonly folder: string;
-  readonly page: number;
-  readonly page_size: number;
-}) => ({
-  folder: toNotePath(folder),
-  offset: (page - 1) * page_size,
-  limit: page_size,
+const readSpan = ({ folder, page, page_size: limit }: z.output<typeof ListNotesInput>) => ({
+  folder: parseNotePath(folder),
+  offset: (page - 1) * limit,
+  limit,
 });
 
 // The time of a file may be anything a file system can hold; a date cannot.
@@ -53,36 +45,9 @@ const toNoteItem = <Row extends { readonly modifiedMs: number }>({ modifiedMs, .
 export const toIsoTime = (timeMs: number): string =>
   new Date(Math.max(-MOST_MS, Math.min(MOST_MS, timeMs))).toISOString();
 
-const NOTE_WORDS = { one: 'note', many: 'notes' } as const;
+const NOTES = { words: { one: 'note', many: 'notes' }, key: 'notes' } as const;
 
-type NotesPage<Item, Further> = {
-  readonly items: readonly Item[];
-  readonly page: number;
-  readonly hasMore: boolean;
-  /** Whether every note of the directory is in the index. */
-  readonly isComplete: boolean;
-  /** A sentence before all others; empty for none. */
-  readonly first?: string;
-  /** Further members of the value. */
-  readonly further: Further;
-};
-
-/** One page of notes. Where notes are missing from the index, the sentence says so: what is not found may be there. */
-const answerNotes = <Item, Further extends object>({
-  items,
-  page,
-  hasMore,
-  isComplete,
-  first = '',
-  further,
-}: NotesPage<Item, Further>): ToldValue | object => {
-  const answer = answerPage({ words: NOTE_WORDS, key: 'notes', items, page, hasMore });
-  const sentences = [first, isToldValue(answer) ? answer.message : answer.display, isComplete ? '' : INCOMPLETE];
-  const display = sentences.filter((sentence) => sentence !== '').join(' ');
-  const value = { display, count: items.length, page, has_more: hasMore, ...further, notes: items };
-  return isToldValue(answer) ? empty(display, value) : value;
-};
-
+// What is not found may be there.
 const INCOMPLETE = 'Some notes are not indexed and are missing from lists and searches.';
 
 /** Where nothing was found in a folder: rejects with a RetryableToolError if there is no such folder at all. */
@@ -91,7 +56,7 @@ const checkFolder = async (workspace: Workspace, folder: string): Promise<void> 
     new RetryableToolError(
       `There is no folder ${quotePath(folder)} in the notes. Call list_notes without a folder to list all notes.`,
     );
-  const isDirectory = await tellFileErrors({ path: folder, toMissing: refuse }, () =>
+  const isDirectory = await tellFileErrors({ path: folder, createMissingError: refuse }, () =>
     // A link that leads out is no folder among the notes either.
     withPlace(workspace, folder, async ({ stats }) => stats.isDirectory()).catch((thrown: unknown) => {
       throw thrown instanceof RetryableToolError ? refuse() : thrown;
@@ -114,12 +79,13 @@ export const createListNotes = ({ open, index }: OpenedNotes): InlineTool =>
     effects: 'read',
     input: ListNotesInput,
     output: ListNotesOutput,
-    run: async ({ folder, page, page_size }, { signal, progress }) => {
+    run: async (input, { signal, progress }) => {
       const workspace = await open();
-      const span = toSpan({ folder, page, page_size });
+      const span = readSpan(input);
       const { items, hasMore, isComplete } = await index.list(span, { root: workspace.root, signal, progress });
       if (items.length === 0) await checkFolder(workspace, span.folder);
-      return answerNotes({ items: items.map(toNoteItem), page, hasMore, isComplete, further: {} });
+      const after = isComplete ? undefined : INCOMPLETE;
+      return answerPage({ ...NOTES, items: items.map(toNoteItem), page: input.page, hasMore, after });
     },
   });
 
@@ -156,20 +122,21 @@ export const createSearchNotes = ({ open, index }: OpenedNotes): InlineTool =>
     effects: 'read',
     input: SearchNotesInput,
     output: SearchNotesOutput,
-    run: async ({ query, folder, page, page_size }, { signal, progress }) => {
+    run: async ({ query, ...input }, { signal, progress }) => {
       const workspace = await open();
-      const span = toSpan({ folder, page, page_size });
-      const expression = toSearchExpression(query);
+      const span = readSpan(input);
+      const expression = parseSearchExpression(query);
       const asking = { root: workspace.root, signal, progress };
       const { items, hasMore, matched, isComplete } = await index.search({ ...span, ...expression }, asking);
       if (items.length === 0) await checkFolder(workspace, span.folder);
       const hasSome = matched === 'any' && !expression.wantsAny && items.length > 0;
-      return answerNotes({
+      return answerPage({
+        ...NOTES,
         items: items.map(toNoteItem),
-        page,
+        page: input.page,
         hasMore,
-        isComplete,
-        first: hasSome ? 'No note contains all words. Notes with some of them:' : '',
+        before: hasSome ? 'No note contains all words. Notes with some of them:' : undefined,
+        after: isComplete ? undefined : INCOMPLETE,
         further: items.length === 0 ? {} : { matched },
       });
     },

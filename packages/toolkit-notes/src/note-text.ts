@@ -51,7 +51,7 @@ export const toNoteText = (bytes: Uint8Array): string | undefined =>
   bytes.includes(0) ? undefined : new TextDecoder().decode(bytes);
 
 /** What a note is called: `title:` of its front matter, else its first heading, else its file name without ending. */
-export const toTitle = (path: string, text: string): string => {
+export const findTitle = (path: string, text: string): string => {
   const lines = text.slice(0, LOOKED_AT).split(/\r?\n/);
   const title = findFrontTitle(lines) ?? findHeading(lines) ?? toStem(path);
   return title.slice(0, MAX_TITLE).toWellFormed();

@@ -61,7 +61,7 @@ const findProblem = async (directory: string): Promise<string | undefined> => {
 export type OpenedNotes = { readonly open: OpenNotesDirectory; readonly index: NotesIndex };
 
 /** A path among the notes as a model wrote it, made plain. Throws RetryableToolError, which says what to write instead. */
-export const toNotePath = (written: string): string => {
+export const parseNotePath = (written: string): string => {
   const refuse = (what: string): never => {
     throw new RetryableToolError(
       `${quotePath(written)} ${what}. Send a path as list_notes and search_notes return it, for example 'projects/plan.md'.`,

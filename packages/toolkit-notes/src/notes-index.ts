@@ -17,13 +17,6 @@ type AnswerOf<Kind> = Extract<IndexAnswer, { readonly kind: Kind }>;
 const MOST_WAITING = 100;
 const RETRY_AFTER_MS = 1000;
 
-type NotesIndexOptions = {
-  /** How the notes keep to their directory; left out: what this system offers. */
-  readonly access?: FileAccess | undefined;
-  /** For tests: another file to run as the thread. */
-  readonly worker?: URL;
-};
-
 export type NotesIndex = ReturnType<typeof createNotesIndex>;
 
 /**
@@ -34,7 +27,15 @@ export type NotesIndex = ReturnType<typeof createNotesIndex>;
  */
 export const createNotesIndex = (
   log: ExtensionLog,
-  { access = probeFileAccess(), worker = INDEX_WORKER }: NotesIndexOptions = {},
+  {
+    access = probeFileAccess(),
+    worker = INDEX_WORKER,
+  }: {
+    /** How the notes keep to their directory; left out: what this system offers. */
+    readonly access?: FileAccess | undefined;
+    /** For tests: another file to run as the thread. */
+    readonly worker?: URL;
+  } = {},
 ) => {
   const listeners = new Set<(done: number, total: number) => void>();
 

@@ -6,15 +6,17 @@ import { createNotesDirectory } from './notes-directory.ts';
 import { createNotesIndex } from './notes-index.ts';
 import { createReadNote } from './read-note.ts';
 
-export type NotesOptions = {
+/** `list_notes`, `search_notes` and `read_note` over one directory of Markdown. */
+export const createNotes = ({
+  directory,
+  access = probeFileAccess(),
+  log,
+}: {
   readonly directory: string | undefined;
   /** Left out: what this system offers. */
   readonly access?: FileAccess | undefined;
   readonly log: ExtensionLog;
-};
-
-/** `list_notes`, `search_notes` and `read_note` over one directory of Markdown. */
-export const createNotes = ({ directory, access = probeFileAccess(), log }: NotesOptions): OpenedTools => {
+}): OpenedTools => {
   const notes = { open: createNotesDirectory(directory, { access, log }), index: createNotesIndex(log, { access }) };
   void indexAhead(notes, log);
   return {

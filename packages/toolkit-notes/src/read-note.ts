@@ -13,7 +13,7 @@ import * as z from 'zod';
 import { toIsoTime } from './note-lists.ts';
 import { isNoteName, isOpenPath, toNoteText } from './note-text.ts';
 import type { OpenedNotes } from './notes-directory.ts';
-import { toNotePath } from './notes-directory.ts';
+import { parseNotePath } from './notes-directory.ts';
 
 const DEFAULT_LIMIT = 65_536;
 // A byte may become six in JSON (\u0001): six times this is still less than the 1 MiB a result may have.
@@ -53,10 +53,10 @@ export const createReadNote = (notes: OpenedNotes): InlineTool =>
     output: ReadNoteOutput,
     run: async ({ path: written, offset, limit }, context) => {
       const workspace = await notes.open();
-      const path = toNotePath(written);
+      const path = parseNotePath(written);
       const missing = () => toMissing(notes, { workspace, path, context });
       if (!isNoteName(path.split('/').at(-1) ?? '') || !isOpenPath(path)) throw await missing();
-      return tellFileErrors({ path, toMissing: missing }, () =>
+      return tellFileErrors({ path, createMissingError: missing }, () =>
         withNote(workspace, path, { use: (place) => readPart(place, { path, offset, limit }), missing }),
       );
     },

@@ -29,14 +29,14 @@ const PIECE = /["“”„]([^"“”„]*)["“”„]?(\*?)|([^\s"“”„:;,
  * Reads a query as a model writes it: words, "quoted phrases", beginnings*. Nothing in it is an operator but a lone OR
  * and AND, so nothing can be a syntax error. Throws RetryableToolError where it holds no word, or too many.
  */
-export const toSearchExpression = (query: string): SearchExpression => {
+export const parseSearchExpression = (query: string): SearchExpression => {
   // A NUL would end the text for SQLite.
   const pieces = [
     ...query
       .toWellFormed()
       .replaceAll(/\p{Cc}/gu, ' ')
       .matchAll(PIECE),
-  ].map(toPiece);
+  ].map(readPiece);
   const wantsAny = pieces.some(({ isOr }) => isOr);
   const found = pieces.flatMap(({ term }) => (term === null ? [] : [term]));
   const terms = [...new Map(found.map((term) => [JSON.stringify(term), term])).values()];
@@ -46,7 +46,7 @@ export const toSearchExpression = (query: string): SearchExpression => {
 
 type Piece = { readonly term: Term | null; readonly isOr: boolean };
 
-const toPiece = ([, phrase, phraseStar, word, wordStar]: RegExpMatchArray): Piece => {
+const readPiece = ([, phrase, phraseStar, word, wordStar]: RegExpMatchArray): Piece => {
   if (word === 'OR' || word === 'AND') return { term: null, isOr: word === 'OR' };
   const text = phrase ?? word ?? '';
   if (!WORD_CHARACTER.test(text)) return { term: null, isOr: false };

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test, vi } from 'vitest';
+import type { IndexNews } from '#src/index-messages.ts';
 import {
   createIndexKeeper,
   createPace,
@@ -17,9 +18,10 @@ const DAY_MS = 86_400_000;
 
 const startKeeper = (timing: KeeperTiming, limits: IndexLimits = INDEX_LIMITS) => {
   const notices: string[] = [];
-  const observer = { progress: () => undefined, notice: (notice: string) => void notices.push(notice) };
-  const open = (root: string) =>
-    openNoteIndex({ root, access: 'descriptors' }, { limits, pace: createPace(), observer });
+  const report = (news: IndexNews): void => {
+    if (news.kind === 'notice') notices.push(news.notice);
+  };
+  const open = (root: string) => openNoteIndex({ root, access: 'descriptors' }, { limits, pace: createPace(), report });
   return { notices, keeper: createIndexKeeper(open, timing) };
 };
 

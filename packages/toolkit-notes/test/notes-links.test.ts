@@ -80,7 +80,7 @@ test('a folder that becomes a link out while it is looked through gives nothing 
     {
       limits: INDEX_LIMITS,
       pace,
-      observer: { progress: () => undefined, notice: () => undefined },
+      report: () => undefined,
     },
   );
   await index.update();

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { toSearchExpression } from '#src/search-expression.ts';
+import { parseSearchExpression } from '#src/search-expression.ts';
 import { startNotesLab } from './notes-lab.ts';
 
 test('a match in the title comes before one in the text', async () => {
@@ -78,13 +78,13 @@ test.each([
   [`"${'a '.repeat(65)}"`, 'The query has phrases of 65 words together. Send at most 64.'],
   ['a b c d e f g h i j k l m n o p q', 'The query has 17 words. Send only the 16 most important ones.'],
 ])('the query %j is a retry that says what to send', (query, message) => {
-  expect(() => toSearchExpression(query)).toThrow(expect.objectContaining({ name: 'RetryableToolError', message }));
+  expect(() => parseSearchExpression(query)).toThrow(expect.objectContaining({ name: 'RetryableToolError', message }));
 });
 
 test('the same word again and again counts once, and a sign of Chinese may begin a word', () => {
   const gate = { text: 'gate', isPrefix: false };
-  expect(toSearchExpression('gate '.repeat(150))).toEqual({ terms: [gate], wantsAny: false });
-  expect(toSearchExpression('日* gate')).toEqual({ terms: [{ text: '日', isPrefix: true }, gate], wantsAny: false });
+  expect(parseSearchExpression('gate '.repeat(150))).toEqual({ terms: [gate], wantsAny: false });
+  expect(parseSearchExpression('日* gate')).toEqual({ terms: [{ text: '日', isPrefix: true }, gate], wantsAny: false });
 });
 
 test('a query of more than 1 000 characters is refused by the schema', async () => {

@@ -26,7 +26,7 @@ const NOT_PLAIN = /[;&()`$'"\n\\]|\|\s*\||(?:^|\s)#/;
  * What it means that a command ended with exit code 1 and an empty stderr: the answer of its last program, in a few
  * words; null where it is a failure, and for every command that is more than one pipeline of plain words.
  */
-export const toNegativeAnswer = (command: string): string | null => {
+export const findNegativeAnswer = (command: string): string | null => {
   const words = command.trim().replace(QUOTED, '_').replace(STREAM_COPIES, '').replace(CHANGES_DIRECTORY, '');
   if (NOT_PLAIN.test(words)) return null;
   const last = words.split('|').at(-1)?.trim() ?? '';
@@ -108,18 +108,18 @@ export const describeExit = (exitCode: number, run: CommandRun, limits: ShellOpt
   const isCpuLikely = signal === 'SIGKILL' && isCpuPossible;
   const advice = isCpuLikely
     ? `It may have used more than ${limits.cpuSeconds} s of processor time.`
-    : toAdvice(exitCode, said);
-  const message = said === '' ? toSilentFailure(code, run.stdout) : `Command failed: ${said} (${code}).`;
+    : findAdvice(exitCode, said);
+  const message = said === '' ? describeSilentFailure(code, run.stdout) : `Command failed: ${said} (${code}).`;
   return { message: advice === null ? message : `${message} ${advice}`, limit: null };
 };
 
 // Output is no reason: what a program found before it failed would be read as what is wrong.
-const toSilentFailure = (code: string, { text }: BufferedText): string =>
+const describeSilentFailure = (code: string, { text }: BufferedText): string =>
   text.trim() === ''
     ? `Command failed without output (${code}).`
     : `Command failed (${code}). It wrote only to stdout.`;
 
-const toAdvice = (exitCode: number, said: string): string | null => {
+const findAdvice = (exitCode: number, said: string): string | null => {
   if (said === '' && MAY_BE_AN_ANSWER.has(exitCode))
     return 'grep, diff, test and others exit with 1 (under xargs 123) if nothing matches: append `|| true` if that is an expected result.';
   if (exitCode === 127)

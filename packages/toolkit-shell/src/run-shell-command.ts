@@ -3,7 +3,7 @@ import { toWorkMs } from '@recourse/toolkit-kit/page-answers';
 import { defineTool, empty, RetryableToolError, TerminalToolError } from 'recourse-server';
 import type { InlineTool } from 'recourse-server/extension';
 import * as z from 'zod';
-import { describeExit, describeKilled, type FailedCommand, toNegativeAnswer } from './describe-failure.ts';
+import { describeExit, describeKilled, type FailedCommand, findNegativeAnswer } from './describe-failure.ts';
 import type { CommandRun, Sandbox } from './sandbox.ts';
 import type { ShellOptions } from './sandbox-words.ts';
 
@@ -39,7 +39,7 @@ const RunShellCommandOutput = z.object({
 // A model would try them one after another: they abort with traces of their own insides.
 const WITHOUT_EPOLL = ' Programs that need epoll (Node.js, npm, Go) do not run.';
 
-const toDescription = (shell: string, { timeoutMs, memoryMb, maxProcesses, epoll }: ShellOptions): string =>
+const describeTool = (shell: string, { timeoutMs, memoryMb, maxProcesses, epoll }: ShellOptions): string =>
   `Runs a command line with ${shell} in a sandbox and returns its exit code, stdout and stderr; long output is cut in the middle. The workspace is at /workspace, system programs are read-only; /tmp is new for each command. There is no network and no input, and no process outlives the command.${epoll === 'refused' ? WITHOUT_EPOLL : ''} Limits: ${timeoutMs / 1000} s, ${memoryMb} MiB, ${maxProcesses} processes. A search without matches is not a failure: grep, rg, pgrep, which, diff, cmp and test (or a pipeline that ends with one of them) may exit with code 1. Any other failure returns the exit code and the last lines of stderr.`;
 
 export type ShellToolOptions = { readonly sandbox: Sandbox; readonly limits: ShellOptions; readonly shell: string };
@@ -48,7 +48,7 @@ export type ShellToolOptions = { readonly sandbox: Sandbox; readonly limits: She
 export const createRunShellCommand = ({ sandbox, limits, shell }: ShellToolOptions): InlineTool =>
   defineTool({
     name: 'run_shell_command',
-    description: toDescription(shell, limits),
+    description: describeTool(shell, limits),
     effects: 'write',
     retries: 2,
     // Commands of a batch work on the same files, in the order the model wrote them.
@@ -66,7 +66,7 @@ export const createRunShellCommand = ({ sandbox, limits, shell }: ShellToolOptio
         case 'exited':
           return answerExit(command, end.exitCode, run, limits);
         case 'killed':
-          throw toFailedCommand(describeKilled(end.limit, { ...limits, timeoutMs }), run, null);
+          throw createFailedCommand(describeKilled(end.limit, { ...limits, timeoutMs }), run, null);
         case 'aborted':
           signal.throwIfAborted();
           throw new TerminalToolError('Command killed: the service is being stopped.', { executed: 'maybe' });
@@ -85,8 +85,8 @@ export const createRunShellCommand = ({ sandbox, limits, shell }: ShellToolOptio
 
 const answerExit = (command: string, exitCode: number, run: CommandRun, limits: ShellOptions) => {
   if (exitCode === 0) return answerSuccess(run);
-  const negative = exitCode === 1 && run.stderr.text.trim() === '' ? toNegativeAnswer(command) : null;
-  if (negative === null) throw toFailedCommand(describeExit(exitCode, run, limits), run, exitCode);
+  const negative = exitCode === 1 && run.stderr.text.trim() === '' ? findNegativeAnswer(command) : null;
+  if (negative === null) throw createFailedCommand(describeExit(exitCode, run, limits), run, exitCode);
   return answerNegative(negative, run);
 };
 
@@ -100,21 +100,21 @@ const toOutput = ({ stdout, stderr, durationMs }: CommandRun) => ({
 
 const answerSuccess = (run: CommandRun) => {
   const { lines } = run.stdout;
-  if (lines > 0) return toValue(`The command succeeded with ${showLines(lines)} of output.`, 0, run);
-  if (run.stderr.lines > 0) return toValue('The command succeeded and wrote only to stderr.', 0, run);
+  if (lines > 0) return createValue(`The command succeeded with ${showLines(lines)} of output.`, 0, run);
+  if (run.stderr.lines > 0) return createValue('The command succeeded and wrote only to stderr.', 0, run);
   const display = 'The command succeeded without output.';
-  return empty(display, toValue(display, 0, run));
+  return empty(display, createValue(display, 0, run));
 };
 
 /** As of `grep -c`, which writes 0, and of `diff`, which writes what differs. */
 const answerNegative = (negative: string, run: CommandRun) => {
   const { lines } = run.stdout;
-  if (lines > 0) return toValue(`${negative} (exit code 1), with ${showLines(lines)} of output.`, 1, run);
+  if (lines > 0) return createValue(`${negative} (exit code 1), with ${showLines(lines)} of output.`, 1, run);
   const display = `${negative} (exit code 1).`;
-  return empty(display, toValue(display, 1, run));
+  return empty(display, createValue(display, 1, run));
 };
 
-const toValue = (display: string, exitCode: number, run: CommandRun) => ({
+const createValue = (display: string, exitCode: number, run: CommandRun) => ({
   display,
   count: run.stdout.lines,
   exit_code: exitCode,
@@ -123,7 +123,7 @@ const toValue = (display: string, exitCode: number, run: CommandRun) => ({
 
 const showLines = (lines: number): string => (lines === 1 ? '1 line' : `${lines} lines`);
 
-const toFailedCommand = ({ message, limit }: FailedCommand, run: CommandRun, exitCode: number | null) =>
+const createFailedCommand = ({ message, limit }: FailedCommand, run: CommandRun, exitCode: number | null) =>
   new RetryableToolError(message, {
     value: { exit_code: exitCode, ...(limit === null ? {} : { killed_by: limit }), ...toOutput(run) },
     executed: 'yes',

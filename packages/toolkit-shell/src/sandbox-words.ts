@@ -68,15 +68,11 @@ export const KNOWN_VARIABLES: ReadonlySet<string> = new Set([
   '_',
 ]);
 
-/** What is given to bubblewrap for every command, before the command itself. */
-export type SandboxWords = {
-  readonly words: readonly string[];
-  /** What it reads from its file descriptors 4, 5, …. */
-  readonly inputs: readonly Buffer[];
-};
-
-/** `filter` is the seccomp program. */
-export const toSandboxWords = (options: ShellOptions, filter: Buffer): SandboxWords => ({
+/**
+ * What is given to bubblewrap for every command, before the command itself, and what it reads from its file descriptors 4, 5, ….
+ * `filter` is the seccomp program.
+ */
+export const buildSandboxArgs = (options: ShellOptions, filter: Buffer) => ({
   words: [
     ...['--unshare-user', '--unshare-ipc', '--unshare-pid', '--unshare-net', '--unshare-uts', '--unshare-cgroup'],
     ...['--disable-userns', '--die-with-parent', '--new-session', '--as-pid-1', '--cap-drop', 'ALL', '--clearenv'],
@@ -84,7 +80,7 @@ export const toSandboxWords = (options: ShellOptions, filter: Buffer): SandboxWo
     ...['--seccomp', String(FIRST_INPUT_FD)],
     ...Object.entries(ENVIRONMENT).flatMap(([name, value]) => ['--setenv', name, value]),
     ...['--ro-bind', '/usr', '/usr'],
-    ...SYSTEM_LINKS.flatMap(toSystemLink),
+    ...SYSTEM_LINKS.flatMap(bindSystemLink),
     ...['--perms', '0755', '--dir', '/etc'],
     ...SYSTEM_FILES.flatMap((name) => ['--ro-bind-try', `/etc/${name}`, `/etc/${name}`]),
     ...OWN_FILES.flatMap(([path], place) => ['--perms', '0444', '--file', String(FIRST_INPUT_FD + 1 + place), path]),
@@ -100,7 +96,7 @@ export const toSandboxWords = (options: ShellOptions, filter: Buffer): SandboxWo
 });
 
 /** As the host has it: a link into /usr, a directory of its own, or nothing. */
-const toSystemLink = (name: string): readonly string[] => {
+const bindSystemLink = (name: string): readonly string[] => {
   const path = `/${name}`;
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats === undefined) return [];
@@ -116,7 +112,7 @@ const CLOSE_INHERITED =
   'cd /proc/self/fd; for fd in *; do [ "$fd" -gt 2 ] && eval "exec $fd>&-"; done; cd /workspace; unset OLDPWD; ';
 
 /** The limits of each process, the first one too, then the shell; the command comes as its last word. */
-export const toShellWords = (options: ShellOptions, shell: string, countsPerSandbox: boolean): readonly string[] => [
+export const buildShellArgs = (options: ShellOptions, shell: string, countsPerSandbox: boolean): readonly string[] => [
   ...['prlimit', '--core=0', `--cpu=${options.cpuSeconds}:${options.cpuSeconds + 1}`],
   ...[`--fsize=${MAX_FILE_BYTES}`, `--nofile=${MAX_OPEN_FILES}`, `--data=${options.memoryMb * MIB}`],
   // Both count for the service's user; memory does where it is pinned for MSG_ZEROCOPY.

@@ -8,11 +8,11 @@ import { openCommandCgroups } from './command-cgroups.ts';
 import { createRunShellCommand } from './run-shell-command.ts';
 import { type CommandRun, createSandbox, type Sandbox } from './sandbox.ts';
 import {
+  buildSandboxArgs,
+  buildShellArgs,
   KNOWN_VARIABLES,
   MIB,
   type ShellOptions,
-  toSandboxWords,
-  toShellWords,
   WORDS_OF_ROOT,
 } from './sandbox-words.ts';
 import { buildSeccompFilter } from './seccomp-filter.ts';
@@ -222,8 +222,8 @@ const makeSandbox = async (limits: ShellOptions, shell: string): Promise<Sandbox
     `bubblewrap was not found (${limits.bwrapPath}): install the package bubblewrap, or set SHELL_BWRAP_PATH`,
   );
   if (typeof bwrap !== 'string') return bwrap;
-  const { words, inputs } = toSandboxWords(limits, filter);
-  const all = [...words, '--', ...toShellWords(limits, shell, countsPerSandbox())];
+  const { words, inputs } = buildSandboxArgs(limits, filter);
+  const all = [...words, '--', ...buildShellArgs(limits, shell, countsPerSandbox())];
   if (process.geteuid?.() !== 0) return createSandbox({ limits, program: bwrap, words: all, inputs, cgroups: null });
   const unshare = await locateProgram('unshare', 'the program unshare was not found: install the package util-linux');
   if (typeof unshare !== 'string') return unshare;

@@ -50,23 +50,8 @@ const isOwnNamespace = (root: string): Promise<boolean> =>
     () => false,
   );
 
-type SandboxUsage = {
-  /** Processes and their threads. Counting ends a little above the limit it was given. */
-  readonly tasks: number;
-  /**
-   * Memory of all processes, in bytes: their own pages, shared memory and page tables, not the files of programs and
-   * libraries; and what waits in netlink sockets.
-   */
-  readonly memoryBytes: number;
-  /** Files in /tmp and /dev/shm; each takes memory of the kernel's, an empty one too. */
-  readonly memoryFiles: number;
-};
-
 /** Reads /proc: at most as many processes as `maxTasks` and one more. What has ended meanwhile counts nothing. */
-const readSandboxUsage = (
-  firstPid: number,
-  limits: { readonly maxTasks: number; readonly memoryBytes: number },
-): SandboxUsage => {
+const readSandboxUsage = (firstPid: number, limits: { readonly maxTasks: number; readonly memoryBytes: number }) => {
   const most = limits.maxTasks + 1;
   const pids = [...readChildren(firstPid, 1, most)];
   let tasks = 0;
@@ -85,8 +70,11 @@ const readSandboxUsage = (
   // Pages that processes share after a fork were counted for each: only above the limit the dearer look is needed.
   const isOver = kernelBytes + residentBytes > limits.memoryBytes;
   return {
+    /** Processes and their threads. Counting ends a little above the limit. */
     tasks,
+    /** Their own pages, shared memory and page tables, not the files of programs; and what waits in netlink sockets. */
     memoryBytes: kernelBytes + (isOver ? readSharedOut(pids) : residentBytes),
+    /** Each takes memory of the kernel's, an empty one too. */
     memoryFiles: countFiles(firstPid, '/tmp', TMP_BYTES) + countFiles(firstPid, '/dev/shm', SHM_BYTES),
   };
 };
@@ -180,8 +168,6 @@ type WatchedSandbox = {
   readonly findMemoryEnd: () => MemoryEnd | null;
 };
 
-type WatchdogLimits = { readonly maxProcesses: number; readonly memoryBytes: number };
-
 const LOOK_EVERY_MS = 50;
 // With many commands at once looking must not keep the service from answering: a twentieth of its time, if that is often enough.
 const MOST_OF_TIME = 20;
@@ -192,7 +178,13 @@ const LOOK_AT_LOCKS_EVERY_MS = 100;
 export const MAX_MEMORY_FILES = 100_000;
 
 /** RLIMIT_NPROC does not bind root, not even in a user namespace, and no resource limit adds up the memory of processes. */
-export const createWatchdog = ({ maxProcesses, memoryBytes }: WatchdogLimits) => {
+export const createWatchdog = ({
+  maxProcesses,
+  memoryBytes,
+}: {
+  readonly maxProcesses: number;
+  readonly memoryBytes: number;
+}) => {
   const watched = new Map<WatchedSandbox, (limit: WatchedLimit) => void>();
 
   const findOver = ({ firstPid, findMemoryEnd }: WatchedSandbox): WatchedLimit | null => {

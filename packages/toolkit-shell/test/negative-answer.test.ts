@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toNegativeAnswer } from '#src/describe-failure.ts';
+import { findNegativeAnswer } from '#src/describe-failure.ts';
 
 test.each([
   ['grep -rn zzz .', 'Nothing matched'],
@@ -19,7 +19,7 @@ test.each([
   ['test -e notes.md', 'The test is false'],
   ['[ -e notes.md ]', 'The test is false'],
 ])('exit code 1 of %j is an answer: %s', (command, answer) => {
-  expect(toNegativeAnswer(command)).toBe(answer);
+  expect(findNegativeAnswer(command)).toBe(answer);
 });
 
 test.each([
@@ -53,5 +53,5 @@ test.each([
   '[[ $(true) ]]',
   '',
 ])('exit code 1 of %j may be a failure', (command) => {
-  expect(toNegativeAnswer(command)).toBeNull();
+  expect(findNegativeAnswer(command)).toBeNull();
 });

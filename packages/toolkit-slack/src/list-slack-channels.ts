@@ -1,6 +1,6 @@
 import { showValue } from '@recourse/toolkit-kit/http';
-import { answerPage, pageShape } from '@recourse/toolkit-kit/page-answers';
-import { openPageChain } from '@recourse/toolkit-kit/paging/page-chain';
+import { pageShape } from '@recourse/toolkit-kit/page-answers';
+import { answerChainedPage } from '@recourse/toolkit-kit/paging/page-chain';
 import { defineTool } from 'recourse-server';
 import type { InlineTool, PageTokens, ToolContext } from 'recourse-server/extension';
 import * as z from 'zod';
@@ -71,26 +71,27 @@ export const createListSlackChannels = (slack: SlackAccess, pageTokens: PageToke
     run: (query, context) => listChannels({ slack, pageTokens }, query, context),
   });
 
-const listChannels = async (
-  { slack, pageTokens }: { readonly slack: SlackAccess; readonly pageTokens: PageTokens },
+const listChannels = (
+  { slack, pageTokens: tokens }: { readonly slack: SlackAccess; readonly pageTokens: PageTokens },
   { name, page }: z.output<typeof input>,
   context: ToolContext,
 ) => {
-  const chain = openPageChain({ tokens: pageTokens, tool: NAME, verb: 'List', query: { name }, context });
-  const cursor = await chain.tokenOf(page);
-  const request = {
-    method: 'conversations.list',
-    arguments: { exclude_archived: true, types: 'public_channel', limit: PAGE_SIZE, cursor },
-    repeats: 'transport',
-    refusals: explainRefusals(page),
-  } as const;
-  const listed = Listed.safeParse(await slack.ask(request, context));
-  if (!listed.success) throw explainUnreadable(listed.error);
-  const { channels, response_metadata: metadata } = listed.data;
-  const hasMore = await chain.keepNext(page, metadata?.next_cursor);
-  const items = channels.filter((channel) => isNamed(channel.name, name)).map(readItem);
-  const { keepsPages } = chain;
-  return answerPage({ words: { one: 'channel', many: 'channels' }, key: 'channels', items, page, hasMore, keepsPages });
+  const read = async (cursor: string | undefined) => {
+    const request = {
+      method: 'conversations.list',
+      arguments: { exclude_archived: true, types: 'public_channel', limit: PAGE_SIZE, cursor },
+      repeats: 'transport',
+      refusals: explainRefusals(page),
+    } as const;
+    const listed = Listed.safeParse(await slack.ask(request, context));
+    if (!listed.success) throw explainUnreadable(listed.error);
+    const { channels, response_metadata: metadata } = listed.data;
+    const items = channels.filter((channel) => isNamed(channel.name, name)).map(readItem);
+    return { items, nextToken: metadata?.next_cursor };
+  };
+  const words = { one: 'channel', many: 'channels' };
+  const list = { words, key: 'channels', tool: NAME, verb: 'List', query: { name } } as const;
+  return answerChainedPage({ ...list, tokens, page, context, read });
 };
 
 const isNamed = (name: string, wanted = ''): boolean =>

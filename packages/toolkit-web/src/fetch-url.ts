@@ -96,7 +96,7 @@ export const createFetchUrl = (
     const url = parseTargetUrl(text, ports);
     const { get } = await client.open();
     const fetched = await get({ url, headers, maxBytes, limitMs, signal });
-    if (fetched.kind === 'answer' && isSuccess(fetched.status)) return toPage(fetched, maxBytes);
+    if (fetched.kind === 'answer' && isSuccess(fetched.status)) return createPage(fetched, maxBytes);
     throw createResponseFailure(fetched, { url, limitMs, nowMs: clock.now() });
   };
   const tool = defineTool({
@@ -107,7 +107,7 @@ export const createFetchUrl = (
     effects: 'read',
     timeoutMs: TIMEOUT_MS,
     // One site that is down must not close the tool for all others.
-    breakerKey: ({ url }) => toOrigin(url),
+    breakerKey: ({ url }) => readOrigin(url),
     input,
     output,
     run,
@@ -115,12 +115,12 @@ export const createFetchUrl = (
   return { tool, close: client.close };
 };
 
-const toOrigin = (sent: unknown): string => {
+const readOrigin = (sent: unknown): string => {
   const origin = typeof sent === 'string' ? URL.parse(sent)?.origin : undefined;
   return origin === undefined || origin === 'null' ? '' : origin;
 };
 
-const toPage = ({ url, status, headers, body, attempts }: Answer & Fetched, maxBytes: number) => {
+const createPage = ({ url, status, headers, body, attempts }: Answer & Fetched, maxBytes: number) => {
   const contentType = headers.get('content-type') ?? '';
   const content = toText(body.bytes, contentType, body.cut === null ? 'complete' : 'cut');
   const about = { url: url.href, status, content_type: contentType === '' ? null : showText(contentType) };
@@ -132,7 +132,7 @@ const toPage = ({ url, status, headers, body, attempts }: Answer & Fetched, maxB
   const page = { ...about, content, truncated: body.cut !== null, attempts };
   switch (body.cut) {
     case 'size':
-      return ok(page, `Only the first ${maxBytes} bytes are shown.${toMoreAdvice(maxBytes)}`);
+      return ok(page, `Only the first ${maxBytes} bytes are shown.${adviseOnSize(maxBytes)}`);
     case 'time':
       return ok(page, 'The server was too slow: only the part that arrived in time is shown.');
     case null:
@@ -140,5 +140,5 @@ const toPage = ({ url, status, headers, body, attempts }: Answer & Fetched, maxB
   }
 };
 
-const toMoreAdvice = (maxBytes: number): string =>
+const adviseOnSize = (maxBytes: number): string =>
   maxBytes < MOST_BYTES ? ` For more, call again with a larger max_bytes (at most ${MOST_BYTES}).` : '';

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { isRedirect, toPinnedRedirects } from '@recourse/toolkit-kit/egress/redirects';
+import { createPinnedRedirects, isRedirect } from '@recourse/toolkit-kit/egress/redirects';
 import { isSuccess } from '@recourse/toolkit-kit/egress/response-status';
 import { isRecord, type JsonRecord } from 'recourse-server/contract/json-record';
 import type { JsonSchema } from 'recourse-server/contract/tool-description';
@@ -66,7 +66,7 @@ const createRun = (plan: OperationPlan, means: ImportMeans) => {
       // Before the call's own end, so that a slow API is reported as such.
       limitMs: toWorkMs(context.timeoutMs),
       wantedBytes: (status) => limitBytes(status, maxResponseBytes),
-      nextHop: toPinnedRedirects(plan.base, effects),
+      nextHop: createPinnedRedirects(plan.base, effects),
       repeats: effects === 'read' && isSafeMethod ? 'transport' : 'never',
     });
     if (fetched.kind === 'answer') await means.turnFor(fetched.body.bytes.byteLength);

@@ -20,7 +20,7 @@ export const createWorkspaceReader = (root: string) => {
           cause,
         },
       );
-    return explainFileErrors({ path, toMissing }, () =>
+    return explainFileErrors({ path, createMissingError: toMissing }, () =>
       withPlace(workspace, path, (place) => readBytes(place, path, { offset: 0, length: most + 1 })),
     );
   };

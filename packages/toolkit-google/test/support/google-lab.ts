@@ -11,8 +11,7 @@ import type { InlineTool, ToolContext } from 'recourse-server/internal/tools/too
 import { TOOL_ERROR } from 'recourse-server/internal/tools/tool-errors.ts';
 import { isToldValue, toldKind } from 'recourse-server/internal/tools/tool-values.ts';
 import { onTestFinished } from 'vitest';
-import { createGoogleAccess } from '#src/create-google-access.ts';
-import type { GoogleAccess } from '#src/google-access.ts';
+import { GoogleAccess } from '#src/google-access.ts';
 
 export type GoogleLabOptions = {
   readonly routes: readonly StandInRoute[];
@@ -44,7 +43,7 @@ export const startGoogleLab = async (options: GoogleLabOptions): Promise<GoogleL
     ...(signIn === undefined ? {} : { signIn }),
   });
   const secrets: string[] = [];
-  const google = createGoogleAccess({
+  const google = new GoogleAccess({
     credentialsPath: options.credentialsPath ?? writeCredentials(credentials),
     subject,
     apiUrl: standIn.url,

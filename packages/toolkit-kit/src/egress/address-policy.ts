@@ -28,39 +28,40 @@ export const isAnyAddress: AddressPolicy = () => true;
 
 type Prefix = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
 
-type FetchPolicyOptions = {
-  /** Addresses, and prefixes such as `10.1.0.0/16`, that may be reached although they are not public, or are this machine's. */
-  readonly allowed: readonly string[];
-  /** The interfaces of this machine as they are now. */
-  readonly interfaces?: () => ReturnType<typeof networkInterfaces>;
-};
-
 /**
  * Public addresses, but for those of this machine and of the networks that it is attached to: a global address may be its
  * own, and reach what listens for neighbours only. Interfaces are read at each judgement, for they change.
  */
-export const createFetchPolicy = ({ allowed, interfaces = networkInterfaces }: FetchPolicyOptions): AddressPolicy => {
-  const prefixes = allowed.map(toPrefix);
+export const createFetchPolicy = ({
+  allowed,
+  interfaces = networkInterfaces,
+}: {
+  /** Addresses, and prefixes such as `10.1.0.0/16`, that may be reached although they are not public, or are this machine's. */
+  readonly allowed: readonly string[];
+  /** The interfaces of this machine as they are now. */
+  readonly interfaces?: () => ReturnType<typeof networkInterfaces>;
+}): AddressPolicy => {
+  const prefixes = allowed.map(parsePrefix);
   return (text) => {
     if (!ipaddr.isValid(text)) return false;
     if (isInOneOf(text, prefixes)) return true;
     if (!isPublicAddress(text)) return false;
-    const attached = Object.values(interfaces()).flatMap((addresses = []) => addresses.flatMap(toOnLink));
+    const attached = Object.values(interfaces()).flatMap((addresses = []) => addresses.flatMap(readAttachedNetwork));
     return !isInOneOf(text, attached);
   };
 };
 
-const toPrefix = (text: string): Prefix => {
+const parsePrefix = (text: string): Prefix => {
   if (text.includes('/')) return ipaddr.parseCIDR(text);
   const address = ipaddr.parse(text);
   return [address, address.kind() === 'ipv4' ? 32 : 128];
 };
 
 // A prefix of no bits is a default route (a tunnel), not a network of neighbours.
-const toOnLink = ({ address, cidr }: NetworkInterfaceInfo): readonly Prefix[] => {
+const readAttachedNetwork = ({ address, cidr }: NetworkInterfaceInfo): readonly Prefix[] => {
   const own = address.replace(/%.*$/, '');
   if (!ipaddr.isValid(own)) return [];
-  return cidr === null || cidr.endsWith('/0') ? [toPrefix(own)] : [toPrefix(cidr)];
+  return cidr === null || cidr.endsWith('/0') ? [parsePrefix(own)] : [parsePrefix(cidr)];
 };
 
 const isInOneOf = (text: string, prefixes: readonly Prefix[]): boolean => {

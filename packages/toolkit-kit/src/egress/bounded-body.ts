@@ -51,7 +51,7 @@ export const readBoundedBody = async (
       if (held > maxBytes) break;
     }
   } catch (thrown) {
-    if (!signal.aborted) throw toReadError(thrown);
+    if (!signal.aborted) throw classifyReadError(thrown);
     return { bytes: gathered.toBuffer(), cut: 'time' };
   } finally {
     discardBody(body);
@@ -92,5 +92,5 @@ const createMeter = (maxWireBytes: number): Transform => {
 
 const ZLIB_CODE = /^(Z_|ERR__|ERR_BROTLI|ERR_ZLIB|ZSTD_)/;
 
-const toReadError = (thrown: unknown): unknown =>
+const classifyReadError = (thrown: unknown): unknown =>
   ZLIB_CODE.test(codeOf(thrown)) ? new UnreadableBodyError('broken compressed data', { cause: thrown }) : thrown;

@@ -50,13 +50,13 @@ export const createClientFetch = (options: ClientFetchOptions): ClientFetch => {
   const { client, maxBytes, limitMs, repeats, baseUrl, longestWaitMs = LONGEST_WAIT_MS } = options;
   const idle = new AbortController().signal;
   return async (url, init = {}) => {
-    const { text, type } = toBody(init.body);
+    const { text, type } = encodeBody(init.body);
     const headers = new Headers(init.headers);
     if (type !== null && !headers.has('content-type')) headers.set('content-type', type);
     headers.set('accept-encoding', ACCEPT_ENCODING);
     const fetched = await client.send({
-      url: toPlace(new URL(toAddress(url)), baseUrl),
-      method: toMethod(init.method),
+      url: placeBelow(new URL(readAddress(url)), baseUrl),
+      method: parseMethod(init.method),
       headers: Object.fromEntries(headers),
       ...(text === null ? {} : { body: text }),
       wantedBytes: (status) => (isSuccess(status) ? maxBytes : Math.min(maxBytes, MOST_ERROR_BYTES)),
@@ -68,17 +68,17 @@ export const createClientFetch = (options: ClientFetchOptions): ClientFetch => {
       isTransient: (status) => status === 500 || isTransientStatus(status),
     });
     if (fetched.kind === 'no_answer') throw new NoAnswerError(fetched);
-    return toResponse(fetched);
+    return createResponse(fetched);
   };
 };
 
 // A Request brings a method, headers and a body of its own, which nobody would see being left out.
-const toAddress = (url: string | URL | Request): string | URL => {
+const readAddress = (url: string | URL | Request): string | URL => {
   if (url instanceof Request) throw new TypeError('fetch accepts only a URL here.');
   return url;
 };
 
-const toPlace = (url: URL, base: URL | undefined): URL => {
+const placeBelow = (url: URL, base: URL | undefined): URL => {
   if (base === undefined) return url;
   const place = new URL(base);
   place.pathname = `${base.pathname.replace(/\/$/, '')}${url.pathname}`;
@@ -87,14 +87,14 @@ const toPlace = (url: URL, base: URL | undefined): URL => {
   return place;
 };
 
-const toMethod = (method = 'GET'): HttpMethod => {
+const parseMethod = (method = 'GET'): HttpMethod => {
   const known = METHODS.find((one) => one === method.toUpperCase());
   if (known === undefined) throw new TypeError(`The method ${method} is not sent.`);
   return known;
 };
 
 /** A body and the media type that goes with it where the library names none (Fetch standard, "extract a body"). */
-const toBody = (
+const encodeBody = (
   body: RequestInit['body'] | undefined,
 ): { readonly text: string | null; readonly type: string | null } => {
   if (body === undefined || body === null) return { text: null, type: null };
@@ -104,7 +104,7 @@ const toBody = (
   throw new TypeError('fetch accepts only text bodies here.');
 };
 
-const toResponse = (fetched: Extract<Fetched, { readonly kind: 'answer' }>): Response => {
+const createResponse = (fetched: Extract<Fetched, { readonly kind: 'answer' }>): Response => {
   const { status, headers, body } = fetched;
   // Response knows no others, and a service that sends one is none that we know.
   if (status < 200 || status > 599)

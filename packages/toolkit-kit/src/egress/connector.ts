@@ -39,7 +39,7 @@ export const createGuardedConnector = (options: GuardedConnectorOptions): buildC
     timeout: options.timeoutMs,
     allowH2: false,
     autoSelectFamily: true,
-    lookup: toGuardedLookup(options),
+    lookup: createGuardedLookup(options),
   });
   return (target, callback) => {
     if (isIP(target.hostname) !== 0 && !options.mayConnect(target.hostname)) {
@@ -48,21 +48,21 @@ export const createGuardedConnector = (options: GuardedConnectorOptions): buildC
     }
     connect(target, (...[error, socket]) => {
       if (error === null) callback(null, socket);
-      else callback(toConnectError(error), null);
+      else callback(classifyConnectError(error), null);
     });
   };
 };
 
-const toConnectError = (error: Error): Error =>
+const classifyConnectError = (error: Error): Error =>
   error instanceof AddressRefusedError || error instanceof ConnectFailure
     ? error
     : new ConnectFailure('connect', error);
 
-const toGuardedLookup =
+const createGuardedLookup =
   ({ lookup, mayConnect }: GuardedConnectorOptions): LookupFunction =>
   (hostname, { all }, callback) => {
     const answer = lookup(hostname).then(
-      (addresses) => toPermitted(hostname, addresses, mayConnect),
+      (addresses) => checkAddresses(hostname, addresses, mayConnect),
       (cause: unknown) => new ConnectFailure('lookup', cause),
     );
     // Called from nextTick: what the socket throws must not come back as a rejection of the look-up.
@@ -78,7 +78,11 @@ type Address = { readonly address: string; readonly family: number };
 type Permitted = readonly [Address, ...Address[]];
 
 /** All of the addresses, or the error where there is none or one of them is not permitted. */
-const toPermitted = (hostname: string, addresses: readonly string[], mayConnect: AddressPolicy): Permitted | Error => {
+const checkAddresses = (
+  hostname: string,
+  addresses: readonly string[],
+  mayConnect: AddressPolicy,
+): Permitted | Error => {
   const [first, ...others] = addresses.map((address) => ({ address, family: isIP(address) }));
   if (first === undefined) return new ConnectFailure('lookup', { code: 'ENODATA' });
   if (!addresses.every(mayConnect)) return new AddressRefusedError(`${hostname} has an address that is not permitted.`);

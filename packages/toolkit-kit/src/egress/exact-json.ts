@@ -20,13 +20,16 @@ export const parseJson = (text: string): ParsedJson => parse(text, undefined);
 
 type Reviver = (key: string, value: unknown) => unknown;
 
-const parse = (text: string, reviver: Reviver | undefined): ParsedJson => {
+const parse = (text: string, reviver: Reviver | undefined): ParsedJson =>
+  tryParse(text, reviver) ?? (NO_NUMBER.test(text) ? tryParse(quoteNoNumbers(text), reviver) : null) ?? { ok: false };
+
+const tryParse = (text: string, reviver: Reviver | undefined): ParsedJson | null => {
   try {
     return { ok: true, value: JSON.parse(text, reviver) };
   } catch (thrown) {
-    if (thrown instanceof SyntaxError && NO_NUMBER.test(text)) return parseQuoted(text, reviver);
     // A RangeError: nested too deep for the reviver, which the parser itself is not.
-    if (thrown instanceof SyntaxError || thrown instanceof RangeError) return { ok: false };
+    if (thrown instanceof SyntaxError) return null;
+    if (thrown instanceof RangeError) return { ok: false };
     throw thrown;
   }
 };
@@ -35,15 +38,6 @@ const parse = (text: string, reviver: Reviver | undefined): ParsedJson => {
 const NO_NUMBER = /\b(?:NaN|Infinity)\b/;
 // Token by token: a pattern for a whole string takes stack for each escape, and for one without an end the square of its length.
 const ESCAPE_QUOTE_OR_NO_NUMBER = /\\.|"|-?\b(?:NaN|Infinity)\b/gs;
-
-const parseQuoted = (text: string, reviver: Reviver | undefined): ParsedJson => {
-  try {
-    return { ok: true, value: JSON.parse(quoteNoNumbers(text), reviver) };
-  } catch (thrown) {
-    if (thrown instanceof SyntaxError || thrown instanceof RangeError) return { ok: false };
-    throw thrown;
-  }
-};
 
 const quoteNoNumbers = (text: string): string => {
   let isInString = false;

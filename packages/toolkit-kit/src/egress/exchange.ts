@@ -67,10 +67,10 @@ export const exchange = async (hop: Hop, options: ExchangeOptions): Promise<Answ
     const received = new Map(Object.entries(response.headers).map(([name, value]) => [name, String(value)]));
     const body = await readBody(status, received.get('content-encoding') ?? '', response.body, wanted);
     if (body.cut === 'time' && body.bytes.byteLength === 0 && isSuccess(status))
-      return withStatus(toNoAnswer('too_slow', 'maybe', signal.reason));
+      return withStatus(createNoAnswer('too_slow', 'maybe', signal.reason));
     return { kind: 'answer', status, headers: received, body };
   } catch (thrown) {
-    return withStatus(signal.aborted ? toNoAnswer('too_slow', 'maybe', thrown) : classifySilence(thrown));
+    return withStatus(signal.aborted ? createNoAnswer('too_slow', 'maybe', thrown) : classifySilence(thrown));
   }
 };
 
@@ -107,7 +107,7 @@ const readBody = async (
   );
 };
 
-const toNoAnswer = (
+const createNoAnswer = (
   reason: Silence,
   executed: NoAnswer['executed'],
   cause: unknown,
@@ -121,15 +121,15 @@ const toNoAnswer = (
 });
 
 const classifySilence = (thrown: unknown): NoAnswer => {
-  if (thrown instanceof AddressRefusedError) return toNoAnswer('address_refused', 'no', thrown);
-  if (thrown instanceof ConnectFailure) return toNoAnswer(toConnectReason(thrown), 'no', thrown, thrown.code);
+  if (thrown instanceof AddressRefusedError) return createNoAnswer('address_refused', 'no', thrown);
+  if (thrown instanceof ConnectFailure) return createNoAnswer(decideConnectReason(thrown), 'no', thrown, thrown.code);
   // Before a connection is looked for: a header, a body or a URL that the client does not write.
   if (thrown instanceof errors.InvalidArgumentError || thrown instanceof errors.NotSupportedError)
-    return toNoAnswer('not_sent', 'no', thrown);
-  if (thrown instanceof UnreadableBodyError) return toNoAnswer('unreadable', 'maybe', thrown, thrown.message);
+    return createNoAnswer('not_sent', 'no', thrown);
+  if (thrown instanceof UnreadableBodyError) return createNoAnswer('unreadable', 'maybe', thrown, thrown.message);
   if (thrown instanceof errors.HTTPParserError || thrown instanceof errors.HeadersOverflowError)
-    return toNoAnswer('unreadable', 'maybe', thrown);
-  return toNoAnswer('lost', 'maybe', thrown);
+    return createNoAnswer('unreadable', 'maybe', thrown);
+  return createNoAnswer('lost', 'maybe', thrown);
 };
 
 // Final words of name servers: no such name, no address for it, not a name.
@@ -138,7 +138,7 @@ const NO_SUCH_HOST: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA', 'EBAD
 const BAD_CERTIFICATE =
   /^(ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|CRL_|ERROR_IN_C|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_(CA|PURPOSE)$|PATH_LENGTH_|HOSTNAME_MISMATCH)/;
 
-const toConnectReason = ({ stage, code }: ConnectFailure): Silence => {
+const decideConnectReason = ({ stage, code }: ConnectFailure): Silence => {
   if (stage === 'lookup') return NO_SUCH_HOST.has(code) ? 'no_such_host' : 'lookup_failed';
   return BAD_CERTIFICATE.test(code) ? 'bad_certificate' : 'not_connected';
 };

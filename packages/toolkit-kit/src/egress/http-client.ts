@@ -3,7 +3,7 @@ import type { AddressPolicy } from './address-policy.ts';
 import { createGuardedConnector } from './connector.ts';
 import { type Answer, exchange, type NoAnswer } from './exchange.ts';
 import type { Lookup } from './lookup.ts';
-import { type Hop, isRedirect, MAX_REDIRECTS, type NextHop, type RequestHeaders, toNextHop } from './redirects.ts';
+import { decideNextHop, type Hop, isRedirect, MAX_REDIRECTS, type NextHop } from './redirects.ts';
 import { isSuccess } from './response-status.ts';
 import type { PortRule } from './target-url.ts';
 import { withTimeLimit } from './time-limit.ts';
@@ -14,17 +14,6 @@ export type HttpClientOptions = {
   readonly lookup: Lookup;
   readonly ports: PortRule;
   readonly clock?: RetryClock;
-};
-
-type HttpGet = {
-  readonly url: URL;
-  readonly headers: RequestHeaders;
-  /** Decompressed bytes of a successful body to keep. */
-  readonly maxBytes: number;
-  /** Milliseconds for everything: redirects, retries and the body. */
-  readonly limitMs: number;
-  /** The caller's own end; when it aborts, `get` rejects with its reason. */
-  readonly signal: AbortSignal;
 };
 
 type HttpRequest = Hop & {
@@ -51,14 +40,12 @@ export type Fetched = (Answer | NoAnswer) & {
   readonly redirects: number;
 };
 
-export type HttpClient = {
-  /** Follows redirects and retries. Rejects with a RetryableToolError where a redirect is refused. */
-  readonly get: (request: HttpGet) => Promise<Fetched>;
-  /** Any request. Rejects with what `nextHop` throws. */
-  readonly send: (request: HttpRequest) => Promise<Fetched>;
-  /** Ends all connections, running requests included. */
-  readonly close: () => Promise<void>;
+type HttpGet = Pick<HttpRequest, 'url' | 'headers' | 'limitMs' | 'signal'> & {
+  /** Decompressed bytes of a successful body to keep. */
+  readonly maxBytes: number;
 };
+
+export type HttpClient = ReturnType<typeof createHttpClient>;
 
 const CONNECT_TIMEOUT_MS = 5_000;
 // Also the most a server may ask for: an idle connection per host is a file descriptor a stranger holds.
@@ -72,7 +59,7 @@ const ERROR_BODY_BYTES = 2_000;
  * A client for requests to places that a model or a document names. Connections go to permitted addresses only, at every hop, and
  * through no proxy, whatever the environment says. No cookies are kept.
  */
-export const createHttpClient = (options: HttpClientOptions): HttpClient => {
+export const createHttpClient = (options: HttpClientOptions) => {
   const { mayConnect, lookup, ports, clock = systemRetryClock } = options;
   const connect = createGuardedConnector({ mayConnect, lookup, timeoutMs: CONNECT_TIMEOUT_MS });
   const createAgent = (keepAliveMs: number): Agent =>
@@ -86,60 +73,56 @@ export const createHttpClient = (options: HttpClientOptions): HttpClient => {
       bodyTimeout: 0,
     });
   const dispatchers = { transport: createAgent(KEEP_ALIVE_MS), never: createAgent(KEEP_ALIVE_OF_WRITES_MS) };
+
   const send = (request: HttpRequest): Promise<Fetched> =>
     withTimeLimit(request.signal, request.limitMs, (signal) =>
-      sendFollowing(request, { dispatcher: dispatchers[request.repeats], clock }, signal),
+      sendFollowing(request, { dispatcher: dispatchers[request.repeats], clock, signal }),
     );
+
   return {
-    get: ({ maxBytes, ...request }) =>
+    /** Follows redirects and retries. Rejects with a RetryableToolError where a redirect is refused. */
+    get: ({ maxBytes, ...request }: HttpGet): Promise<Fetched> =>
       send({
         ...request,
-        wantedBytes: (status) => toWantedBytes(status, maxBytes),
-        nextHop: (trail, _status, location) => toNextHop(trail, location, ports),
+        wantedBytes: (status) => decideWantedBytes(status, maxBytes),
+        nextHop: (trail, _status, location) => decideNextHop(trail, location, ports),
         repeats: 'transport',
       }),
+    /** Any request. Rejects with what `nextHop` throws. */
     send,
-    close: async () => {
+    /** Ends all connections, running requests included. */
+    close: async (): Promise<void> => {
       await Promise.all([dispatchers.transport.destroy(), dispatchers.never.destroy()]);
     },
   };
 };
 
-const toWantedBytes = (status: number, maxBytes: number): number => {
+const decideWantedBytes = (status: number, maxBytes: number): number => {
   if (isRedirect(status) || isTransientStatus(status)) return 0;
   return isSuccess(status) ? maxBytes : ERROR_BODY_BYTES;
 };
 
-type Means = { readonly dispatcher: Agent; readonly clock: RetryClock };
+type Means = { readonly dispatcher: Agent; readonly clock: RetryClock; readonly signal: AbortSignal };
 
-const sendFollowing = async (
-  request: HttpRequest,
-  { dispatcher, clock }: Means,
-  signal: AbortSignal,
-): Promise<Fetched> => {
-  const { limitMs, wantedBytes, nextHop, repeats, isTransient, longestWaitMs } = request;
+const sendFollowing = async (request: HttpRequest, { dispatcher, clock, signal }: Means): Promise<Fetched> => {
+  const { url, headers, method = 'GET', body, limitMs, wantedBytes, nextHop, isTransient, longestWaitMs } = request;
   const limits = { clock, deadlineMs: clock.now() + limitMs, signal, isTransient, longestWaitMs };
-  const trail: [Hop, ...Hop[]] = [toFirstHop(request)];
-  let hop: Hop = trail[0];
+  const trail: [Hop, ...Hop[]] = [{ url, headers, method, ...(body === undefined ? {} : { body }) }];
   // nextHop refuses the hop after the last permitted one; the bound here only makes the end visible.
-  for (let hops = 0; hops <= MAX_REDIRECTS; hops += 1) {
-    const current = hop;
-    const attempt = (): Promise<Answer | NoAnswer> => exchange(current, { dispatcher, signal, wantedBytes });
+  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
+    const hop = trail[redirects] ?? trail[0];
+    const attempt = (): Promise<Answer | NoAnswer> => exchange(hop, { dispatcher, signal, wantedBytes });
     const { outcome, attempts } =
-      repeats === 'never' ? { outcome: await attempt(), attempts: 1 } : await retryTransport(attempt, limits);
+      request.repeats === 'never' ? { outcome: await attempt(), attempts: 1 } : await retryTransport(attempt, limits);
     request.signal.throwIfAborted();
-    const next = toNext(trail, outcome, nextHop);
-    if (next === null) return { ...outcome, url: current.url, attempts, redirects: hops };
-    hop = next;
-    trail.push(hop);
+    const next = findNextHop(trail, outcome, nextHop);
+    if (next === null) return { ...outcome, url: hop.url, attempts, redirects };
+    trail.push(next);
   }
   throw new Error('A redirect went past the limit.');
 };
 
-const toFirstHop = ({ url, headers, method = 'GET', body }: Hop): Hop =>
-  body === undefined ? { url, headers, method } : { url, headers, method, body };
-
-const toNext = (trail: readonly [Hop, ...Hop[]], outcome: Answer | NoAnswer, nextHop: NextHop): Hop | null => {
+const findNextHop = (trail: readonly [Hop, ...Hop[]], outcome: Answer | NoAnswer, nextHop: NextHop): Hop | null => {
   if (outcome.kind !== 'answer' || !isRedirect(outcome.status)) return null;
   const location = outcome.headers.get('location');
   return location === undefined ? null : nextHop(trail, outcome.status, location);

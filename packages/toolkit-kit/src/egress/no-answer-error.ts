@@ -37,7 +37,10 @@ const TEXTS = {
 } as const satisfies Record<NoAnswer['reason'], (name: string) => string>;
 
 /** The failure for a service, by its name for people, that did not answer. `executed` is `no` where nothing was sent. */
-export const toNoAnswerFailure = ({ reason, code, executed, cause }: NoAnswer, service: string): UpstreamToolError =>
+export const createNoAnswerFailure = (
+  { reason, code, executed, cause }: NoAnswer,
+  service: string,
+): UpstreamToolError =>
   new UpstreamToolError('upstream_unavailable', `${TEXTS[reason](service)} (${code}). Try again later.`, {
     executed,
     cause,

@@ -21,7 +21,7 @@ export const createClientOpener = (options: HttpClientOptions): ClientOpener => 
 };
 
 /** For a service whose address the operator chose, private ones included. */
-export const toChosenService = (clock: RetryClock): HttpClientOptions => ({
+export const allowChosenService = (clock: RetryClock): HttpClientOptions => ({
   mayConnect: isAnyAddress,
   lookup: lookupBySystem,
   ports: 'any',

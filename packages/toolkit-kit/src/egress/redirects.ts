@@ -30,7 +30,7 @@ export const isRedirect = (status: number): boolean => REDIRECT_STATUSES.has(sta
  * The next hop of a redirect. `trail` holds the hops so far, the first being what was asked for. Throws a
  * RetryableToolError where the redirect is not followed: too many, a loop, https to http, a bad target.
  */
-export const toNextHop = (trail: readonly [Hop, ...Hop[]], location: string, ports: PortRule): Hop => {
+export const decideNextHop = (trail: readonly [Hop, ...Hop[]], location: string, ports: PortRule): Hop => {
   const asked = showUrl(trail[0].url);
   const from = trail.at(-1) ?? trail[0];
   const refuse = (what: string): never => {
@@ -42,15 +42,15 @@ export const toNextHop = (trail: readonly [Hop, ...Hop[]], location: string, por
   if (objection !== null) return refuse(`to '${showUrl(url)}': ${objection}`);
   if (from.url.protocol === 'https:' && url.protocol === 'http:')
     return refuse(`from https to http, to '${showUrl(url)}'`);
-  if (trail.some((hop) => toPlace(hop.url) === toPlace(url))) return refuse('in a loop');
+  if (trail.some((hop) => withoutFragment(hop.url) === withoutFragment(url))) return refuse('in a loop');
   if (trail.length > MAX_REDIRECTS) return refuse(`more than ${MAX_REDIRECTS} times`);
-  return { url, headers: url.origin === from.url.origin ? from.headers : toHeadersForAnyone(from.headers) };
+  return { url, headers: url.origin === from.url.origin ? from.headers : pickHeadersForAnyone(from.headers) };
 };
 
 // A fragment is never sent: two URLs that differ in it alone are one place.
-const toPlace = (url: URL): string => url.href.replace(/#.*$/s, '');
+const withoutFragment = (url: URL): string => url.href.replace(/#.*$/s, '');
 
-const toHeadersForAnyone = (headers: RequestHeaders): RequestHeaders =>
+const pickHeadersForAnyone = (headers: RequestHeaders): RequestHeaders =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => HEADERS_FOR_ANYONE.has(name.toLowerCase())));
 
 /** Whether a URL lies on the origin of `base` and below its path. */
@@ -65,18 +65,18 @@ export const isBelow = (url: URL, base: URL): boolean => {
  * are done, and what the new place answers says nothing of that. 301 and 302 are followed for GET and HEAD that are no
  * writes, since nothing tells what they mean for others (RFC 9110, section 15.4).
  */
-export const toPinnedRedirects =
+export const createPinnedRedirects =
   (base: URL, effects: Effects): NextHop =>
   (trail, status, location) => {
     const from = trail.at(-1) ?? trail[0];
     const url = URL.parse(location, from.url);
     if (url === null || url.username !== '' || url.password !== '' || !isBelow(url, base)) return null;
-    const next = toRepeated(from, status, url, effects);
+    const next = decideRepeat(from, status, url, effects);
     if (next === null || trail.length > MAX_REDIRECTS || trail.some((hop) => isSame(hop, next))) return null;
     return next;
   };
 
-const toRepeated = (from: Hop, status: number, url: URL, effects: Effects): Hop | null => {
+const decideRepeat = (from: Hop, status: number, url: URL, effects: Effects): Hop | null => {
   const { method = 'GET', headers } = from;
   if (status === 307 || status === 308) return { ...from, url };
   if (effects === 'write' || (status === 303 && effects !== 'read')) return null;

@@ -10,19 +10,20 @@ const toEscape = (character: string): string => `\\u${(character.codePointAt(0) 
  * Text from outside as a message may show it: one line, printable, at most `most` characters. A word that the cut goes through
  * is left out: half a secret would not be known as one where secrets are taken out.
  */
-export const showText = (text: string, most = MOST_SHOWN): string => cutAtWord(toPrintable(text, most), most);
+export const showText = (text: string, most = MOST_SHOWN): string => cutAtWord(escapeUnprintable(text, most), most);
 
 /** A value from outside, such as a title: as `showText`, but cut anywhere. */
-export const showValue = (text: string, most = MOST_SHOWN): string => cutText(toPrintable(text, most), most);
+export const showValue = (text: string, most = MOST_SHOWN): string => cutText(escapeUnprintable(text, most), most);
 
-const toPrintable = (text: string, most: number): string => text.slice(0, 2 * most).replace(UNPRINTABLE, toEscape);
+const escapeUnprintable = (text: string, most: number): string =>
+  text.slice(0, 2 * most).replace(UNPRINTABLE, toEscape);
 
 /** Text of at most `most` characters and an ellipsis, without the word that it is cut in. */
 export const cutAtWord = (text: string, most: number): string =>
-  text.length <= most ? text : `${text.slice(0, toWordEnd(text, most - 1))}…`;
+  text.length <= most ? text : `${text.slice(0, findWordEnd(text, most - 1))}…`;
 
 // Not by an expression: one that looks for a word at the end tries every word before it.
-const toWordEnd = (text: string, from: number): number => {
+const findWordEnd = (text: string, from: number): number => {
   let end = from;
   while (end > 0 && !BOUNDARY.test(text[end - 1] ?? ' ')) end -= 1;
   return end;

@@ -24,7 +24,7 @@ export const toText = (bytes: Uint8Array, contentType: string, rest: 'complete' 
   const { media, charset } = parseContentType(contentType);
   const isText = UNDECLARED_MEDIA.has(media) ? looksLikeText(bytes) : TEXT_MEDIA.test(media);
   if (!isText) return null;
-  return toDecoder(markedCharset(bytes) ?? charset ?? declaredCharset(bytes, media) ?? 'utf-8').decode(bytes, {
+  return createDecoder(markedCharset(bytes) ?? charset ?? declaredCharset(bytes, media) ?? 'utf-8').decode(bytes, {
     stream: rest === 'cut',
   });
 };
@@ -54,7 +54,7 @@ const xmlCharset = (head: string): string | undefined =>
 
 const metaCharset = (head: string): string | undefined => {
   for (const [, written = ''] of head.matchAll(/<meta[\s/]((?:[^>"']|"[^"]*"|'[^']*')*)/gi)) {
-    const attributes = toAttributes(written);
+    const attributes = parseAttributes(written);
     const isContentType = attributes.get('http-equiv')?.trim().toLowerCase() === 'content-type';
     const charset = isContentType ? CHARSET.exec(attributes.get('content') ?? '')?.[1] : attributes.get('charset');
     if (charset !== undefined) return charset.trim();
@@ -62,14 +62,14 @@ const metaCharset = (head: string): string | undefined => {
   return undefined;
 };
 
-const toAttributes = (written: string): ReadonlyMap<string, string> =>
+const parseAttributes = (written: string): ReadonlyMap<string, string> =>
   new Map(
     [...written.matchAll(/([^\s=/"'>]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))/g)].map(
       ([, name = '', double, single, bare]) => [name.toLowerCase(), double ?? single ?? bare ?? ''],
     ),
   );
 
-const toDecoder = (charset: string): TextDecoder => {
+const createDecoder = (charset: string): TextDecoder => {
   try {
     return new TextDecoder(charset);
   } catch (thrown) {

@@ -18,9 +18,6 @@ export const systemRetryClock: RetryClock = {
   random: () => Math.random(),
 };
 
-/** What came of a request that was sent up to three times. */
-type Attempted = { readonly outcome: Answer | NoAnswer; readonly attempts: number };
-
 const MAX_ATTEMPTS = 3;
 const FIRST_DELAY_MS = 250;
 // A wait that leaves the request itself no time is a wait for nothing.
@@ -51,7 +48,7 @@ export const retryTransport = async (
     /** Which statuses say "not now". */
     readonly isTransient?: ((status: number) => boolean) | undefined;
   },
-): Promise<Attempted> => {
+): Promise<{ readonly outcome: Answer | NoAnswer; readonly attempts: number }> => {
   const {
     clock,
     deadlineMs,
@@ -62,7 +59,7 @@ export const retryTransport = async (
   for (let attempts = 1; ; attempts += 1) {
     const outcome = await send();
     if (attempts === MAX_ATTEMPTS || !passes(outcome, isTransient)) return { outcome, attempts };
-    const delayMs = toDelayMs(attempts, clock.random(), retryAfterOf(outcome, clock.now()));
+    const delayMs = decideDelayMs(attempts, clock.random(), retryAfterOf(outcome, clock.now()));
     if (delayMs > longestWaitMs) return { outcome, attempts };
     if (clock.now() + delayMs + LEAST_REQUEST_MS > deadlineMs) return { outcome, attempts };
     await clock.pause(delayMs, signal);
@@ -72,7 +69,7 @@ export const retryTransport = async (
 const passes = (outcome: Answer | NoAnswer, isTransient: (status: number) => boolean): boolean =>
   outcome.kind === 'answer' ? isTransient(outcome.status) : TRANSIENT_SILENCES.has(outcome.reason);
 
-const toDelayMs = (attempt: number, random: number, retryAfterMs: number | undefined): number => {
+const decideDelayMs = (attempt: number, random: number, retryAfterMs: number | undefined): number => {
   const backoffMs = FIRST_DELAY_MS * 2 ** (attempt - 1) * (0.5 + random / 2);
   return Math.max(backoffMs, retryAfterMs ?? 0);
 };

@@ -2,67 +2,67 @@ import { hash } from 'node:crypto';
 import { isPageToken, type PageTokens } from 'recourse-server/tools/page-tokens';
 import type { ToolContext } from 'recourse-server/tools/tool';
 import { RetryableToolError } from 'recourse-server/tools/tool-errors';
-import type { KeepsPages } from '../page-answers.ts';
+import { answerPage, type ListPage } from '../page-answers.ts';
 
 /** One list whose upstream gives a token for the next page with each page. */
-export type PageChain = {
-  /** Whether further pages can be read, as it is known once `keepNext` has ended. */
-  readonly keepsPages: KeepsPages;
-  /**
-   * The token for this page: undefined for the first. Rejects with a RetryableToolError where no page led to it:
-   * "Page 5 not available. Search from page 1 first." (seed 004).
-   */
-  readonly tokenOf: (page: number) => Promise<string | undefined>;
-  /** Keeps the token that came with a page, and gives whether `has_more` is true: there is one, whether it can be kept or not. */
-  readonly keepNext: (page: number, nextToken: string | null | undefined) => Promise<boolean>;
-};
-
-export type PageChainOptions = {
+type ChainedList<Key extends string, Item> = Pick<ListPage<Key, Item, object>, 'words' | 'key' | 'page'> & {
   readonly tokens: PageTokens;
   readonly tool: string;
-  /** `Search`, or `List`: how the model begins again. */
+  /** How the model begins again. */
   readonly verb: 'Search' | 'List';
-  /** All arguments but the page. */
+  /** All arguments but the page: with the session and the tool they name the list. */
   readonly query: Readonly<Record<string, unknown>>;
   readonly context: Pick<ToolContext, 'session'>;
+  /** Reads the page to which this token leads; undefined for the first. */
+  readonly read: (token: string | undefined) => Promise<{
+    readonly items: readonly Item[];
+    /** What leads to the next page; the last one has none. */
+    readonly nextToken: string | null | undefined;
+  }>;
 };
 
 const WITHOUT_SESSION = { Search: 'narrow the search', List: 'only page 1 can be listed' } as const;
 
-/** The pages of the list that these arguments name, as this session has read them so far. */
-export const openPageChain = ({ tokens, tool, verb, query, context }: PageChainOptions): PageChain => {
+/**
+ * One page of such a list, as this session has read it so far. The token that came with it is stored for the next page.
+ * Rejects with a RetryableToolError where no page led to this one: "Page 5 not available. Search from page 1 first." (seed 004).
+ */
+export const answerChainedPage = async <Key extends string, Item>(list: ChainedList<Key, Item>) => {
+  const { tokens, tool, query, context, words, key, page, read } = list;
   const { session } = context;
-  const list = session === null ? null : { session, tool, query: toDigest(query) };
-  let keepsPages: KeepsPages = list !== null;
-  return {
-    get keepsPages() {
-      return keepsPages;
-    },
-    tokenOf: async (page) => {
-      if (page === 1) return undefined;
-      if (list === null)
-        throw new RetryableToolError(
-          `Page ${page} not available. Pages need a session, and this call has none: ${WITHOUT_SESSION[verb]}.`,
-        );
-      const token = await tokens.find(list, page);
-      if (token === null)
-        throw new RetryableToolError(`Page ${page} not available. ${verb} from page 1 first.`, {
-          hint: 'Read the pages in order, and send the same arguments with each.',
-        });
-      return token;
-    },
-    keepNext: async (page, nextToken) => {
-      if (nextToken === undefined || nextToken === null || nextToken === '') return false;
-      if (list === null) return true;
-      if (!isPageToken(nextToken)) keepsPages = 'until_here';
-      await tokens.keep(list, page + 1, nextToken);
-      return true;
-    },
-  };
+  const chain = session === null ? null : { session, tool, query: hashQuery(query) };
+  const token = page === 1 ? undefined : await findToken(list, chain);
+  const { items, nextToken } = await read(token);
+  const next = nextToken === undefined || nextToken === '' ? null : nextToken;
+  if (chain !== null && next !== null) await tokens.keep(chain, page + 1, next);
+  const keepsPages = next === null || isPageToken(next) ? true : 'until_here';
+  return answerPage({
+    words,
+    key,
+    items,
+    page,
+    hasMore: next !== null,
+    keepsPages: chain === null ? false : keepsPages,
+  });
+};
+
+const findToken = async (
+  { tokens, verb, page }: Pick<ChainedList<string, unknown>, 'tokens' | 'verb' | 'page'>,
+  chain: Parameters<PageTokens['find']>[0] | null,
+): Promise<string> => {
+  if (chain === null)
+    throw new RetryableToolError(
+      `Page ${page} not available. Pages need a session, and this call has none: ${WITHOUT_SESSION[verb]}.`,
+    );
+  const token = await tokens.find(chain, page);
+  if (token !== null) return token;
+  throw new RetryableToolError(`Page ${page} not available. ${verb} from page 1 first.`, {
+    hint: 'Read the pages in order, and send the same arguments with each.',
+  });
 };
 
 /** Equal for arguments that differ in the order of their members only; those that are undefined do not count. */
-const toDigest = (query: unknown): string => hash('sha256', JSON.stringify(query, sortMembers));
+const hashQuery = (query: unknown): string => hash('sha256', JSON.stringify(query, sortMembers));
 
 const sortMembers = (_key: string, value: unknown): unknown =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

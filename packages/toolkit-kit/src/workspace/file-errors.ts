@@ -64,26 +64,27 @@ export const unlessUnreadable = async <T>(step: Promise<T>): Promise<T | undefin
   }
 };
 
-export type FileErrorContext = {
-  /** As the model wrote it. */
-  readonly path: string;
-  /** What to throw where there is nothing under the path. */
-  readonly toMissing: (cause: unknown) => Promise<Error> | Error;
-};
-
 /** Runs `work`; what Node throws comes out in words for the model: Node's own messages hold paths of the host. */
-export const explainFileErrors = async <T>(terms: FileErrorContext, work: () => Promise<T>): Promise<T> => {
+export const explainFileErrors = async <T>(
+  context: {
+    /** As the model wrote it. */
+    readonly path: string;
+    /** What to throw where there is nothing under the path. */
+    readonly createMissingError: (cause: unknown) => Promise<Error> | Error;
+  },
+  work: () => Promise<T>,
+): Promise<T> => {
   try {
     return await work();
   } catch (thrown) {
     const code = errorCodeOf(thrown);
     if (code === undefined) throw thrown;
-    if (code === 'ENOENT' || code === 'ENOTDIR') throw await terms.toMissing(thrown);
-    throw toFileError(code, quotePath(terms.path), thrown);
+    if (code === 'ENOENT' || code === 'ENOTDIR') throw await context.createMissingError(thrown);
+    throw explainCode(code, quotePath(context.path), thrown);
   }
 };
 
-const toFileError = (code: string, path: string, cause: unknown): Error => {
+const explainCode = (code: string, path: string, cause: unknown): Error => {
   switch (code) {
     case 'EACCES':
     case 'EPERM':

@@ -30,15 +30,15 @@ export const explainWithNearNames = <T>(
   work: (path: string) => Promise<T>,
 ): Promise<T> => {
   const { path, signal } = missing;
-  const toMissing = (cause: unknown): Promise<Error> => createMissingError(workspace, missing, cause);
-  return explainFileErrors({ path, toMissing }, async () => {
+  const createMissingError = (cause: unknown): Promise<Error> => explainMissing(workspace, missing, cause);
+  return explainFileErrors({ path, createMissingError }, async () => {
     const found = await unlessCode('ENOENT', unlessCode('ENOTDIR', work(path)));
     return found ?? (await work(await findSameLook(workspace, path, { use: 'read', signal })));
   });
 };
 
 /** `there is no file 'note.md' in the workspace. Did you mean 'notes.md'?` The question only where something is near. */
-const createMissingError = async (workspace: Workspace, missing: Missing, cause: unknown): Promise<Error> => {
+const explainMissing = async (workspace: Workspace, missing: Missing, cause: unknown): Promise<Error> => {
   const { wanted, path, hint } = missing;
   const near = (await findNeighbour(workspace, missing)) ?? (await findNamesake(workspace, missing));
   const question = near === undefined ? '' : ` Did you mean ${quotePath(near)}?`;

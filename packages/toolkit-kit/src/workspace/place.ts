@@ -1,20 +1,19 @@
 import { constants, type Stats } from 'node:fs';
-import { type FileHandle, lstat, open, readlink, realpath } from 'node:fs/promises';
+import { type FileHandle, open, readlink, realpath } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { RetryableToolError } from 'recourse-server/tools/tool-errors';
 import {
   CREATE_NO_LINKS,
   endOf,
   isInside,
-  isSameFile,
-  isSameTrail,
+  isUnchanged,
   lookAlong,
+  proveOpened,
   READ_NO_LINKS,
-  type Trail,
-  toWay,
+  wayTo,
 } from './by-path.ts';
-import { unlessCode } from './file-errors.ts';
-import { O_PATH, toLink, type Workspace } from './workspace.ts';
+import { errorCodeOf, unlessCode } from './file-errors.ts';
+import { linkOf, O_PATH, type Workspace } from './workspace.ts';
 import { quotePath } from './workspace-path.ts';
 
 /** Something that exists in the workspace: looked at, and proved to lie inside. Valid only while it is held. */
@@ -30,40 +29,47 @@ export type Place = {
   readonly createFile: (name: string) => Promise<FileHandle>;
 };
 
-type UsePlace<T> = (place: Place) => Promise<T>;
-
 /**
  * Finds what lies under `path` (from `toWorkspacePath`), proves that it lies inside, and lends it to `use`. Symbolic
  * links are followed as long as they end inside.
  * Throws RetryableToolError outside, and Node's own error where nothing can be opened (see `tellFileErrors`).
  */
-export const withPlace = <T>(workspace: Workspace, path: string, use: UsePlace<T>): Promise<T> =>
+export const withPlace = <T>(workspace: Workspace, path: string, use: (place: Place) => Promise<T>): Promise<T> =>
   (workspace.access === 'descriptors' ? withPlaceByDescriptor : withPlaceByPath)(workspace, path, use);
 
-const toOutward = (path: string): RetryableToolError =>
+const createOutwardError = (path: string): RetryableToolError =>
   new RetryableToolError(
     `${quotePath(path)} is a symbolic link to a place outside the workspace. Choose a path inside the workspace.`,
   );
 
 /**
- * For a path under which nothing could be opened: runs `enter` for each directory on the way, which throws where a link
- * leads out. Then that is the answer: "not found" and "no permission" from beyond it would let a model feel its way
- * around out there.
+ * What `step` gives, which opens `path` or finds its real path. Where it fails, each directory on the way is looked up, which
+ * throws where a link leads out. Then that is the answer: "not found" and "no permission" from beyond it would let a model
+ * feel its way around out there.
  */
-const refuseOutwardWay = async (path: string, enter: (parent: string) => Promise<void>): Promise<void> => {
-  const way = path.split('/').slice(0, -1);
-  for (const depth of way.keys()) await enter(way.slice(0, depth + 1).join('/'));
+const unlessOutwards = async <T>(workspace: Workspace, path: string, step: Promise<T>): Promise<T> => {
+  try {
+    return await step;
+  } catch (thrown) {
+    const way = path.split('/').slice(0, -1);
+    for (const depth of way.keys()) await withPlace(workspace, way.slice(0, depth + 1).join('/'), async () => {});
+    throw thrown;
+  }
 };
 
 /**
  * The place is pinned. Looking first and opening by name afterwards loses against somebody who swaps a link in between;
  * here the kernel opens first, and we ask what it opened. The link of the place leads there and nowhere else.
  */
-const withPlaceByDescriptor = async <T>(workspace: Workspace, path: string, use: UsePlace<T>): Promise<T> => {
-  await using handle = await openPlace(workspace, path);
-  const link = toLink(handle);
+const withPlaceByDescriptor = async <T>(
+  workspace: Workspace,
+  path: string,
+  use: (place: Place) => Promise<T>,
+): Promise<T> => {
+  await using handle = await unlessOutwards(workspace, path, open(posix.join(workspace.root, path), O_PATH));
+  const link = linkOf(handle);
   const realPath = await readlink(link);
-  if (!isInside(workspace.root, realPath)) throw toOutward(path);
+  if (!isInside(workspace.root, realPath)) throw createOutwardError(path);
   return await use({
     link,
     realPath: realPath.slice(workspace.root.length + 1),
@@ -76,88 +82,47 @@ const withPlaceByDescriptor = async <T>(workspace: Workspace, path: string, use:
 
 const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
-const openPlace = async (workspace: Workspace, path: string): Promise<FileHandle> => {
-  try {
-    return await open(posix.join(workspace.root, path), O_PATH);
-  } catch (thrown) {
-    await refuseOutwardWay(path, (parent) => withPlaceByDescriptor(workspace, parent, async () => {}));
-    throw thrown;
-  }
-};
-
 /**
  * The real path, and every directory on it, are looked at before and after: what a call gives lay inside at both times.
  * A file is read through a descriptor whose device and inode are those that stood there. Where the system has no flag
  * against links on the way (O_NOFOLLOW_ANY of macOS), a local process that swaps a directory for a link and back several
  * times, each at the right moment, can still mislead a call.
  */
-const withPlaceByPath = async <T>(workspace: Workspace, path: string, use: UsePlace<T>): Promise<T> => {
-  const realPath = await findRealPath(workspace, path);
-  if (!isInside(workspace.root, realPath)) throw toOutward(path);
-  const trail = await lookAlong(workspace.root, realPath);
+const withPlaceByPath = async <T>(
+  workspace: Workspace,
+  path: string,
+  use: (place: Place) => Promise<T>,
+): Promise<T> => {
+  const realPath = await unlessOutwards(workspace, path, realpath(posix.join(workspace.root, path)));
+  if (!isInside(workspace.root, realPath)) throw createOutwardError(path);
+  const trail = lookAlong(workspace.root, realPath);
   const stats = endOf(trail);
-  if (stats === undefined) throw toChanged(path);
+  if (stats === undefined) throw createChangedError(path);
   // Without a file itself: another call may replace it while this one reads it.
-  const way = stats.isDirectory() ? trail : toWay(trail);
-  const check = (): Promise<void> => checkTrail(way, path);
+  const way = stats.isDirectory() ? trail : wayTo(trail);
+  const prove = async (opening: Promise<FileHandle>, at: string, expected?: Stats): Promise<FileHandle> => {
+    const file = await unlessCode('ELOOP', opening);
+    if (file === undefined) throw createChangedError(path);
+    try {
+      proveOpened(file.fd, { at, way, ...(expected === undefined ? {} : { expected }) });
+      return file;
+    } catch (thrown) {
+      await file.close();
+      throw errorCodeOf(thrown) === 'ESTALE' ? createChangedError(path) : thrown;
+    }
+  };
   const result = await use({
     link: realPath,
     realPath: realPath.slice(workspace.root.length + 1),
     stats,
-    openFile: async () => {
-      const file = await unlessCode('ELOOP', open(realPath, READ_NO_LINKS));
-      return proveFile(file, path, { at: realPath, expected: stats, check });
-    },
-    createFile: async (name) => {
-      const created = `${realPath}/${name}`;
-      const file = await unlessCode('ELOOP', open(created, CREATE_NO_LINKS));
-      return proveFile(file, path, { at: created, check });
-    },
+    openFile: () => prove(open(realPath, READ_NO_LINKS), realPath, stats),
+    createFile: (name) => prove(open(`${realPath}/${name}`, CREATE_NO_LINKS), `${realPath}/${name}`),
   });
-  await check();
+  if (!isUnchanged(way)) throw createChangedError(path);
   return result;
 };
 
-const findRealPath = async (workspace: Workspace, path: string): Promise<string> => {
-  try {
-    return await realpath(posix.join(workspace.root, path));
-  } catch (thrown) {
-    await refuseOutwardWay(path, (parent) => withPlaceByPath(workspace, parent, async () => {}));
-    throw thrown;
-  }
-};
-
-type Proof = {
-  /** Where it must lie now. */
-  readonly at: string;
-  /** What was looked at before; left out: nothing was. */
-  readonly expected?: Stats;
-  readonly check: () => Promise<void>;
-};
-
-const proveFile = async (
-  file: FileHandle | undefined,
-  path: string,
-  { at, expected, check }: Proof,
-): Promise<FileHandle> => {
-  if (file === undefined) throw toChanged(path);
-  try {
-    const opened = await file.stat();
-    if (!isSameFile(opened, await lstat(at)) || !isSameFile(expected ?? opened, opened)) throw toChanged(path);
-    await check();
-    return file;
-  } catch (thrown) {
-    await file.close();
-    throw thrown;
-  }
-};
-
-const checkTrail = async (trail: Trail, path: string): Promise<void> => {
-  const now = await lookAlong(trail.root, trail.realPath);
-  if (!isSameTrail(trail, now)) throw toChanged(path);
-};
-
-const toChanged = (path: string): RetryableToolError =>
+const createChangedError = (path: string): RetryableToolError =>
   new RetryableToolError(`${quotePath(path)} was moved or replaced during the call. Call again.`);
 
 type Span = { readonly offset: number; readonly length: number };
@@ -188,12 +153,12 @@ const MOST_FURTHER_BYTES = 3;
  */
 export const readTextPart = async (place: Place, path: string, offset: number, limit: number) => {
   const bytes = await readBytes(place, path, { offset, length: limit + MOST_FURTHER_BYTES });
-  const end = toCharacterStart(bytes, Math.min(limit, bytes.length));
-  const start = offset === 0 ? 0 : toCharacterStart(bytes, 0);
+  const end = findCharacterStart(bytes, Math.min(limit, bytes.length));
+  const start = offset === 0 ? 0 : findCharacterStart(bytes, 0);
   return { bytes: bytes.subarray(start, end), isEmpty: bytes.length === 0, next: offset + end };
 };
 
-const toCharacterStart = (bytes: Uint8Array, from: number): number => {
+const findCharacterStart = (bytes: Uint8Array, from: number): number => {
   let at = from;
   while (at < from + MOST_FURTHER_BYTES && ((bytes[at] ?? 0) & 0xc0) === 0x80) at += 1;
   return at;
@@ -205,14 +170,14 @@ export const checkReadable = (stats: Stats, path: string): void => {
     throw new RetryableToolError(`${quotePath(path)} is ${what}. Choose the path of a regular file.`);
   };
   if (stats.isDirectory()) refuse('a directory, not a file');
-  if (!stats.isFile()) refuse(`${toKind(stats)}, not a regular file`);
+  if (!stats.isFile()) refuse(`${describeKind(stats)}, not a regular file`);
   // A second name may lie anywhere on the same disk, outside too, and nothing tells which of the names is the real
   // one. So a file counts as the workspace's own only while it has one name, at the price of trees of hard links
   // (pnpm's node_modules) being unreadable.
   if (stats.nlink > 1) refuse('a hard link that may belong to a file outside the workspace');
 };
 
-const toKind = (stats: Stats): string => {
+const describeKind = (stats: Stats): string => {
   if (stats.isFIFO()) return 'a FIFO';
   return stats.isSocket() ? 'a socket' : 'a device';
 };

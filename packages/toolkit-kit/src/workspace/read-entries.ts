@@ -23,7 +23,7 @@ export const readEntries = async (directory: Place, limit: number, signal: Abort
   for await (const dirent of await opendir(directory.link, { bufferSize: 256 })) {
     signal.throwIfAborted();
     if (entries.length >= limit) return { entries: sort(entries), complete: false };
-    if (!TEMPORARY_NAME.test(dirent.name)) entries.push({ name: dirent.name, type: toType(dirent) });
+    if (!TEMPORARY_NAME.test(dirent.name)) entries.push({ name: dirent.name, type: readType(dirent) });
   }
   return { entries: sort(entries), complete: true };
 };
@@ -46,7 +46,7 @@ export const readPage = async (directory: Place, { after = '', most, limit, sign
     looked += 1;
     if (looked > limit) return { entries: sort(first).slice(0, most), complete: false };
     if (dirent.name <= after || TEMPORARY_NAME.test(dirent.name)) continue;
-    first.push({ name: dirent.name, type: toType(dirent) });
+    first.push({ name: dirent.name, type: readType(dirent) });
     // What sorts behind as many as are wanted is let go now and then.
     if (first.length >= 8 * most) first = sort(first).slice(0, most);
   }
@@ -55,7 +55,7 @@ export const readPage = async (directory: Place, { after = '', most, limit, sign
 
 const sort = (entries: readonly Entry[]): readonly Entry[] => entries.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 
-const toType = (dirent: Dirent): Entry['type'] => {
+const readType = (dirent: Dirent): Entry['type'] => {
   if (dirent.isFile()) return 'file';
   if (dirent.isDirectory()) return 'directory';
   return dirent.isSymbolicLink() ? 'symlink' : 'other';

@@ -40,9 +40,11 @@ const LOOKS = {
   write: (name) => toVisible(name.normalize('NFC')).replace(/\p{Zs}/gu, ' '),
 } as const satisfies Record<Search['use'], ToLook>;
 
-type Wanted = { readonly path: string; readonly toLook: ToLook };
-
-const pickSameLook = (entries: readonly Entry[], name: string, { path, toLook }: Wanted): string => {
+const pickSameLook = (
+  entries: readonly Entry[],
+  name: string,
+  { path, toLook }: { readonly path: string; readonly toLook: ToLook },
+): string => {
   const look = toLook(name);
   const alike = entries.filter((entry) => toLook(entry.name) === look).map((entry) => entry.name);
   if (alike.length <= 1) return alike[0] ?? name;

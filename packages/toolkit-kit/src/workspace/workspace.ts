@@ -7,7 +7,7 @@ import { errorCodeOf, unlessRefused } from './file-errors.ts';
 export const O_PATH = 0o10000000;
 
 /** Leads to the very object that is open, whatever has since been put under its name. */
-export const toLink = (handle: FileHandle): string => `/proc/self/fd/${handle.fd}`;
+export const linkOf = (handle: FileHandle): string => `/proc/self/fd/${handle.fd}`;
 
 /**
  * How the file tools keep to their directory.
@@ -36,26 +36,27 @@ export type Workspace = {
   readonly access: FileAccess;
 };
 
-type WorkspaceOptions = {
-  readonly root: string;
-  /** Left out: what this system offers. */
-  readonly access?: FileAccess | undefined;
-};
-
 /**
  * Takes `root` (absolute, or relative to the working directory) as the workspace. Rejects with one sentence for the
  * deployer where it does not exist, is no directory, is `/`, or where it is kept by descriptors and the system cannot tell
  * where an open file lies.
  */
-export const createWorkspace = async ({ root, access = probeFileAccess() }: WorkspaceOptions): Promise<Workspace> => {
-  const realRoot = await toRealRoot(root);
+export const createWorkspace = async ({
+  root,
+  access = probeFileAccess(),
+}: {
+  readonly root: string;
+  /** Default: what this system offers. */
+  readonly access?: FileAccess | undefined;
+}): Promise<Workspace> => {
+  const realRoot = await findRealRoot(root);
   if (realRoot === '/') throw new Error('The workspace must not be the root of the file system.');
   if (!(await stat(realRoot)).isDirectory()) throw new Error(`The workspace '${root}' is not a directory.`);
   if (access === 'descriptors') await checkPlaces(root, realRoot);
   return { root: realRoot, access };
 };
 
-const toRealRoot = async (root: string): Promise<string> => {
+const findRealRoot = async (root: string): Promise<string> => {
   try {
     return await realpath(root);
   } catch (thrown) {
@@ -67,7 +68,7 @@ const toRealRoot = async (root: string): Promise<string> => {
 // Every guard by descriptors rests on this one answer, so it is tried before the first call and not believed.
 const checkPlaces = async (root: string, realRoot: string): Promise<void> => {
   await using place = await open(realRoot, O_PATH);
-  const told = await readlink(toLink(place)).catch((thrown: unknown) => errorCodeOf(thrown));
+  const told = await readlink(linkOf(place)).catch((thrown: unknown) => errorCodeOf(thrown));
   if (told !== realRoot)
     throw new Error(`The workspace '${root}' cannot be confined: /proc/self/fd does not show the paths of open files.`);
 };

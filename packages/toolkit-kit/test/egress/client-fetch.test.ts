@@ -13,7 +13,7 @@ import { isAnyAddress } from '#src/egress/address-policy.ts';
 import { type ClientFetchOptions, createClientFetch } from '#src/egress/client-fetch.ts';
 import { createHttpClient } from '#src/egress/http-client.ts';
 import { lookupBySystem } from '#src/egress/lookup.ts';
-import { findNoAnswer, NoAnswerError, toNoAnswerFailure } from '#src/egress/no-answer-error.ts';
+import { createNoAnswerFailure, findNoAnswer, NoAnswerError } from '#src/egress/no-answer-error.ts';
 
 const openFetch = (options: Partial<ClientFetchOptions> = {}) => {
   const clock = createInstantClock();
@@ -183,7 +183,7 @@ test.each([
   ['unreadable', 'maybe', 'Slack sent an answer that cannot be read (ECONNREFUSED). Try again later.'],
   ['no_such_host', 'no', 'The host of Slack does not exist (ECONNREFUSED). Try again later.'],
 ] as const)('says for people what %s is', (reason, executed, message) => {
-  const failure = toNoAnswerFailure(
+  const failure = createNoAnswerFailure(
     { kind: 'no_answer', reason, executed, code: 'ECONNREFUSED', cause: undefined },
     'Slack',
   );

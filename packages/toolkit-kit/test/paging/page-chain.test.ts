@@ -4,21 +4,42 @@ import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import { RetryableToolError } from 'recourse-server/internal/tools/tool-errors.ts';
 import { expect, test } from 'vitest';
 import { answerPage } from '#src/page-answers.ts';
-import { openPageChain, type PageChain } from '#src/paging/page-chain.ts';
+import { answerChainedPage } from '#src/paging/page-chain.ts';
 
 const createTokens = () => createMemoryPageTokens({ memory: roomyMemory(), ttlMs: 60_000, now: () => 1 });
 
+type Parts = { readonly query?: object; readonly session?: string | null; readonly verb?: 'Search' | 'List' };
+
+/** A list of which any page can be read, with a token for the next one. */
 const open = (
   tokens = createTokens(),
-  parts: { readonly query?: object; readonly session?: string | null; readonly verb?: 'Search' | 'List' } = {},
-): PageChain =>
-  openPageChain({
-    tokens,
-    tool: 'search_drive',
-    verb: parts.verb ?? 'Search',
-    query: { query: 'plan', ...parts.query },
-    context: { session: parts.session === undefined ? 'acme:1' : parts.session },
-  });
+  { query, session = 'acme:1', verb = 'Search' }: Parts = {},
+  tool = 'search_drive',
+) => {
+  const answer = (page: number, nextToken: string | null | undefined, onToken: (token: string | undefined) => void) =>
+    answerChainedPage({
+      ...{ words: { one: 'file', many: 'files' }, key: 'files', tokens, tool, verb, page },
+      query: { query: 'plan', ...query },
+      context: { session },
+      read: async (token) => {
+        onToken(token);
+        return { items: ['a'], nextToken };
+      },
+    });
+  return {
+    tokenOf: async (page: number): Promise<string | undefined> => {
+      let found: string | undefined;
+      await answer(page, null, (token) => {
+        found = token;
+      });
+      return found;
+    },
+    keepNext: async (page: number, nextToken: string | null | undefined): Promise<unknown> =>
+      answer(page, nextToken, () => undefined),
+  };
+};
+
+const MORE = { has_more: true };
 
 test('page 1 needs no token', async () => {
   expect(await open().tokenOf(1)).toBeUndefined();
@@ -30,7 +51,7 @@ test.each([
   ['List', 'Page 5 not available. List from page 1 first.'],
 ] as const)('%s: a page that none led to is a retry that says how to begin', async (verb, message) => {
   const chain = open(createTokens(), { verb });
-  expect(await chain.keepNext(1, 'two')).toBe(true);
+  expect(await chain.keepNext(1, 'two')).toMatchObject(MORE);
   const failure = await failureOf(chain.tokenOf(5));
   expect(failure).toBeInstanceOf(RetryableToolError);
   expect(failure).toMatchObject({ message, hint: 'Read the pages in order, and send the same arguments with each.' });
@@ -38,15 +59,15 @@ test.each([
 
 test('each page leads to the next one', async () => {
   const tokens = createTokens();
-  expect(await open(tokens).keepNext(1, 'two')).toBe(true);
+  expect(await open(tokens).keepNext(1, 'two')).toMatchObject(MORE);
   expect(await open(tokens).tokenOf(2)).toBe('two');
-  expect(await open(tokens).keepNext(2, 'three')).toBe(true);
+  expect(await open(tokens).keepNext(2, 'three')).toMatchObject(MORE);
   expect(await open(tokens).tokenOf(3)).toBe('three');
 });
 
 test.each([undefined, null, ''])('a page that comes with %j is the last one', async (token) => {
   const chain = open();
-  expect(await chain.keepNext(1, token)).toBe(false);
+  expect(await chain.keepNext(1, token)).toMatchObject({ has_more: false });
   await expect(chain.tokenOf(2)).rejects.toThrow('Page 2 not available.');
 });
 
@@ -70,13 +91,7 @@ test('the order of arguments, at any depth, and those that are not there make no
 test('tools do not know each other’s pages', async () => {
   const tokens = createTokens();
   await open(tokens).keepNext(1, 'two');
-  const other = openPageChain({
-    tokens,
-    tool: 'list_emails',
-    verb: 'List',
-    query: { query: 'plan' },
-    context: { session: 'acme:1' },
-  });
+  const other = open(tokens, { verb: 'List' }, 'list_emails');
   await expect(other.tokenOf(2)).rejects.toThrow('List from page 1 first.');
 });
 
@@ -90,8 +105,7 @@ test('who reads page 1 again takes no page away from another who is further', as
 
 test('without a session there is more, and no page of it', async () => {
   const chain = open(createTokens(), { session: null });
-  expect(chain.keepsPages).toBe(false);
-  expect(await chain.keepNext(1, 'two')).toBe(true);
+  expect(await chain.keepNext(1, 'two')).toMatchObject(MORE);
   await expect(chain.tokenOf(2)).rejects.toThrow(
     'Page 2 not available. Pages need a session, and this call has none: narrow the search.',
   );
@@ -106,9 +120,10 @@ test.each([
   ['is not ASCII', 'größer'],
 ])('a token that %s still says that there is more, and that no page of it can be had', async (_what, token) => {
   const chain = open();
-  expect(chain.keepsPages).toBe(true);
-  expect(await chain.keepNext(1, token)).toBe(true);
-  expect(chain.keepsPages).toBe('until_here');
+  expect(await chain.keepNext(1, token)).toMatchObject({
+    display: '1 file found on page 1. There are more, but no further page is available.',
+    has_more: true,
+  });
   await expect(chain.tokenOf(2)).rejects.toThrow('Page 2 not available. Search from page 1 first.');
 });
 

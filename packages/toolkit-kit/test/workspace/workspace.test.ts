@@ -88,13 +88,15 @@ test.each([
 ])('%s reaches the model as words without a host path', async (code, name, message) => {
   const cause = Object.assign(new Error(`${code}: open '/srv/ws/a.md'`), { code });
   const toMissing = () => new Error('unused');
-  const told = explainFileErrors({ path: 'a.md', toMissing }, () => Promise.reject(cause));
+  const told = explainFileErrors({ path: 'a.md', createMissingError: toMissing }, () => Promise.reject(cause));
   await expect(told).rejects.toThrow(expect.objectContaining({ name, message, cause }));
 });
 
 test('an error that is not of the file system passes through as it is', async () => {
   const thrown = new RangeError('a bug');
-  const told = explainFileErrors({ path: 'a.md', toMissing: () => new Error('unused') }, () => Promise.reject(thrown));
+  const told = explainFileErrors({ path: 'a.md', createMissingError: () => new Error('unused') }, () =>
+    Promise.reject(thrown),
+  );
   await expect(told).rejects.toBe(thrown);
 });
 

@@ -43,21 +43,15 @@ const post = (message: FromThread<IndexAnswer, IndexNews>): void => parentPort?.
 const noticed = new Set<string>();
 const { access }: IndexSetup = workerData;
 
+/** Each notice once. */
+const report = (news: IndexNews): void => {
+  if (news.kind === 'notice' && noticed.has(news.notice)) return;
+  if (news.kind === 'notice') noticed.add(news.notice);
+  post({ id: null, news });
+};
+
 const keeper = createIndexKeeper((root) =>
-  openNoteIndex(
-    { root, access },
-    {
-      limits: INDEX_LIMITS,
-      pace: createPace(),
-      observer: {
-        progress: (done, total) => post({ id: null, news: { kind: 'progress', done, total } }),
-        notice: (notice, most) => {
-          if (!noticed.has(notice)) post({ id: null, news: { kind: 'notice', notice, most } });
-          noticed.add(notice);
-        },
-      },
-    },
-  ),
+  openNoteIndex({ root, access }, { limits: INDEX_LIMITS, pace: createPace(), report }),
 );
 
 const answer = (index: NoteIndex, question: Question, askedMs: number): IndexAnswer => {

@@ -19,8 +19,8 @@ type Phrase = { readonly words: readonly string[]; readonly isPrefix: boolean };
  */
 export const makeSnippet = (text: string, terms: readonly Term[]): string => {
   const matches = findMatches(text, terms.map(toPhrase));
-  const from = toStart(text, findBest(matches)?.start ?? 0);
-  const to = toEnd(text, from + MAX_CHARACTERS);
+  const from = findStart(text, findBest(matches)?.start ?? 0);
+  const to = findEnd(text, from + MAX_CHARACTERS);
   const line = markMatches(text, matches, { from, to }).replaceAll(/\s+/g, ' ').trim();
   return `${from > 0 ? '…' : ''}${line}${to < text.length ? '…' : ''}`.toWellFormed();
 };
@@ -66,14 +66,14 @@ const findBest = (matches: readonly Match[]): Match | undefined => {
   return matches[scores.indexOf(Math.max(...scores))];
 };
 
-const toStart = (text: string, matchStart: number): number => {
+const findStart = (text: string, matchStart: number): number => {
   const from = matchStart - BEFORE_MATCH;
   if (from <= 0) return 0;
   const blank = text.slice(from, from + MAX_MOVE).search(/\s/);
   return blank === -1 ? from : from + blank + 1;
 };
 
-const toEnd = (text: string, most: number): number => {
+const findEnd = (text: string, most: number): number => {
   if (most >= text.length) return text.length;
   const blank = text.slice(most - MAX_MOVE, most).search(/\s\S*$/);
   return blank === -1 ? most : most - MAX_MOVE + blank;

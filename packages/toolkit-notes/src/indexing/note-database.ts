@@ -144,7 +144,7 @@ const prepareSearch = (database: DatabaseSync) => {
   const findRows = (match: string, { terms, needsAll, hasPrefix }: Sought, span: Span): readonly unknown[] => {
     const isCommon = createIsCommon();
     if (!isCommon(match)) return searchNotes.all(match, ...boundsOf(span.folder), span.limit, span.offset);
-    const telling = toTelling(terms, isCommon);
+    const telling = selectTelling(terms, isCommon);
     // One term alone, or one of several: whoever has what tells has what is looked for.
     const isEnough = !needsAll || terms.length === 1;
     const told = isEnough ? telling : `(${telling}) AND (${match})`;
@@ -166,7 +166,7 @@ type Sought = { readonly terms: readonly string[]; readonly needsAll: boolean; r
 const toMatch = ({ text, isPrefix }: Term): string => `"${separateWords(text)}"${isPrefix ? ' *' : ''}`;
 
 /** What tells one note from another: words that are not common, wherever they stand, and common ones in a name. */
-const toTelling = (matches: readonly string[], isCommon: (match: string) => boolean): string => {
+const selectTelling = (matches: readonly string[], isCommon: (match: string) => boolean): string => {
   const common = new Set(matches.filter(isCommon));
   const named = common.size === 0 ? [] : [`{title path} : (${[...common].join(' OR ')})`];
   return [...matches.filter((match) => !common.has(match)), ...named].join(' OR ');

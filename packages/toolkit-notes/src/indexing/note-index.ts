@@ -9,7 +9,8 @@ import {
   unlessRefused,
   type Workspace,
 } from '@recourse/toolkit-kit/directories';
-import { isNoteName, isOpenPath, toNoteText, toTitle } from '../note-text.ts';
+import type { IndexNews } from '../index-messages.ts';
+import { findTitle, isNoteName, isOpenPath, toNoteText } from '../note-text.ts';
 import { type NoteDatabase, openNoteDatabase } from './note-database.ts';
 
 type Pace = {
@@ -173,11 +174,6 @@ export type IndexLimits = WalkLimits & {
 /** Some 230 MB of memory at the very most, in 40 000 notes: the index takes about as many bytes as the text, the paths the rest. */
 export const INDEX_LIMITS: IndexLimits = { ...WALK_LIMITS, maxNoteBytes: 262_144, maxTotalBytes: 134_217_728 };
 
-type IndexObserver = {
-  readonly progress: (done: number, total: number) => void;
-  readonly notice: (notice: 'too_many_notes' | 'too_much_text', most: number) => void;
-};
-
 /** Whatever tells one state of a file from another; ctime, too: copies keep mtime. */
 type Stamp = Pick<Stats, 'ino' | 'size' | 'mtimeMs' | 'ctimeMs'>;
 
@@ -201,7 +197,11 @@ export type NoteIndex = {
 
 export const openNoteIndex = (
   workspace: Workspace,
-  { limits, pace, observer }: { readonly limits: IndexLimits; readonly pace: Pace; readonly observer: IndexObserver },
+  {
+    limits,
+    pace,
+    report,
+  }: { readonly limits: IndexLimits; readonly pace: Pace; readonly report: (news: IndexNews) => void },
 ): NoteIndex => {
   const database = openNoteDatabase();
   const known = new Map<string, KnownNote>();
@@ -216,11 +216,12 @@ export const openNoteIndex = (
     if (read?.text === undefined) return;
     const { text, stats } = read;
     const isTooMuch = state.bytes + text.length > limits.maxTotalBytes;
-    if (isTooMuch) observer.notice('too_much_text', limits.maxTotalBytes);
+    if (isTooMuch) report({ kind: 'notice', notice: 'too_much_text', most: limits.maxTotalBytes });
     note.bytes = isTooMuch ? 0 : text.length;
     state.bytes += note.bytes;
     const body = isTooMuch ? '' : text;
-    database.put({ id: note.id, path, title: toTitle(path, text), body, modifiedMs: stats.mtimeMs, size: stats.size });
+    const title = findTitle(path, text);
+    database.put({ id: note.id, path, title, body, modifiedMs: stats.mtimeMs, size: stats.size });
   };
 
   const forget = (path: string, note: KnownNote): void => {
@@ -237,7 +238,7 @@ export const openNoteIndex = (
       if (before?.stamp === undefined || !isSame(before.stamp, note.stats)) changed.push(note);
     };
     state.isComplete = await walkNotes(workspace, { limits, pace, tell });
-    if (!state.isComplete) observer.notice('too_many_notes', limits.maxNotes);
+    if (!state.isComplete) report({ kind: 'notice', notice: 'too_many_notes', most: limits.maxNotes });
     return changed;
   };
 
@@ -251,7 +252,7 @@ export const openNoteIndex = (
         at += 1;
       } while (at < work.length && !pace.isDue());
       database.commit();
-      observer.progress(at, work.length);
+      report({ kind: 'progress', done: at, total: work.length });
       await pace.rest();
     }
   };
@@ -300,11 +301,6 @@ const readNote = (workspace: Workspace, path: string, maxBytes: number) => {
   return { stamp: isSettled ? toStamp(held.stats) : undefined, text: toNoteText(bytes), stats: held.stats };
 };
 
-type IndexKeeper = {
-  /** The index of this root, showing what the disk held at most a second ago. Rejects with RootUnreadableError. */
-  readonly freshIndex: (root: string) => Promise<NoteIndex>;
-};
-
 export type KeeperTiming = {
   /** How long ago the scan began that a caller sees, at most. */
   readonly maxAgeMs: number;
@@ -326,7 +322,7 @@ const TIMING: KeeperTiming = { maxAgeMs: 900, intervalMs: 500, idleAfterMs: 10_0
 export const createIndexKeeper = (
   open: (root: string) => NoteIndex,
   { maxAgeMs, intervalMs, idleAfterMs }: KeeperTiming = TIMING,
-): IndexKeeper => {
+) => {
   let index: { readonly root: string; readonly index: NoteIndex } | undefined;
   let scan: { readonly root: string; readonly startedMs: number; readonly done: Promise<void> } | undefined;
   let scannedMs = Number.NEGATIVE_INFINITY;
@@ -365,6 +361,7 @@ export const createIndexKeeper = (
     timer = setTimeout(() => void startScan(root).catch(passOver), waitMs);
   };
 
+  /** The index of this root, showing what the disk held at most a second ago. Rejects with RootUnreadableError. */
   const freshIndex = async (root: string): Promise<NoteIndex> => {
     const oldestMs = performance.now() - maxAgeMs;
     askedMs = performance.now();

@@ -26,7 +26,7 @@ function* findLines(text: string, search: LineSearch): Generator<undefined, read
     if (found.length >= search.wanted) break;
     line += 1;
     const at = yield* findIn(content.toLowerCase(), search);
-    if (at >= 0) found.push({ line, text: toExcerpt(content.replace(/\r$/, ''), at) });
+    if (at >= 0) found.push({ line, text: cutExcerpt(content.replace(/\r$/, ''), at) });
     if (line % LINES_A_STEP === 0) yield;
   }
   return found;
@@ -61,7 +61,7 @@ function* findIn(lower: string, { needle, endsAt }: LineSearch): Generator<undef
 const MAX_EXCERPT = 300;
 const BEFORE_MATCH = 100;
 
-const toExcerpt = (line: string, at: number): string => {
+const cutExcerpt = (line: string, at: number): string => {
   if (line.length <= MAX_EXCERPT) return line;
   const from = Math.max(0, Math.min(at - BEFORE_MATCH, line.length - MAX_EXCERPT));
   const to = from + MAX_EXCERPT;
@@ -83,7 +83,10 @@ const NAMES_A_STEP = 1024;
  * The names of files and directories at `link`, and whether those are all: as many are read as `left` has, and taken from
  * it; undefined where the directory cannot be read. Yields while it reads.
  */
-function* readNames(link: string, left: NamesLeft): Generator<undefined, ReadNames | undefined> {
+function* readNames(
+  link: string,
+  left: NamesLeft,
+): Generator<undefined, (Names & { readonly complete: boolean }) | undefined> {
   const directory = unlessRefused(() => opendirSync(link, { bufferSize: 256 }));
   if (directory === undefined) return undefined;
   const names: Names = { files: [], directories: [] };
@@ -99,8 +102,6 @@ function* readNames(link: string, left: NamesLeft): Generator<undefined, ReadNam
     directory.closeSync();
   }
 }
-
-type ReadNames = Names & { readonly complete: boolean };
 
 function* readInto(names: Names, directory: Dir, left: NamesLeft): Generator<undefined, boolean> {
   for (let read = 1; ; read += 1) {
