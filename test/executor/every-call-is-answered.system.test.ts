@@ -1,5 +1,6 @@
 import { createSubject, MAX_BATCH_CALLS, now, settings } from '@recourse/test-support/executor-lab.ts';
 import { createMemoryKeyedStore } from '@recourse/test-support/idempotency-stores-under-test.ts';
+import { unpackRound } from '@recourse/test-support/marks.ts';
 import { createMemorySessionStore } from '@recourse/test-support/memory-sessions.ts';
 import { roomyMemory } from '@recourse/test-support/roomy-memory.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
@@ -12,6 +13,9 @@ import type { Executor } from '#src/executor/run-batch.ts';
 import type { SessionStore } from '#src/executor/session-store.ts';
 import { createFallbackSessionStore, type StoreDownPolicy } from '#src/sessions/fallback-session-store.ts';
 import { OutageSessions } from '#src/sessions/outage-sessions.ts';
+import { createRecordSessionStore } from '#src/sessions/record-session-store.ts';
+import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
+import type { RecordStore } from '#src/store/record-store.ts';
 import { type AnyBatch, anyBatch, anyTools } from './any-batch.ts';
 
 // PROPERTY_RUNS=20000 for a longer look, about ten minutes.
@@ -31,18 +35,12 @@ const createStore = (state: StoreState, policy: StoreDownPolicy): SessionStore =
     up: memory,
     down: { ...memory, admit: lost },
     slow: { ...memory, admit: (round) => new Promise((resolve) => setTimeout(() => resolve(memory.admit(round)), 5)) },
-    settles_never: {
-      ...memory,
-      admit: async (round) => {
-        const admission = await memory.admit(round);
-        return {
-          ...admission,
-          ticketOf: (tool) => admission.ticketOf(tool),
-          addLate: (json) => admission.addLate(json),
-          settle: lost,
-        };
-      },
-    },
+    settles_never: createRecordSessionStore({
+      mode: 'redis',
+      settings,
+      unpackRound,
+      store: createUnsettledStore(lost),
+    }),
   };
   const local = createMemorySessionStore({ mode: 'local', settings, memory: roomyMemory(), now });
   return createFallbackSessionStore({
@@ -52,6 +50,23 @@ const createStore = (state: StoreState, policy: StoreDownPolicy): SessionStore =
     policy,
     availability: { awaySince: () => null },
   });
+};
+
+/** A store that fails at each update which must be kept, as a settlement must. */
+const createUnsettledStore = (lost: () => Promise<never>): RecordStore => {
+  const store = createMemoryRecordStore({ memory: roomyMemory(), now });
+  return {
+    ...store,
+    open: (kind) => {
+      const records = store.open(kind);
+      return {
+        update: (key, decide, timeout) => (timeout === 'long' ? lost() : records.update(key, decide, timeout)),
+        read: (key, look) => records.read(key, look),
+        list: (key, count) => records.list(key, count),
+        delete: (key) => records.delete(key),
+      };
+    },
+  };
 };
 
 /** Records of keyed batches, kept or away. */
