@@ -21,7 +21,10 @@ const unhandledErrors: Reporter = {
   },
 };
 
-const factor = await measureMachine();
+// One more than a small CI machine has cores, for tests wait for processes and timers a third of their time. More would measure the
+// scheduler where a test watches a deadline.
+const WORKERS = 3;
+const factor = await measureMachine(WORKERS);
 
 export default defineConfig({
   ssr: { resolve: { conditions } },
@@ -30,8 +33,7 @@ export default defineConfig({
     pool: 'forks',
     // For what Node loads itself, and for the workers it starts.
     execArgv: ['-C', '@recourse/source'],
-    // As many as the cores of a small CI machine: more would measure the scheduler where a test watches a deadline.
-    maxWorkers: 2,
+    maxWorkers: WORKERS,
     // Tests of one file that wait together: each starts services of its own.
     maxConcurrency: 3,
     // A whole service starts in some tests, a property runs 2 000 times in others; a test that hangs ends here.
@@ -56,8 +58,7 @@ export default defineConfig({
       // `npm test`. A worker runs many files: they share the modules of src, and no state.
       { extends: true, test: { name: 'fast', include: TESTS, exclude: SYSTEM, isolate: false } },
       // `npm run test:system`: browsers, Prometheus, kill -9, chaos, attackers, images, whole machines of services.
-      // They wait for processes and servers half of their time: a third worker uses the cores meanwhile.
-      { extends: true, test: { name: 'system', include: SYSTEM, maxWorkers: 3, sequence: { groupOrder: 1 } } },
+      { extends: true, test: { name: 'system', include: SYSTEM } },
     ],
   },
 });
