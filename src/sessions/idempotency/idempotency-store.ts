@@ -27,6 +27,10 @@ import {
 import { type Names, readByNames, reserveByNames } from './record-names.ts';
 import { capResult, LEASE_MS, RECORD_TTL_MS, type ResultLimits, readResults } from './result-cap.ts';
 
+// What is larger is committed in several updates, of which each makes sense alone: a batch that is admitted meanwhile waits 50 ms for
+// its answer, on the same connection.
+const PIECE_BYTES = 512 * 1024;
+
 // A record that could fill the memory for results alone would leave no other its own.
 const RECORDS_AT_LEAST = 4;
 
@@ -167,16 +171,35 @@ const renewLease = (record: IdempotencyRecord, id: string, now: number): 'held' 
   return 'held';
 };
 
-/** Ends the lease with the results of a try. */
-const commitResults = (record: IdempotencyRecord, id: string, results: readonly ResultToKeep[], now: number): void => {
+/** Results of a commit: with the last of them it ends the lease. */
+type Piece = { readonly results: readonly ResultToKeep[]; readonly isLast: boolean };
+
+const commitPiece = (record: IdempotencyRecord, id: string, { results, isLast }: Piece, now: number): void => {
   for (const { index, result, kind } of results) {
     if (kind === 'final') setCall(record, index, result);
     // Its call never ran.
     else if (record.calls.get(index) === STARTED) removeCall(record, index);
   }
-  record.leaseEndsAt = 0;
-  record.committer = id;
+  record.leaseEndsAt = isLast ? 0 : now + LEASE_MS;
+  if (isLast) record.committer = id;
   record.endsAt = now + RECORD_TTL_MS;
+};
+
+/** At least one, for it is the last that ends the lease. */
+const splitResults = (results: readonly ResultToKeep[]): readonly Piece[] => {
+  let piece: ResultToKeep[] = [];
+  let bytes = 0;
+  const pieces = [piece];
+  for (const one of results) {
+    if (bytes >= PIECE_BYTES) {
+      piece = [];
+      bytes = 0;
+      pieces.push(piece);
+    }
+    piece.push(one);
+    bytes += one.kind === 'final' ? Buffer.byteLength(one.result) : 0;
+  }
+  return pieces.map((ofPiece, at) => ({ results: ofPiece, isLast: at === pieces.length - 1 }));
 };
 
 /** A try that holds its record, and what that and its answer are kept in. */
@@ -279,7 +302,7 @@ class HeldRecord implements LeasedRecord {
   }
 
   /**
-   * `own`: what only this answer has; null: it is not to be found. The answer goes with the results, in one command where there is
+   * `own`: what only this answer has; null: it is not to be found. The answer goes with the last piece, in one command where there is
    * one server. Where a death leaves one of the two alone, `find` knows of nothing, or of what a later try commits.
    */
   async #commitAll(
@@ -290,15 +313,18 @@ class HeldRecord implements LeasedRecord {
     const { batch, id, life, answers } = this.#try;
     const wasUnsure = this.#isUnsure;
     this.#isUnsure = true;
-    const committed = this.#update((record, now) => {
-      if (record.holder !== id) return wasUnsure && record.committer === id ? 'held' : 'lost';
-      commitResults(record, id, results, now);
-      return 'held';
-    });
-    const [state, remembered] = await Promise.all([
-      committed,
-      own === null ? 'kept' : remember(answers, batch, life, own),
-    ]);
+    let state: 'held' | 'lost' = 'held';
+    let remembered: 'kept' | 'away' = 'kept';
+    for (const piece of splitResults(results)) {
+      const committed = this.#update((record, now) => {
+        if (record.holder !== id) return wasUnsure && record.committer === id ? 'held' : 'lost';
+        commitPiece(record, id, piece, now);
+        return 'held';
+      });
+      const isAnswered = piece.isLast && own !== null;
+      [state, remembered] = await Promise.all([committed, isAnswered ? remember(answers, batch, life, own) : 'kept']);
+      if (state === 'lost') break;
+    }
     // The record of another try has, or will have, other results.
     const found = state === 'lost' ? await remember(answers, batch, life, results) : remembered;
     if (found === 'away' && answer === 'named') throw new Error('The answer could not be kept.');

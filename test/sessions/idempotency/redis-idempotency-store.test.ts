@@ -164,6 +164,54 @@ test('a step is one command, a commit together with what is found under its requ
   expect(other.sent).toHaveLength(1);
 });
 
+test('a commit of large results goes in several commands of at most a megabyte, each result once', async () => {
+  const { store, sent } = createCounting();
+  const batch = createKeyedBatch({ calls: 16 });
+  const record = await hold(store, batch);
+  await record.commit(Array.from({ length: 16 }, (_, index) => toFinal(index, 'v'.repeat(250_000))));
+  const bytes = sent.reduce((sum, { size }) => sum + size, 0);
+  const results = await replay(store, batch);
+  expect(results.map((result) => JSON.parse(result).value.length)).toEqual(Array.from({ length: 16 }, () => 250_000));
+  expect(await findWhole(store, batch.requestKey)).toEqual(results);
+  expect(Math.max(...sent.map(({ size }) => size))).toBeLessThan(1_048_576);
+  expect(bytes).toBeLessThan(16 * 251_000);
+});
+
+test('a batch that dies between two commands of one commit has kept what it sent, and holds the record no longer', async () => {
+  const client = toRedisClient(redis);
+  const clock = createManualClock(0);
+  let isDying = false;
+  const dying = {
+    ...client,
+    send: async (command: string, ...words: string[]) => {
+      if (isDying) throw new ReplyError('gone');
+      isDying = words.some((word) => word.length > 200_000);
+      return client.send(command, ...words);
+    },
+  };
+  const { store } = createRedisKeyedUnderTest(dying, {}, clock);
+  const batch = createKeyedBatch({ calls: 4 });
+  const record = await hold(store, batch);
+  await record.start(3);
+  const large = [0, 1, 2, 3].map((index) => toFinal(index, 'v'.repeat(250_000)));
+  await expect(record.commit(large)).rejects.toThrow('gone');
+  const other = createRedisKeyedUnderTest(client, {}, clock);
+  expect(await other.store.open(repeat(batch))).toMatchObject({ kind: 'in_flight' });
+  await other.lapse(batch.recordKey);
+  const { earlier } = await hold(other.store, repeat(batch));
+  expect([...earlier].map(([index, { state }]) => [index, state]).toSorted()).toEqual([
+    [0, 'committed'],
+    [1, 'committed'],
+    [2, 'committed'],
+    [3, 'started'],
+  ]);
+});
+
+/** As ioredis names what Redis itself answered. */
+class ReplyError extends Error {
+  override readonly name = 'ReplyError';
+}
+
 test('a commit whose answer is lost is applied once, also where another batch has begun before it is tried again', async () => {
   const client = toRedisClient(redis);
   let isLost = false;
