@@ -1,4 +1,3 @@
-import { createRedisClient, type RedisClient } from '@recourse/store-redis/redis-client';
 import { createRedisRecordStore } from '@recourse/store-redis/redis-record-store';
 import {
   createKeyedBatch,
@@ -10,38 +9,23 @@ import {
   toFinal,
   toResult,
 } from '@recourse/test-support/idempotency-stores-under-test.ts';
-import { type RedisServer, startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { useProxiedRedis } from '@recourse/test-support/proxied-redis.ts';
 import { connectToRedis, createGuarded, createManualClock } from '@recourse/test-support/session-stores-under-test.ts';
-import { startTcpProxy, type TcpProxy } from '@recourse/test-support/tcp-proxy.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { LeasedRecord } from '#src/executor/idempotency-store.ts';
 import { createIdempotencyStore } from '#src/sessions/idempotency/idempotency-store.ts';
 
 // Ten times the service's own: a machine that is busy for 50 ms is not what these tests are about.
-const PATIENCE_MS = 500;
+const ANSWER_WITHIN_MS = 500;
 const RECOVERY = { timeout: timeLimit(10_000), interval: 20 };
 const UNAVAILABLE = { kind: 'unavailable' };
 
-let server: RedisServer;
-let proxy: TcpProxy;
-let client: RedisClient;
-
-beforeEach(async () => {
-  server = await startRedisServer();
-  proxy = await startTcpProxy({ to: server.port });
-  client = createRedisClient(`redis://127.0.0.1:${proxy.port}`, PATIENCE_MS);
-  client.onError(() => undefined);
-});
-
-afterEach(async () => {
-  client.disconnect();
-  proxy.close();
-  await server.stop();
-});
+const opened = useProxiedRedis(ANSWER_WITHIN_MS);
 
 /** The store as the service has it, and how many commands it has sent. */
 const createSubject = () => {
+  const { client } = opened();
   const clock = createManualClock();
   let asked = 0;
   const counting = {
@@ -52,7 +36,7 @@ const createSubject = () => {
       return client.send(command, ...parameters);
     },
   };
-  const timeouts = { short: PATIENCE_MS, long: PATIENCE_MS };
+  const timeouts = { short: ANSWER_WITHIN_MS, long: ANSWER_WITHIN_MS };
   const records = createRedisRecordStore({ client: counting, cacheBytes: 1_000_000, timeouts });
   const guarded = createGuarded(records, { connection: client, now: clock.now });
   const store = createIdempotencyStore({ store: guarded.records, durability: 'durable' });
@@ -76,11 +60,11 @@ const stepsOf = (record: LeasedRecord): readonly (() => Promise<unknown>)[] => [
 ];
 
 test('Redis that is not there at start: a key cannot be promised anything, and nothing is thrown', async () => {
-  proxy.refuse();
+  opened().proxy.refuse();
   const { store, becomeReady } = createSubject();
   expect(await store.open(createKeyedBatch())).toEqual(UNAVAILABLE);
   expect(await findWhole(store, 'tenant:request')).toBe('unavailable');
-  await proxy.accept();
+  await opened().proxy.accept();
   await becomeReady();
   expect(await findWhole(store, 'tenant:request')).toBeNull();
 });
@@ -91,11 +75,11 @@ test('Redis killed while a batch holds its record: every step of it is refused, 
   const batch = createKeyedBatch();
   await runWhole(store, batch);
   const record = await hold(store, createKeyedBatch());
-  await server.kill();
+  await opened().server.kill();
   for (const step of stepsOf(record)) await expect(step()).rejects.toThrow();
   expect(await store.open(repeat(batch))).toEqual(UNAVAILABLE);
   expect(await findWhole(store, batch.requestKey)).toBe('unavailable');
-  await server.restart();
+  await opened().server.restart();
   await becomeReady();
   // This server keeps nothing on disk: what it knew is gone, and nobody holds what it forgot.
   expect(await findWhole(store, batch.requestKey)).toBeNull();
@@ -110,7 +94,7 @@ test('a network that swallows everything costs two time-outs, and not one for ea
   const record = await hold(store, createKeyedBatch());
   const before = asked();
   log.failed.length = 0;
-  proxy.freeze();
+  opened().proxy.freeze();
   await expect(record.start(0)).rejects.toThrow('timed out');
   expect(availability.isUp()).toBe(true);
   await expect(record.start(0)).rejects.toThrow('timed out');
@@ -128,14 +112,14 @@ test('a cut network: the batch goes on with its record when it is back', async (
   await becomeReady();
   const batch = createKeyedBatch();
   const record = await hold(store, batch);
-  proxy.refuse();
-  proxy.cut();
+  opened().proxy.refuse();
+  opened().proxy.cut();
   const isUp = async (): Promise<boolean> => {
     await record.renew().catch(() => undefined);
     return availability.isUp();
   };
   await expect.poll(isUp, RECOVERY).toBe(false);
-  await proxy.accept();
+  await opened().proxy.accept();
   await becomeReady();
   expect(await record.start(0)).toBe('held');
   expect(await record.commit([toFinal(0), toFinal(1)])).toBe('held');
@@ -149,7 +133,7 @@ test('Redis that is full: no new key is promised anything, what was kept is repl
   await runWhole(store, batch);
   const record = await hold(store, createKeyedBatch());
   log.failed.length = 0;
-  const redis = await connectToRedis(server.url);
+  const redis = await connectToRedis(opened().server.url);
   await redis.config('SET', 'maxmemory-policy', 'noeviction');
   await redis.config('SET', 'maxmemory', '1');
   for (const step of stepsOf(record)) {

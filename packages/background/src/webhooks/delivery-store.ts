@@ -51,5 +51,3 @@ export type DeliveryStore = {
   /** Ends the store; gives the messages that end with it. */
   readonly close: () => Promise<readonly Delivery[]>;
 };
-
-export const NO_CLAIM: Claim = { deliveries: [], nextMs: null, waiting: 0, disabled: null };

@@ -1,5 +1,5 @@
 import { LONG_TIMEOUT_MS } from '@recourse/store-redis/command-timeout';
-import { createRedisClient, type RedisClient } from '@recourse/store-redis/redis-client';
+import type { RedisClient } from '@recourse/store-redis/redis-client';
 import {
   accept,
   createCallSpec,
@@ -8,38 +8,23 @@ import {
   SURE,
   take,
 } from '@recourse/test-support/call-records-under-test.ts';
-import { type RedisServer, startRedisServer } from '@recourse/test-support/redis-server.ts';
+import { useProxiedRedis } from '@recourse/test-support/proxied-redis.ts';
 import { createGuarded } from '@recourse/test-support/session-stores-under-test.ts';
-import { startTcpProxy, type TcpProxy } from '@recourse/test-support/tcp-proxy.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { CallRecords } from '#src/calls/call-records.ts';
 
 // Ten times the service's own: a machine that is busy for 50 ms is not what these tests are about.
-const PATIENCE_MS = 500;
+const ANSWER_WITHIN_MS = 500;
 const RECOVERY = { timeout: timeLimit(10_000), interval: 20 };
 const AWAY = 'The store is unavailable.';
 const LATE = 'Command timed out';
 
-let server: RedisServer;
-let proxy: TcpProxy;
-let client: RedisClient;
-
-beforeEach(async () => {
-  server = await startRedisServer();
-  proxy = await startTcpProxy({ to: server.port });
-  client = createRedisClient(`redis://127.0.0.1:${proxy.port}`, PATIENCE_MS);
-  client.onError(() => undefined);
-});
-
-afterEach(async () => {
-  client.disconnect();
-  proxy.close();
-  await server.stop();
-});
+const opened = useProxiedRedis(ANSWER_WITHIN_MS);
 
 /** The records as the service has them, and how many commands they have sent. */
 const createSubject = () => {
+  const { client } = opened();
   let asked = 0;
   const count =
     (call: RedisClient['send']): RedisClient['send'] =>
@@ -95,7 +80,7 @@ test('a network that swallows everything costs two time-outs, and not one for ea
   const key = await becomeReady();
   const before = asked();
   log.failed.length = 0;
-  proxy.freeze();
+  opened().proxy.freeze();
   const { key: other, spec } = createCallSpec();
   await expect(records.create(other, spec)).rejects.toThrow(LATE);
   expect(availability.isUp()).toBe(true);
@@ -116,11 +101,11 @@ test('a network that swallows everything costs two time-outs, and not one for ea
 test('a process that only runs calls finds out by itself that the store is back', async () => {
   const { records, becomeReady, availability } = createSubject();
   const key = await becomeReady();
-  proxy.freeze();
+  opened().proxy.freeze();
   for (let count = 0; count < 2; count += 1) await expect(records.cancel(key, 'asked')).rejects.toThrow(LATE);
   expect(availability.isUp()).toBe(false);
   // The connection was never lost: nothing but a check tells that Redis answers again.
-  proxy.thaw();
+  opened().proxy.thaw();
   await expect.poll(availability.isUp, RECOVERY).toBe(true);
   expect((await records.claim(key)).kind).toBe('held');
 });
@@ -130,10 +115,10 @@ test('a call goes on with its record after the network was cut', async () => {
   const key = await becomeReady();
   const { lease } = await take(records, key);
   await records.begin(lease);
-  proxy.refuse();
-  proxy.cut();
+  opened().proxy.refuse();
+  opened().proxy.cut();
   await expect(records.commit(lease, '{"value":1}', SURE)).rejects.toThrow();
-  await proxy.accept();
+  await opened().proxy.accept();
   await becomeReady();
   expect(await records.commit(lease, '{"value":1}', SURE)).toBe('held');
   expect((await look(records, key)).result).toBe('{"value":1}');
