@@ -354,6 +354,7 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   '@tool-hosts/inside/channel.ts': 'the service may be gone, and its line with it',
   '@tool-hosts/inside/module-worlds.ts': 'the type stripper says where a module of JavaScript is wrong by throwing',
   '@tool-hosts/inside/mutation-check.ts': 'a patched global may throw when it is looked at',
+  '@tool-hosts/inside/shared-state.ts': 'code of a tool may have closed the list of children',
   '@tool-hosts/process-control.ts': 'what the system refuses: a process that is gone, or none to give',
   '@tool-hosts/process-table.ts': 'a process ends while its environment is read',
   '@tool-hosts/tool-hosts.ts': 'a directory that cannot be read leaves no process behind',

@@ -19,7 +19,7 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/store-redis': 1280,
   'packages/store-sqlite': 720,
   'packages/testing': 540,
-  'packages/tool-hosts': 6240,
+  'packages/tool-hosts': 6260,
   'packages/toolkit-files': 450,
   'packages/toolkit-google': 2460,
   'packages/toolkit-kit': 3070,

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, openSync, readFileSync, readSync } from 'node:fs';
 import { createModuleWorlds } from './module-worlds.ts';
 import { createMutationCheck } from './mutation-check.ts';
 import { announceLeaving, watchCalls } from './watched-calls.ts';
@@ -80,8 +80,23 @@ const createQuietCheck = (): (() => string | null) => {
   const canRead = process.permission?.has('fs.read', '/proc/self') !== false && existsSync(CHILDREN);
   return () => {
     for (const [kind, count] of countResources()) if (count > (before.get(kind) ?? 0)) return kind;
-    return canRead && readFileSync(CHILDREN, 'latin1').trim() !== '' ? 'processes' : null;
+    return canRead && hasChildren() ? 'processes' : null;
   };
+};
+
+// Opening and closing the file for each answer takes ten times as long as reading it.
+let childrenFile: number | null = null;
+const firstByte = Buffer.alloc(1);
+
+const hasChildren = (): boolean => {
+  try {
+    childrenFile ??= openSync(CHILDREN, 'r');
+    return readSync(childrenFile, firstByte, 0, 1, 0) > 0;
+  } catch (_closed) {
+    // Code of a tool may have closed it.
+    childrenFile = null;
+    return readFileSync(CHILDREN, 'latin1').trim() !== '';
+  }
 };
 
 const countResources = (): ReadonlyMap<string, number> => {
