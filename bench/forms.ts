@@ -25,17 +25,15 @@ export type WrittenTurn = {
   readonly session: string | null;
   /** Of each call; one where the form is MCP's. */
   readonly texts: readonly string[];
-  /** Of the batch; 0 = none. Only where the form is `native`. */
-  readonly deadlineMs?: number;
 };
 
 const RAW = { raw: 'true' };
 
 const WRITERS = {
-  native: ({ kind, session, texts, deadlineMs }) => ({
+  native: ({ kind, session, texts }) => ({
     path: '/tool-calls',
     headers: {},
-    body: toBody(kind, session, texts, deadlineMs),
+    body: toBody(kind, session, texts),
   }),
   anthropic_named: (turn) => toPosted(toAnthropicMessage(turn), turn, { format: 'anthropic', ...RAW }),
   anthropic_detected: (turn) => toPosted(toAnthropicMessage(turn), turn, RAW),

@@ -66,7 +66,6 @@ const toReport = ({ tools, calls }: Round, failed: boolean, packed: string): Rou
   journal: {
     lines: calls.length,
     refused: 0,
-    bytes: 300 * calls.length,
     render: () => calls.map(({ tool }) => ({ tool, json: '{"a":1}' })),
     pack: () => packed,
   },

@@ -60,7 +60,6 @@ const report: RoundReport = {
   journal: {
     lines: 1,
     refused: 0,
-    bytes: 300,
     render: () => [{ tool: 'echo', json: '{"a":1}' }],
     pack: () => JSON.stringify([3, Date.now(), 'b', [[0, 'c', 'echo', null, { text: 'x'.repeat(99) }, 0.01]]]),
   },

@@ -3,7 +3,6 @@ import { isRecord } from '../contract/json-record.ts';
 import type { JsonSchema } from '../contract/tool-description.ts';
 import { toCanonicalText, toDigest } from '../json/canonical-text.ts';
 import { parseJson } from '../json/parse-json.ts';
-import { textBytes } from '../memory/bounded-store.ts';
 import { onOneLine } from '../tools/describe-value.ts';
 import { isSensitive, marksSensitive } from '../tools/json-schema.ts';
 import type { Tool } from '../tools/tool.ts';
@@ -24,9 +23,6 @@ import type { JournalLine, RoundJournal, UnpackRound } from './session-store.ts'
 // The lines of a session's journal. A round whose calls all went well and hide nothing is packed: its lines are rendered when
 // the session is read. Those of any other round are rendered, and redacted, when it settles.
 
-// Measured with --expose-gc on stores filled to their limit (store-weights.test.ts).
-const ROUND_BYTES = 428;
-
 /** The journal of a round that settles; null where it gets no line. */
 export const createRoundJournal = (batch: Batch, step: number): RoundJournal | null => {
   const { services, request } = batch;
@@ -36,45 +32,17 @@ export const createRoundJournal = (batch: Batch, step: number): RoundJournal | n
   const calls = batch.calls.filter(isWritten).slice(-most);
   if (calls.length === 0) return null;
   const packed = packRound(head, calls, request.body.source, redactor);
-  if (packed !== null) return new PackedJournal(packed, calls.length, redactor);
-  const lines = renderLines(head, calls.map(describeCall), redactor);
+  const lines = packed === null ? renderLines(head, calls.map(describeCall), redactor) : null;
   return {
-    lines: lines.length,
-    refused: lines.length - 1 - calls.findLastIndex(({ event }) => event?.outcome !== 'refused'),
-    bytes: lines.reduce((sum, { json }) => sum + textBytes(json), ROUND_BYTES),
-    render: () => lines,
-    pack: () => null,
+    lines: calls.length,
+    refused: packed === null ? calls.length - 1 - calls.findLastIndex(({ event }) => event?.outcome !== 'refused') : 0,
+    render: () => lines ?? createUnpackRound(redactor)(packed ?? ''),
+    pack: () => packed,
   };
 };
 
 // What an earlier try of the batch has written down is not written again.
 const isWritten = (call: Call): boolean => call.storedResult === null || call.isAccepted;
-
-/** A class: functions of its own would take as much of the heap as all that a small round keeps. */
-class PackedJournal implements RoundJournal {
-  readonly lines: number;
-  readonly refused = 0;
-  readonly #packed: string;
-  readonly #redactor: Redactor;
-
-  constructor(packed: string, lines: number, redactor: Redactor) {
-    this.#packed = packed;
-    this.lines = lines;
-    this.#redactor = redactor;
-  }
-
-  get bytes(): number {
-    return ROUND_BYTES + textBytes(this.#packed);
-  }
-
-  render(): readonly JournalLine[] {
-    return createUnpackRound(this.#redactor)(this.#packed);
-  }
-
-  pack(): string {
-    return this.#packed;
-  }
-}
 
 type RoundHead = { readonly step: number /** Unix milliseconds. */; readonly time: number; readonly requestId: string };
 
@@ -100,12 +68,12 @@ const PackedRound = z.tuple([
 ]);
 type PackedRound = z.infer<typeof PackedRound>;
 
-// A store keeps no more of a call than about what its line would take.
-const PACKED_BYTES_A_LINE = 512;
+// A store keeps no more of a round than about what its lines would take.
+const [ROUND_BYTES, LINE_BYTES] = [428, 512] as const;
 
 /** Null where something of the round is to be rendered and redacted at once. */
 const packRound = (head: RoundHead, calls: readonly Call[], source: string, redactor: Redactor): string | null => {
-  const most = ROUND_BYTES + PACKED_BYTES_A_LINE * calls.length;
+  const most = ROUND_BYTES + LINE_BYTES * calls.length;
   if (source.length > most || !calls.every(isPlain)) return null;
   const packed: PackedRound = [head.step, head.time, head.requestId, calls.map(packCall)];
   // Its arguments are those that were read, so they are not nested too deep.

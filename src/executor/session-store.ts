@@ -122,14 +122,12 @@ export type JournalLine = {
   readonly json: string;
 };
 
-/** The journal's lines of one round, not written until they are asked for. */
+/** The journal's lines of one round. */
 export type RoundJournal = {
   /** How many; at least 1. */
   readonly lines: number;
   /** How many lines at its end are of refused calls. */
   readonly refused: number;
-  /** What it keeps of the heap until it is rendered, in bytes; reading it costs nothing. */
-  readonly bytes: number;
   /** The lines, in the order of the batch: rendered and redacted each time. */
   readonly render: () => readonly JournalLine[];
   /**

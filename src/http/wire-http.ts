@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import type { Config } from '../config/settings/config.ts';
 import type { Executor } from '../executor/run-batch.ts';
 import type { RefusalPace } from '../queue/refusal-pace.ts';
@@ -104,14 +103,17 @@ const REMEMBERED_NAMES = 2000;
 
 /** An opaque key for what a tenant named: for names that come again and again, as that of a session with each batch. */
 export const createTenantKeys = (): ((tenant: string, chosen: string) => string) => {
-  const keys = new LRUCache<string, string>({ max: REMEMBERED_NAMES });
+  // Two generations, of which the older is forgotten: an order of use would be moved with every batch.
+  let young = new Map<string, string>();
+  let old = new Map<string, string>();
   return (tenant, chosen) => {
     // No tenant has a colon in its name.
     const name = `${tenant}:${chosen}`;
-    const remembered = keys.get(name);
+    const remembered = young.get(name);
     if (remembered !== undefined) return remembered;
-    const key = toTenantKey(tenant, chosen);
-    keys.set(name, key);
+    const key = old.get(name) ?? toTenantKey(tenant, chosen);
+    if (young.size >= REMEMBERED_NAMES / 2) [old, young] = [young, new Map()];
+    young.set(name, key);
     return key;
   };
 };

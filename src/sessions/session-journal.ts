@@ -1,7 +1,6 @@
 import type { JournalLine, RoundJournal, SessionSettings, UnpackRound } from '../executor/session-store.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { textBytes } from '../memory/bounded-store.ts';
-import type { ListElement } from '../store/record-store.ts';
 import type { RetriesLeft } from './rules/rounds.ts';
 
 /**
@@ -21,19 +20,18 @@ export type SessionJournal = {
   lines: number;
   tail: readonly string[];
   /** Elements that are not in the list yet. */
-  added: readonly ListElement[];
+  added: readonly string[];
   /** Lines were left out, for the store had no room for them. */
   isTruncated: boolean;
 };
 
-const NONE: readonly ListElement[] = [];
 const NO_LINES: readonly string[] = [];
 
 export const createSessionJournal = (): SessionJournal => ({
   counts: [],
   lines: 0,
   tail: NO_LINES,
-  added: NONE,
+  added: NO_LINES,
   isTruncated: false,
 });
 
@@ -50,11 +48,11 @@ type JournalRound = { readonly journal: RoundJournal; readonly most: number; rea
 /** Adds the lines of a round; `maxLines` stay. Changes `journal`. */
 export const addRound = (journal: SessionJournal, round: JournalRound, maxLines: number): void => {
   const { refused } = round.journal;
-  if (refused === 0) addElement(journal, new RoundElement(round), Math.min(round.journal.lines, round.most));
+  if (refused === 0) addElement(journal, toElement(round), Math.min(round.journal.lines, round.most));
   else {
     const lines = renderLines(round);
     const others = lines.slice(0, -refused);
-    if (others.length > 0) addElement(journal, createTextElement(others), others.length);
+    if (others.length > 0) addElement(journal, joinLines(others), others.length);
     for (const line of lines.slice(-refused)) journal.tail = addRefused(journal.tail, line);
   }
   dropSurplus(journal, maxLines);
@@ -63,7 +61,7 @@ export const addRound = (journal: SessionJournal, round: JournalRound, maxLines:
 /** Adds the line of a late result. Changes `journal`. */
 export const addLate = (journal: SessionJournal, line: string, maxLines: number): void => {
   if (journal.tail.length > 0) journal.tail = [...journal.tail, line];
-  else addElement(journal, createTextElement([line]), 1);
+  else addElement(journal, joinLines([line]), 1);
   dropSurplus(journal, maxLines);
 };
 
@@ -74,16 +72,16 @@ export const weighTail = ({ tail }: SessionJournal): number =>
   tail.reduce((sum, line) => sum + POINTER_BYTES + textBytes(line), 0);
 
 /** What has been added since this was asked last. Changes `journal`. */
-export const takeAdded = (journal: SessionJournal): readonly ListElement[] => {
+export const takeAdded = (journal: SessionJournal): readonly string[] => {
   const { added } = journal;
-  journal.added = NONE;
+  journal.added = NO_LINES;
   return added;
 };
 
 /** All lines, oldest first. `elements`: of the list, as many as there are still. */
 export const readJournal = (
   { counts, tail }: SessionJournal,
-  elements: readonly ListElement[],
+  elements: readonly string[],
   { maxLines, unpackRound }: { readonly maxLines: number; readonly unpackRound: UnpackRound },
 ): readonly string[] => {
   const listed = counts.slice(Math.max(0, counts.length - elements.length));
@@ -91,10 +89,10 @@ export const readJournal = (
   return [...lines, ...tail].slice(-maxLines);
 };
 
-const addElement = (journal: SessionJournal, element: ListElement, lines: number): void => {
+const addElement = (journal: SessionJournal, element: string, lines: number): void => {
   const { tail } = journal;
   journal.tail = NO_LINES;
-  if (tail.length > 0) addElement(journal, createTextElement(tail), tail.length);
+  if (tail.length > 0) addElement(journal, joinLines(tail), tail.length);
   journal.added = journal.added.length === 0 ? [element] : [...journal.added, element];
   journal.counts.push(lines);
   journal.lines += lines;
@@ -149,41 +147,21 @@ const renderLines = ({ journal, most, left }: JournalRound): readonly string[] =
     .slice(-most)
     .map((line) => completeLine(line, left));
 
-// A number that an element has for each of its tools, and the element.
-const [ELEMENT_BYTES, LEFT_BYTES] = [130, 16] as const;
-
 /**
- * A round, rendered when it is read. Its text: `[lines, tool, what it has left after the round, tool, ...]`, a line break and the round as
- * the executor packs it; or `[]`, a line break, and the lines.
+ * A round as one text: `[lines, tool, what it has left after the round, tool, ...]`, a line break and the round as the executor packs
+ * it, which is rendered when it is read; or `[]`, a line break, and the lines. One text, for whatever else there were of a round
+ * would be copied by garbage collections for as long as its journal lives.
  */
-class RoundElement implements ListElement {
-  readonly bytes: number;
-  readonly #round: JournalRound;
-
-  constructor(round: JournalRound) {
-    this.#round = round;
-    this.bytes = ELEMENT_BYTES + round.journal.bytes + round.left.length * LEFT_BYTES;
-  }
-
-  toText(): string {
-    const { journal, most, left } = this.#round;
-    const packed = journal.lines > most ? null : journal.pack();
-    if (packed === null) return joinLines(renderLines(this.#round));
-    return `${JSON.stringify([journal.lines, ...left])}\n${packed}`;
-  }
-}
+const toElement = (round: JournalRound): string => {
+  const { journal, most, left } = round;
+  const packed = journal.lines > most ? null : journal.pack();
+  return packed === null ? joinLines(renderLines(round)) : `${JSON.stringify([journal.lines, ...left])}\n${packed}`;
+};
 
 // JSON has no line breaks.
 const joinLines = (lines: readonly string[]): string => ['[]', ...lines].join('\n');
 
-/** Lines as one flat text, for they are ropes and slices that retain what they were cut from. */
-const createTextElement = (lines: readonly string[]): ListElement => {
-  const text = joinLines(lines);
-  return { bytes: ELEMENT_BYTES + textBytes(text), toText: () => text };
-};
-
-const readElement = (element: ListElement, unpackRound: UnpackRound): readonly string[] => {
-  const text = element.toText();
+const readElement = (text: string, unpackRound: UnpackRound): readonly string[] => {
   const end = text.indexOf('\n');
   if (end === -1) return [];
   const head = text.slice(0, end);

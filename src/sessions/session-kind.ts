@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import type { Repeats } from '../executor/session-store.ts';
 import { parseJson } from '../json/parse-json.ts';
 import type { Fields, Kind } from '../store/record-store.ts';
 import { NO_CALL_ENDS, type ToolRepeats } from './rules/loop-guard.ts';
+import { RepeatList } from './rules/repeat-list.ts';
 import { weighSession } from './rules/session-record.ts';
 import { createSessionState, type SessionState, type ToolState, VERDICTS } from './rules/session-state.ts';
 import { createSessionJournal, type SessionJournal, takeAdded, weighTail } from './session-journal.ts';
@@ -238,8 +238,7 @@ const decodeTool = (text: string): ToolState | null => {
   return { failures, used, epoch, failedAt, lastError, reservations };
 };
 
-// A hash has 53 bits, a double holds it. Three doubles a call: its hash, that of its answer (-1: none), failed * 2^20 + same.
-const HIGH = 2 ** 20;
+// A hash has 53 bits, a double holds it. Those of a list, three a call.
 const DOUBLE = 8;
 // In base64: 24 bytes are 32 characters.
 const CHARACTERS = 4 * DOUBLE;
@@ -249,13 +248,8 @@ const encodeRepeats = ({ before, step, callEnds }: ToolRepeats): string => {
     const stored = Array.from(callEnds, ([callHash, { callEnd, answer }]) => [callHash, { ending: callEnd, answer }]);
     return `@${JSON.stringify([step, [...before], stored])}`;
   }
-  const bytes = Buffer.allocUnsafe(3 * DOUBLE * before.size);
-  let at = 0;
-  for (const [callHash, { failed, same, answer }] of before) {
-    at = bytes.writeDoubleLE(callHash, at);
-    at = bytes.writeDoubleLE(answer === '' ? -1 : answer, at);
-    at = bytes.writeDoubleLE(failed * HIGH + same, at);
-  }
+  const bytes = Buffer.allocUnsafe(DOUBLE * before.numbers.length);
+  for (const [at, number] of before.numbers.entries()) bytes.writeDoubleLE(number, at * DOUBLE);
   return bytes.toString('base64');
 };
 
@@ -274,7 +268,7 @@ const decodeRepeats = (text: string): ToolRepeats | null => {
   if (text === '') return null;
   if (!text.startsWith('@')) return new PackedRepeats(text);
   const [step, before, callEnds] = readJson(OpenRepeats, text.slice(1)) ?? [0, [], []];
-  return { step, before: new Map(before), callEnds: new Map(callEnds) };
+  return { step, before: RepeatList.of(before), callEnds: new Map(callEnds) };
 };
 
 /** Decoded when they are read: a round looks at its own tools only. */
@@ -298,15 +292,13 @@ class PackedRepeats implements ToolRepeats {
   }
 }
 
-const decodePacked = (text: string): ToolRepeats['before'] => {
+const decodePacked = (text: string): RepeatList => {
   const bytes = Buffer.from(text, 'base64');
-  const before = new Map<number, Repeats>();
+  const numbers: number[] = [];
   for (let at = 0; at + 3 * DOUBLE <= bytes.length; at += 3 * DOUBLE) {
-    const answer = bytes.readDoubleLE(at + DOUBLE);
     const counts = bytes.readDoubleLE(at + 2 * DOUBLE);
-    const failed = Math.floor(counts / HIGH);
     if (Number.isSafeInteger(counts) && counts >= 0)
-      before.set(bytes.readDoubleLE(at), { failed, same: counts - failed * HIGH, answer: answer === -1 ? '' : answer });
+      numbers.push(bytes.readDoubleLE(at), bytes.readDoubleLE(at + DOUBLE), counts);
   }
-  return before;
+  return new RepeatList(numbers);
 };

@@ -1,6 +1,6 @@
-import { BoundedStore, type BoundedStoreOptions } from '../memory/bounded-store.ts';
+import { BoundedStore, type BoundedStoreOptions, textBytes } from '../memory/bounded-store.ts';
 import type { StoreMemory, StoreName } from '../memory/store-memory.ts';
-import { type Decide, type Kind, type ListElement, type RecordStore, type Records, toTtlMs } from './record-store.ts';
+import { type Decide, type Kind, type RecordStore, type Records, toTtlMs } from './record-store.ts';
 
 type Options = { readonly memory: StoreMemory; readonly now: () => number };
 
@@ -26,10 +26,11 @@ export const createMemoryRecordStore = (options: Options) => {
 
 export type MemoryRecordStore = ReturnType<typeof createMemoryRecordStore>;
 
-// A list, its array with room to grow.
-const LIST_BYTES = 128;
+// A list with its arrays; the places of an element in them, with room to grow, and that of its size.
+const [LIST_BYTES, ELEMENT_BYTES] = [192, 32] as const;
 
-type List = { elements: ListElement[]; bytes: number };
+/** Texts, and what each takes of the heap: an object for both would take half as much as a small text. */
+type List = { readonly texts: string[]; readonly sizes: number[]; bytes: number };
 
 class MemoryRecords<State, Saved> implements Records<State> {
   readonly #kind: Kind<State, Saved>;
@@ -135,8 +136,8 @@ class MemoryRecords<State, Saved> implements Records<State> {
     return state === undefined ? null : look(state, this.#now());
   }
 
-  list(key: string, count: number): readonly ListElement[] {
-    return count === 0 ? [] : (this.#lists.peek(key)?.elements.slice(-count) ?? []);
+  list(key: string, count: number): readonly string[] {
+    return count === 0 ? [] : (this.#lists.peek(key)?.texts.slice(-count) ?? []);
   }
 
   delete(key: string): void {
@@ -152,15 +153,19 @@ class MemoryRecords<State, Saved> implements Records<State> {
     this.#lists.clear();
   }
 
-  #append(key: string, added: readonly ListElement[], keep: number): void {
+  #append(key: string, added: readonly string[], keep: number): void {
     const before = this.#lists.get(key);
-    const list = before ?? { elements: [], bytes: LIST_BYTES };
-    for (const element of added) {
-      list.elements.push(element);
-      list.bytes += element.bytes;
+    const list = before ?? { texts: [], sizes: [], bytes: LIST_BYTES };
+    for (const text of added) {
+      const size = ELEMENT_BYTES + textBytes(text);
+      list.texts.push(text);
+      list.sizes.push(size);
+      list.bytes += size;
     }
-    for (let surplus = list.elements.length - keep; surplus > 0; surplus -= 1)
-      list.bytes -= list.elements.shift()?.bytes ?? 0;
+    for (let surplus = list.texts.length - keep; surplus > 0; surplus -= 1) {
+      list.texts.shift();
+      list.bytes -= list.sizes.shift() ?? 0;
+    }
     if (before === undefined) this.#lists.set(key, list, list.bytes);
     else this.#lists.weigh(key, list.bytes);
   }

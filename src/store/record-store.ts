@@ -7,13 +7,6 @@ export type Fields = ReadonlyMap<string, string>;
 /** What differs from what is saved: names and texts in turn, and names of fields that go. */
 export type FieldChanges = { readonly set: readonly string[]; readonly gone: readonly string[] };
 
-/** An element of a record's list. In memory it stays as it is, elsewhere it is its text. */
-export type ListElement = {
-  /** What it takes of the heap, in bytes. */
-  readonly bytes: number;
-  readonly toText: () => string;
-};
-
 /**
  * A kind of record: how its state becomes fields and back. A field that a kind does not know stays as it is; `v`, `x` and names
  * that begin with `w:` are the backend's own. `Saved` is what `changes` compares the state with.
@@ -61,7 +54,7 @@ export type Kind<State, Saved> = {
   /** What differs from `saved`, which is brought up to date. */
   readonly changes: (state: State, saved: Saved) => FieldChanges;
   /** Elements that decisions have added to the list since this was asked last. */
-  readonly takeAdded: (state: State) => readonly ListElement[];
+  readonly takeAdded: (state: State) => readonly string[];
   /** How many elements the list keeps. */
   readonly toKeep: (state: State) => number;
   /** Whether the state is that of no record: it is not kept, and one that was kept is deleted. */
@@ -112,7 +105,7 @@ export type Records<State> = {
    */
   readonly seen?: (key: string) => State | null;
   /** The last elements of its list, oldest first. */
-  readonly list: (key: string, count: number) => readonly ListElement[] | Promise<readonly ListElement[]>;
+  readonly list: (key: string, count: number) => readonly string[] | Promise<readonly string[]>;
   readonly delete: (key: string) => void | Promise<void>;
 };
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Repeats } from '#src/executor/session-store.ts';
+import { RepeatList } from '#src/sessions/rules/repeat-list.ts';
 import { toSessionRecord } from '#src/sessions/rules/session-record.ts';
 import { createSessionState, toolState } from '#src/sessions/rules/session-state.ts';
 import { createSessionKind, type StoredSession } from '#src/sessions/session-kind.ts';
@@ -9,7 +9,7 @@ const kind = createSessionKind(60_000);
 
 test('a session that was fetched weighs what it weighed where it was written', () => {
   const written = { ...kind.create(), session: createSessionState('first') };
-  const streaks = new Map<number, Repeats>([
+  const streaks = RepeatList.of([
     [1, { failed: 0, same: 1, answer: 7 }],
     [2 ** 53 - 1, { failed: 0, same: 2, answer: 8 }],
   ]);
@@ -36,7 +36,7 @@ const change = (stored: StoredSession, seed: number): void => {
   if (seed % 4 === 0) session.repeats.delete(name);
   else
     session.repeats.set(name, {
-      before: new Map([[seed, { failed: 1, same: 0, answer: '' }]]),
+      before: RepeatList.of([[seed, { failed: 1, same: 0, answer: '' }]]),
       step: 0,
       callEnds: new Map(),
     });

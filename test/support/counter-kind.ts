@@ -1,7 +1,7 @@
-import type { Fields, Kind, ListElement } from '#src/store/record-store.ts';
+import type { Fields, Kind } from '#src/store/record-store.ts';
 
 /** A small kind of record: counts under names, and a list of what was added. */
-export type Counter = { readonly counts: Map<string, number>; added: readonly ListElement[]; keep: number };
+export type Counter = { readonly counts: Map<string, number>; added: readonly string[]; keep: number };
 
 export const counterKind: Kind<Counter, Map<string, string>> = {
   name: 'counter',
@@ -71,5 +71,3 @@ export const countUp =
   };
 
 export const readCounts = ({ counts }: Counter): Readonly<Record<string, number>> => Object.fromEntries(counts);
-
-export const toElement = (text: string): ListElement => ({ bytes: text.length, toText: () => text });

@@ -14,7 +14,6 @@ export const toRoundJournal = (lines: readonly JournalLine[]): RoundJournal | nu
   return {
     lines: lines.length,
     refused,
-    bytes: packed.length,
     render: () => lines,
     pack: () => (refused === 0 ? packed : null),
   };

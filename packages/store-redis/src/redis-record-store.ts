@@ -4,7 +4,6 @@ import {
   FEW_KNOWN,
   type Fields,
   type Kind,
-  type ListElement,
   type RecordStore,
   type Records,
   toFields,
@@ -72,10 +71,9 @@ class RedisRecords<State, Saved> implements Records<State> {
     return toFields(texts.flatMap((text, at) => (text === null ? [] : [names[at] ?? '', text])));
   }
 
-  async list(key: string, count: number): Promise<readonly ListElement[]> {
+  async list(key: string, count: number): Promise<readonly string[]> {
     const words = ['LRANGE', this.#toKeys(key)[1], String(-count), '-1'] as const;
-    const texts = count === 0 ? [] : Texts.parse(await this.#ask(...words));
-    return texts.map((text) => ({ bytes: text.length, toText: () => text }));
+    return count === 0 ? [] : Texts.parse(await this.#ask(...words));
   }
 
   async delete(key: string): Promise<void> {

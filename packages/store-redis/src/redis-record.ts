@@ -181,7 +181,7 @@ export class RedisRecord<State, Saved> implements Swap {
     this.#ttlMs = toTtlMs(this.#kind, this.#state, this.#sender.now());
     const counts = `${this.#ttlMs} ${set.length} ${gone.length + old.length} ${added.length === 0 ? 0 : this.#kind.toKeep(this.#state)} ${added.length} ${exclusive}`;
     const args = [this.#version ?? '', this.#nextVersion, counts, ...set, ...gone, ...old];
-    for (const element of added) args.push(element.toText());
+    for (const element of added) args.push(element);
     this.args = args;
     this.#pauseMs = 0;
     this.#sender.gather(this);

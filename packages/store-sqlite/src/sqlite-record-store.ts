@@ -6,7 +6,6 @@ import {
   type Decide,
   FEW_KNOWN,
   type Kind,
-  type ListElement,
   type RecordStore,
   type Records,
   toHeapBytes,
@@ -237,9 +236,8 @@ class SqliteRecords<State, Saved> implements Records<State> {
     return state === null || this.#kind.isEmpty(state) ? null : look(state, this.#store.now());
   }
 
-  list(key: string, count: number): readonly ListElement[] {
-    const texts = count === 0 ? [] : this.#store.elements(this.#toKey(key), count);
-    return texts.map((text) => ({ bytes: text.length, toText: () => text }));
+  list(key: string, count: number): readonly string[] {
+    return count === 0 ? [] : this.#store.elements(this.#toKey(key), count);
   }
 
   delete(key: string): Promise<void> {

@@ -68,7 +68,7 @@ export class SqliteRecord<State, Saved> {
   // A quarter too many stay: a trim for each would cost more than the element. Who reads asks for as many as there should be.
   #append(tables: SqliteTables): void {
     const added = this.#kind.takeAdded(this.state);
-    for (const element of added) tables.append(this.#id, element.toText());
+    for (const element of added) tables.append(this.#id, element);
     const keep = this.#kind.toKeep(this.state);
     this.#elements += added.length;
     if (added.length === 0 || this.#elements <= keep * MOST_ELEMENTS) return;

@@ -1,4 +1,5 @@
 import type { CallEnd, CallVerdict, Repeats, RequestedTool, SettledCall } from '../../executor/session-store.ts';
+import { RepeatList } from './repeat-list.ts';
 
 /** How the calls of one hash ended in a round. */
 type EndedCalls = Pick<SettledCall, 'callEnd'> & Pick<Repeats, 'answer'>;
@@ -12,7 +13,7 @@ type EndedCalls = Pick<SettledCall, 'callEnd'> & Pick<Repeats, 'answer'>;
  * | open        | of a named round  | before that round         | of the batches of that round so far       | open by the next batch of that round; else settled first |
  */
 export type ToolRepeats = {
-  readonly before: ReadonlyMap<number, Repeats>;
+  readonly before: RepeatList;
   readonly step: number;
   /** In the order in which the round named them. */
   readonly callEnds: ReadonlyMap<number, EndedCalls>;
@@ -50,14 +51,11 @@ export const repeatsBefore = (tool: ToolRepeats, callHash: number, step: number)
 };
 
 /** The repeats of a tool after its last round. */
-export const repeatsAfter = ({ before, step, callEnds }: ToolRepeats): ReadonlyMap<number, Repeats> => {
+export const repeatsAfter = ({ before, step, callEnds }: ToolRepeats): RepeatList => {
   if (step === 0) return before;
-  const after = new Map<number, Repeats>();
-  for (const [callHash, end] of callEnds) {
-    const repeats = countRepeat(before.get(callHash) ?? NOTHING, end);
-    if (repeats !== NOTHING) after.set(callHash, repeats);
-  }
-  return after;
+  const after = new RepeatList();
+  for (const [callHash, end] of callEnds) after.set(callHash, countRepeat(before.get(callHash) ?? NOTHING, end));
+  return after.toKept();
 };
 
 /**
@@ -113,7 +111,7 @@ const addRound = (
   return true;
 };
 
-const NONE: ToolRepeats = { before: new Map(), step: 0, callEnds: NO_CALL_ENDS };
+const NONE: ToolRepeats = { before: new RepeatList(), step: 0, callEnds: NO_CALL_ENDS };
 
 const addCallEnds = (
   before: ToolRepeats['callEnds'],
@@ -123,36 +121,29 @@ const addCallEnds = (
   const callEnds = new Map(before);
   for (const call of calls) {
     if (call.tool !== name || call.callHash === null) continue;
-    const { callHash, callEnd, resultHash } = call;
+    const { callHash, callEnd } = call;
     const former = callEnds.get(callHash);
     if (former === undefined ? callEnds.size < MAX_HASHES : RANK[callEnd] >= RANK[former.callEnd])
-      callEnds.set(callHash, { callEnd, answer: resultHash ?? '' });
+      callEnds.set(callHash, toEnded(call));
   }
   return callEnds;
 };
 
 /** The repeats of a tool after a round without a name; null: it has no such call. */
-const countCalls = (
-  before: ToolRepeats['before'],
-  name: string,
-  calls: readonly SettledCall[],
-): ToolRepeats['before'] | null => {
-  let after: Map<number, Repeats> | null = null;
+const countCalls = (before: RepeatList, name: string, calls: readonly SettledCall[]): RepeatList | null => {
+  let after: RepeatList | null = null;
   for (const [at, call] of calls.entries()) {
-    if (call.tool !== name || call.callHash === null) continue;
-    after ??= new Map();
-    const { callHash, callEnd, resultHash } = call;
+    const { tool, callHash } = call;
+    if (tool !== name || callHash === null) continue;
+    after ??= new RepeatList();
     const isCounted = after.has(callHash) ? !isOutranked(calls, at) : after.size < MAX_HASHES;
-    if (isCounted)
-      after.set(callHash, countRepeat(before.get(callHash) ?? NOTHING, { callEnd, answer: resultHash ?? '' }));
+    // The hash of an answer is computed when it is read.
+    if (isCounted) after.set(callHash, countRepeat(before.get(callHash) ?? NOTHING, toEnded(call)));
   }
-  return withoutNothing(after);
+  return after?.toKept() ?? null;
 };
 
-const withoutNothing = (repeats: Map<number, Repeats> | null): ToolRepeats['before'] | null => {
-  for (const [callHash, one] of repeats ?? []) if (one === NOTHING) repeats?.delete(callHash);
-  return repeats;
-};
+const toEnded = ({ callEnd, resultHash }: SettledCall): EndedCalls => ({ callEnd, answer: resultHash ?? '' });
 
 const isOutranked = (calls: readonly SettledCall[], at: number): boolean => {
   const call = calls[at];
@@ -168,7 +159,7 @@ const isOutranked = (calls: readonly SettledCall[], at: number): boolean => {
  */
 export const withoutFailures = (tool: ToolRepeats, step: number): ToolRepeats => {
   if (tool.step === 0 && !hasFailure(tool.before)) return tool;
-  const before = new Map<number, Repeats>();
+  const before = new RepeatList();
   for (const [callHash, { same, answer }] of tool.before)
     if (same > 0 || answer !== '') before.set(callHash, { failed: 0, same, answer });
   return tool.step === step ? { ...tool, before } : { before, step: tool.step, callEnds: withoutFailedEnds(tool) };
@@ -183,8 +174,8 @@ const withoutFailedEnds = ({ before, callEnds }: ToolRepeats): ToolRepeats['call
   return ended;
 };
 
-const hasFailure = (repeats: ToolRepeats['before']): boolean => {
-  for (const { failed } of repeats.values()) if (failed > 0) return true;
+const hasFailure = (repeats: RepeatList): boolean => {
+  for (const [, { failed }] of repeats) if (failed > 0) return true;
   return false;
 };
 

@@ -37,7 +37,7 @@ const toToolRecord = (session: SessionState, name: string, now: number): ToolRec
   const hasFailed = tool.failures > 0;
   const ofTool = session.repeats.get(name);
   const streak = { failed: 0, same: 0 };
-  for (const { failed, same } of ofTool === undefined ? [] : repeatsAfter(ofTool).values()) {
+  for (const [, { failed, same }] of ofTool === undefined ? [] : repeatsAfter(ofTool)) {
     streak.failed = Math.max(streak.failed, failed);
     streak.same = Math.max(streak.same, same);
   }
@@ -61,7 +61,7 @@ const BYTES = {
   reservation: 150,
   calls: 130,
   tools: 400,
-  repeats: 140,
+  repeats: 24,
   callEnd: 125,
   namedRound: 130,
   // A hash of 53 bits is a number on the heap. A call that failed has no answer: the empty text is one for all.
@@ -81,9 +81,7 @@ export const weighSession = ({ tools, repeats, callsOf, namedRounds, knownRound 
 };
 
 const weighRepeats = (tool: ToolRepeats): number => {
-  if (tool.packed !== undefined) return BYTES.tools + tool.packed * (BYTES.repeats + BYTES.hash);
-  let bytes = BYTES.tools;
-  for (const { answer } of tool.before.values()) bytes += BYTES.repeats + (answer === '' ? 0 : BYTES.hash);
+  let bytes = BYTES.tools + (tool.packed ?? tool.before.size) * BYTES.repeats;
   for (const { answer } of tool.callEnds.values()) bytes += BYTES.callEnd + (answer === '' ? 0 : BYTES.hash);
   return bytes;
 };

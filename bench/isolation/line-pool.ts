@@ -1,23 +1,22 @@
-import { type HttpAnswer, type HttpConnection, openConnection, toGet } from '../http-connection.ts';
+import { type HttpAnswer, type HttpConnection, openConnection, toGet } from './http-connection.ts';
 
-/** A connection, and the batch whose answer is awaited on it. */
-type Line<Batch> = { readonly connection: HttpConnection; batch: Batch | null; isUsed: boolean };
+/** A connection, and whether an answer is awaited on it. */
+type Line = { readonly connection: HttpConnection; sentAt: number; isWaiting: boolean; isUsed: boolean };
 
 /** Connections that are kept alive: opened beforehand, and never more. */
-export type LinePool<Batch> = {
-  readonly hasFree: () => boolean;
-  /** Sends on the connection that has been free for longest; there must be one. */
-  readonly send: (request: Buffer, batch: Batch) => void;
+export type LinePool = {
+  /** Sends on a free connection; false where all wait for an answer. */
+  readonly send: (request: string) => boolean;
   readonly size: () => number;
   readonly isWaiting: () => boolean;
   /** Closes all; gives how many batches never had an answer. */
   readonly close: () => number;
 };
 
-export type LinePoolOptions<Batch> = {
+export type LinePoolOptions = {
   readonly url: string;
   readonly lines: number;
-  readonly onAnswer: (answer: HttpAnswer, batch: Batch) => void;
+  readonly onAnswer: (answer: HttpAnswer, tookMs: number) => void;
   /** A batch was sent and its connection broke. */
   readonly onLost: (reason: string) => void;
 };
@@ -26,9 +25,9 @@ export type LinePoolOptions<Batch> = {
 const OPENED_AT_ONCE = 100;
 
 /** Opens the connections; rejects where one cannot be opened. */
-export const openLinePool = async <Batch extends object>(options: LinePoolOptions<Batch>): Promise<LinePool<Batch>> => {
-  const lines = new Set<Line<Batch>>();
-  const free: Line<Batch>[] = [];
+export const openLinePool = async (options: LinePoolOptions): Promise<LinePool> => {
+  const lines = new Set<Line>();
+  const free: Line[] = [];
   const openLine = (): Promise<void> =>
     new Promise((resolve, reject) => {
       const connection = openConnection(options.url, {
@@ -36,33 +35,35 @@ export const openLinePool = async <Batch extends object>(options: LinePoolOption
         onOpen: () => line.connection.send(toGet(options.url, '/live')),
         onAnswer: (answer) => {
           free.push(line);
-          const { batch } = line;
-          line.batch = null;
-          if (batch !== null) options.onAnswer(answer, batch);
-          if (line.isUsed) return;
-          line.isUsed = true;
-          lines.add(line);
-          resolve();
+          if (!line.isUsed) {
+            line.isUsed = true;
+            lines.add(line);
+            resolve();
+            return;
+          }
+          line.isWaiting = false;
+          options.onAnswer(answer, performance.now() - line.sentAt);
         },
         onBroken: (reason) => {
           reject(new Error(reason));
           lines.delete(line);
-          if (line.batch !== null) options.onLost(reason);
+          if (line.isWaiting) options.onLost(reason);
           else if (free.includes(line)) free.splice(free.indexOf(line), 1);
         },
       });
-      const line: Line<Batch> = { connection, batch: null, isUsed: false };
+      const line: Line = { connection, sentAt: 0, isWaiting: false, isUsed: false };
     });
   while (lines.size < options.lines)
     await Promise.all(Array.from({ length: Math.min(OPENED_AT_ONCE, options.lines - lines.size) }, openLine));
-  const countWaiting = (): number => [...lines].filter(({ batch }) => batch !== null).length;
+  const countWaiting = (): number => [...lines].filter(({ isWaiting }) => isWaiting).length;
   return {
-    hasFree: () => free.length > 0,
-    send: (request, batch) => {
-      const line = free.shift();
-      if (line === undefined) throw new Error('No connection is free.');
-      line.batch = batch;
+    send: (request) => {
+      const line = free.pop();
+      if (line === undefined) return false;
+      line.isWaiting = true;
+      line.sentAt = performance.now();
       line.connection.send(request);
+      return true;
     },
     size: () => lines.size,
     isWaiting: () => countWaiting() > 0,
