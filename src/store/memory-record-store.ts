@@ -26,8 +26,8 @@ export const createMemoryRecordStore = (options: Options) => {
 
 export type MemoryRecordStore = ReturnType<typeof createMemoryRecordStore>;
 
-// A list with its arrays; the places of an element in them, with room to grow, and that of its size.
-const [LIST_BYTES, ELEMENT_BYTES] = [192, 32] as const;
+// A list with its two arrays, which begin with room for 17; the places of an element in them.
+const [LIST_BYTES, ELEMENT_BYTES] = [420, 32] as const;
 
 /** Texts, and what each takes of the heap: an object for both would take half as much as a small text. */
 type List = { readonly texts: string[]; readonly sizes: number[]; bytes: number };
