@@ -1,7 +1,7 @@
 import { type Batch, type Call, isReady } from './call.ts';
 import { findRefusal } from './obstacles.ts';
 import { RoundCall } from './round-call.ts';
-import { type Admission, type RequestedCall, type RequestedTool, type Round, UNKNOWN_TOOL } from './session-store.ts';
+import { type Admission, type RequestedTool, type Round, UNKNOWN_TOOL } from './session-store.ts';
 
 const LEASE_MARGIN_MS = 5000;
 
@@ -20,13 +20,14 @@ export const UNKNOWN_NAMES: RequestedTool = {
  * count against no limit.
  */
 export const admitBatch = (batch: Batch): Promise<void> | undefined => {
-  const { request, services, calls, requested } = batch;
+  const { request, services, calls } = batch;
   if (batch.isReplay) return undefined;
   if (request.resumed !== undefined && request.resumed.admission !== null)
     return resume(batch, request.resumed.admission);
-  for (const call of calls) if (mayAsk(call)) requested.push(new RoundCall(call));
+  const asked = countAsked(calls);
+  if (request.sessionKey !== null) batch.requested = listRequested(calls, asked);
   // In a session calls are written down even where none of them names a tool.
-  const isEmpty = request.sessionKey === null ? requested.length === 0 : calls.length === 0;
+  const isEmpty = request.sessionKey === null ? asked === 0 : calls.length === 0;
   if (isEmpty) return undefined;
   const store = request.sessionKey === null ? services.requests : services.sessions;
   const admission = store.admit(toRound(batch));
@@ -34,6 +35,18 @@ export const admitBatch = (batch: Batch): Promise<void> | undefined => {
   applyAdmission(batch, admission);
   return undefined;
 };
+
+/** Decides of each call whether the session is asked for it; gives of how many it is. */
+const countAsked = (calls: readonly Call[]): number => {
+  let asked = 0;
+  for (const call of calls) if (mayAsk(call)) asked += 1;
+  return asked;
+};
+
+const listRequested = (calls: readonly Call[], asked: number): readonly RoundCall[] =>
+  asked === calls.length
+    ? calls.map((call) => new RoundCall(call))
+    : calls.flatMap((call) => (call.isAsked ? [new RoundCall(call)] : []));
 
 // A resumed call was let in when it was accepted.
 const resume = (batch: Batch, admission: Admission): undefined => {
@@ -55,10 +68,8 @@ const toRound = ({ request, calls, requested }: Batch): Round => ({
   roundId: request.roundId,
   leaseMs: request.deadlineMs + LEASE_MARGIN_MS,
   tools: listTools(calls),
-  calls: request.sessionKey === null ? NO_CALLS : requested,
+  calls: requested,
 });
-
-const NO_CALLS: readonly RequestedCall[] = [];
 
 /** The tools of the calls that are asked for, each once. */
 const listTools = (calls: readonly Call[]): readonly RequestedTool[] => {

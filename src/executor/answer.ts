@@ -1,11 +1,11 @@
-import { FAILURE_POLICY } from '../contract/failure.ts';
 import type { LateResult } from '../contract/session.ts';
-import type { RenderedResult, Warning } from '../contract/tool-result.ts';
+import type { RenderedResult, RetryState, Warning } from '../contract/tool-result.ts';
 import { toTextHash } from '../json/value-hash.ts';
 import { type Batch, type Call, isReady, NO_RESULT } from './call.ts';
+import { createEvent, isReplayed } from './call-event.ts';
 import type { ToolInvoked } from './call-observer.ts';
-import { type CallOutcome, failed, toFailure } from './call-outcome.ts';
-import { INTERNAL_ERROR_TEXT, identicalCallText, NO_SUFFIX, toSuffix } from './failure-text.ts';
+import { type CallOutcome, type Failure, failed, toFailure } from './call-outcome.ts';
+import { INTERNAL_ERROR_TEXT, identicalCallText, toSuffix } from './failure-text.ts';
 import { showArguments } from './journal.ts';
 import { MAX_REQUEST_ID, toLateLine } from './journal-entries.ts';
 import { renderAccepted } from './pending-result.ts';
@@ -20,7 +20,7 @@ import { withMembers } from './stored-result.ts';
 
 /**
  * 6 gives copies the outcome of their original, cuts each outcome to what the answer has room for, and redacts it: log,
- * journal and subscribers get the redacted one, too. Makes the event that every call emits.
+ * journal and subscribers get the redacted one, too.
  */
 export const prepareAnswers = (batch: Batch): undefined => {
   if (batch.hasDuplicates) for (const call of batch.calls) copyOriginal(call);
@@ -35,14 +35,8 @@ const prepareAnswer = (call: Call): void => {
   else {
     if (call.outcome === null) reportFailedBatch(call);
     size.fit(call);
-    finishCall(call);
+    redact(call);
   }
-};
-
-const finishCall = (call: Call): ToolInvoked => {
-  redact(call);
-  call.event = createEvent(call);
-  return call.event;
 };
 
 /** Answers the call that has ended while others run, and those behind it that waited for its size. */
@@ -70,7 +64,8 @@ const mayAnswerEarly = (call: Call): boolean => {
 
 const answerNow = (call: Call): void => {
   const { services, request } = call.batch;
-  renderAnswer(call, finishCall(call));
+  redact(call);
+  renderAnswer(call);
   call.isAnswered = true;
   services.loopSlice.spend(call.result.json.length * TEXTS_OF_A_RESULT);
   request.listener?.result?.(call.index, call.result);
@@ -110,57 +105,52 @@ const redact = (call: Call): void => {
   if (redacted !== outcome) call.end(redacted);
 };
 
-/** The event that every call emits, on every exit: failures like successes, and replays too. */
-const createEvent = (call: Call): ToolInvoked => {
-  const { batch, outcome } = call;
-  const failure = outcome?.kind === 'failure' ? outcome.failure : null;
-  const success = outcome?.kind === 'success' ? outcome : null;
-  return {
-    requestId: batch.request.requestId,
-    traceId: batch.request.traceId,
-    tenant: batch.request.tenant,
-    key: batch.request.key,
-    session: batch.request.sessionKey,
-    index: call.index,
-    callId: call.id,
-    tool: call.budgetKey,
-    success: failure === null,
-    outcome: failure?.outcome ?? 'success',
-    executed: success?.executed ?? failure?.executed ?? 'maybe',
-    code: failure?.code ?? null,
-    fault: failure === null ? null : FAILURE_POLICY[failure.code].fault,
-    fatal: failure?.fatal ?? false,
-    replayed: call.state.kind === 'copied' || call.storedResult !== null,
-    durationMs: call.durationMs,
-    message: success?.message ?? failure?.message ?? '',
-    valueJson: outcome?.valueJson ?? 'null',
-  };
-};
-
 /** 8 turns outcomes into results, in the order of the calls, and tells observer, log and trace of each call, once. */
 export const renderAnswers = (batch: Batch): undefined => {
   for (const call of batch.calls) {
     if (call.isAccepted) call.result = renderAccepted(call);
-    else if (call.event !== null && !call.isAnswered) renderAnswer(call, call.event);
+    else if (!call.isAnswered) renderAnswer(call);
   }
   observeBatch(batch);
 };
 
-const renderAnswer = (call: Call, event: ToolInvoked): void => {
-  const { services, request, admission } = call.batch;
+const renderAnswer = (call: Call): void => {
+  const { outcome, batch } = call;
+  const { observer } = batch.services;
+  const failure = outcome?.kind === 'failure' ? outcome.failure : null;
+  // What is answered again is counted once: a copy, and a repeat of a keyed batch.
+  if (!isReplayed(call)) observer.callAnswered(call.budgetKey, failure, call.durationMs);
+  const isWatched = observer.toolInvoked !== null || batch.request.trace !== null;
+  if (isWatched || failure !== null) renderWatched(call, createEvent(call), failure);
+  else renderOwn(call);
+};
+
+const renderOwn = (call: Call): void => {
   const { outcome, storedResult } = call;
-  services.observer.toolInvoked(event);
-  const failure = outcome?.kind === 'failure' && storedResult === null ? outcome.failure : null;
-  const budget = failure === null ? undefined : findBudget(call, failure.code);
-  const retry = failure === null ? null : toRetryState(failure, budget, admission);
-  if (failure !== null) call.reference = services.failureLog.write(event, failure);
   if (storedResult !== null) call.result = toEndedResult(storedResult);
-  else if (outcome !== null) {
-    const suffix = failure === null ? NO_SUFFIX : toSuffix(failure, toolNameOf(call), budget);
-    const frame = { call, durationMs: call.durationMs, warnings: listWarnings(call) };
-    call.result = renderOutcome(outcome.forCaller ?? outcome, frame, { reference: call.reference, suffix, retry });
-  }
+  else if (outcome !== null)
+    call.result = renderOutcome(outcome.forCaller ?? outcome, call, listWarnings(call), NO_NOTES);
+};
+
+const renderWatched = (call: Call, event: ToolInvoked, failure: Failure | null): void => {
+  const { services, request } = call.batch;
+  services.observer.toolInvoked?.(event);
+  let retry: RetryState | null = null;
+  if (failure !== null && call.storedResult === null) retry = renderFailure(call, event, failure);
+  else renderOwn(call);
   request.trace?.callEnded(event, { argumentsText: () => (isReady(call) ? showArguments(call) : null), retry });
+};
+
+/** Renders a failure that this batch came to, and writes it to the log; gives what its result says of retries. */
+const renderFailure = (call: Call, event: ToolInvoked, failure: Failure): RetryState | null => {
+  const { services, admission } = call.batch;
+  const budget = findBudget(call, failure.code);
+  const retry = toRetryState(failure, budget, admission);
+  call.reference = services.failureLog.write(event, failure);
+  const suffix = toSuffix(failure, toolNameOf(call), budget);
+  const outcome = call.outcome?.forCaller ?? call.outcome ?? failed(failure);
+  call.result = renderOutcome(outcome, call, listWarnings(call), { reference: call.reference, suffix, retry });
+  return retry;
 };
 
 const toolNameOf = ({ budgetKey }: Call): string | null => (budgetKey === UNKNOWN_TOOL ? null : budgetKey);
@@ -233,8 +223,8 @@ export const renderFailedBatch = ({ request, services, calls }: Batch, error: un
     if (call?.isAnswered) return call.result;
     services.observer.contractViolated(error, request.requestId);
     const outcome = failed(toFailure('internal_error', INTERNAL_ERROR_TEXT, null, { thrown: error }));
-    const frame = { call: { index, id: null, name: null }, durationMs: 0, warnings: NO_WARNINGS };
-    return renderOutcome(outcome, frame, { ...NO_NOTES, reference: request.requestId });
+    const unread = { index, id: null, name: null, durationMs: 0 };
+    return renderOutcome(outcome, unread, NO_WARNINGS, { ...NO_NOTES, reference: request.requestId });
   });
 
 /** The results of a batch that is answered. A handler that goes on must not keep them in memory. */
@@ -243,7 +233,6 @@ export const takeResults = ({ calls }: Batch): readonly RenderedResult[] => {
   for (const call of calls) {
     results.push(call.result);
     call.result = NO_RESULT;
-    call.event = null;
   }
   return results;
 };
@@ -294,8 +283,9 @@ const amendRecords = async (call: Call, end: CallOutcome): Promise<void> => {
   const { record, batch, index, reference } = call;
   const own = end.kind === 'success' ? end.warnings : NO_WARNINGS;
   const durationMs = batch.services.now() - batch.startedAt;
-  const frame = { call, durationMs, warnings: [...own, ...listCallWarnings(call)] };
-  const { json } = renderOutcome(end, frame, { ...NO_NOTES, reference });
+  const { id, name, state } = call;
+  const warnings = [...own, ...listCallWarnings(call)];
+  const { json } = renderOutcome(end, { index, id, name, state, durationMs }, warnings, { ...NO_NOTES, reference });
   await Promise.all([record?.amend(index, json), batch.record?.amend(index, json)]);
 };
 

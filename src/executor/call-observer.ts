@@ -4,7 +4,7 @@ import type { Tool } from '../tools/tool.ts';
 import type { Failure } from './call-outcome.ts';
 import type { Denial } from './session-store.ts';
 
-/** One call that has got its answer. Every call emits one, on every exit; `code` is null on success. */
+/** One call that has got its answer: every call, on every exit; `code` is null on success. */
 export type ToolInvoked = {
   readonly requestId: string;
   /** Of the trace the batch belongs to, 32 hex digits; null without one. */
@@ -75,7 +75,10 @@ export type KeyUse = 'new' | 'resumed' | 'replayed' | 'joined' | 'conflict' | 'm
 
 /** Watches what the executor does. A subscriber that throws changes nothing. */
 export type CallObserver = {
-  readonly toolInvoked: (event: ToolInvoked) => void;
+  /** null: nobody watches single calls, and no event is made. */
+  readonly toolInvoked: ((event: ToolInvoked) => void) | null;
+  /** A call has its answer, which no earlier one had: under which name it counts, null where it succeeded, and for how long it ran. */
+  readonly callAnswered: (tool: string, failure: Failure | null, durationMs: number) => void;
   readonly batchAnswered: (event: BatchAnswered) => void;
   readonly budgetDecided: (event: BudgetDecision) => void;
   /** A call was accepted that may go on after its request. */
@@ -145,7 +148,8 @@ const ignore = (): void => undefined;
 
 /** Counts and logs nothing: for testers, and for measuring what the other one costs. */
 export const SILENT_OBSERVER: CallObserver = {
-  toolInvoked: ignore,
+  toolInvoked: null,
+  callAnswered: ignore,
   batchAnswered: ignore,
   budgetDecided: ignore,
   callAccepted: ignore,

@@ -5,7 +5,6 @@ import type { Link } from '../memory/linked-list.ts';
 import type { Tool } from '../tools/tool.ts';
 import { AnswerSize } from './answer-size.ts';
 import type { BatchAnswer, BatchRequest } from './batch-request.ts';
-import type { ToolInvoked } from './call-observer.ts';
 import { type CallOutcome, type Failure, failed, toFailure } from './call-outcome.ts';
 import { BatchCancellation } from './deadline.ts';
 import type { ExecutorServices } from './executor-services.ts';
@@ -67,7 +66,7 @@ const OPEN: CallState = { kind: 'open' };
  * | record   | state; recordKey, record                                                      |
  * | admit    | state; isAsked, verdict                                                       |
  * | run      | state; durationMs                                                             |
- * | answer   | state; event, reference, result, isAnswered                                   |
+ * | answer   | state; reference, result, isAnswered                                          |
  */
 export class Call {
   readonly batch: Batch;
@@ -104,7 +103,6 @@ export class Call {
   verdict: CallVerdict | null = null;
   durationMs = 0;
 
-  event: ToolInvoked | null = null;
   /** Under which the log tells more of a failure; "" on success. */
   reference = '';
   result: RenderedResult = NO_RESULT;
@@ -210,8 +208,8 @@ export class Batch {
   record: RecordLease | null = null;
   /** What earlier tries left in that record, by index. */
   earlier: ReadonlyMap<number, EarlierCall> = NOTHING;
-  /** The calls that the session is asked for, in their order. */
-  readonly requested: SettledCall[] = [];
+  /** The calls that its session is asked for, in their order. */
+  requested: readonly SettledCall[] = NO_REQUESTED;
   /** null where there was nothing to ask the session for. */
   admission: Admission | null = null;
   /** After the batch, by tool; null where settling was not waited for. */
@@ -253,6 +251,7 @@ export class Batch {
 }
 
 const NO_CALLS: readonly Call[] = [];
+const NO_REQUESTED: Batch['requested'] = [];
 const NOTHING: Batch['earlier'] = new Map();
 const NO_WARNINGS: readonly Warning[] = [];
 

@@ -15,6 +15,7 @@ import {
   readArguments,
   toArgumentsJson,
 } from './call.ts';
+import { createEvent } from './call-event.ts';
 import type { ToolInvoked } from './call-observer.ts';
 import { MAX_REQUEST_ID } from './journal-entries.ts';
 import type { Redactor } from './redactor.ts';
@@ -35,11 +36,14 @@ export const createRoundJournal = (batch: Batch, step: number): RoundJournal | n
   const lines = packed === null ? renderLines(head, calls.map(describeCall), redactor) : null;
   return {
     lines: calls.length,
-    refused: packed === null ? calls.length - 1 - calls.findLastIndex(({ event }) => event?.outcome !== 'refused') : 0,
+    refused: packed === null ? calls.length - 1 - calls.findLastIndex((call) => !isRefused(call)) : 0,
     render: () => lines ?? createUnpackRound(redactor)(packed ?? ''),
     pack: () => packed,
   };
 };
+
+const isRefused = ({ outcome, isAccepted }: Call): boolean =>
+  !isAccepted && outcome?.kind === 'failure' && outcome.failure.outcome === 'refused';
 
 // What an earlier try of the batch has written down is not written again.
 const isWritten = (call: Call): boolean => call.storedResult === null || call.isAccepted;
@@ -159,9 +163,10 @@ const describeCall = (call: Call): LineFacts => {
 const PENDING: LineEnd = { ...PLAIN_SUCCESS, success: false, outcome: 'pending', executed: 'maybe' };
 const JOINED: LineEnd = { ...PENDING, replayed: true };
 
-const readEnd = ({ event, state }: Call): LineEnd => {
+const readEnd = (call: Call): LineEnd => {
+  const { state } = call;
   if (state.kind === 'pending' || state.kind === 'ended') return state.by === 'this_batch' ? PENDING : JOINED;
-  return event ?? PLAIN_SUCCESS;
+  return createEvent(call);
 };
 
 const HIDDEN = '(hidden)';

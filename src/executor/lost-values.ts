@@ -35,7 +35,7 @@ const findIn = (value: object, levels: number, search: Search): string | null =>
   }
   search.left -= 1;
   if (Array.isArray(value)) return findAmong(value, levels, search);
-  if (isPlainObject(value)) return findAmong(Object.values(value), levels, search);
+  if (isPlainObject(value)) return findInMembers(value, levels, search);
   return findInInstance(value, search) ?? findAmong(membersOf(value), levels, search);
 };
 
@@ -48,7 +48,17 @@ const findAmong = (members: Iterable<unknown>, levels: number, search: Search): 
   return null;
 };
 
-const isPlainObject = (value: object): boolean => {
+// Without a list of its members: nearly all values are such objects.
+const findInMembers = (value: Readonly<Record<string, unknown>>, levels: number, search: Search): string | null => {
+  for (const name in value) {
+    const member = Object.hasOwn(value, name) ? value[name] : null;
+    const problem = typeof member === 'string' ? null : findInMember(member, levels - 1, search);
+    if (problem !== null) return problem;
+  }
+  return null;
+};
+
+const isPlainObject = (value: object): value is Readonly<Record<string, unknown>> => {
   const prototype: unknown = Object.getPrototypeOf(value);
   return (prototype === Object.prototype || prototype === null) && !('toJSON' in value);
 };

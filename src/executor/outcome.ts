@@ -81,27 +81,30 @@ const toThrown = (thrown: unknown, tool: Tool, terms: OutcomeTerms): CallOutcome
 };
 
 const toReturned = (returned: unknown, tool: Tool, terms: OutcomeTerms): CallOutcome => {
-  const unpacked = unpack(returned);
-  if (unpacked === null) return toUnusable(tool, 'it cannot be read');
-  const proof = toJsonValue(unpacked.value, terms.maxResultBytes);
+  const told = readTold(returned);
+  if (told === 'unreadable') return toUnusable(tool, 'it cannot be read');
+  const proof = toJsonValue(told === null ? returned : told.value, terms.maxResultBytes);
   if (proof.kind === 'invalid') return toUnusable(tool, proof.problem);
   if (proof.kind === 'too_large') return toTooLarge(tool, proof, terms.maxResultBytes);
-  return toSuccess(proof.json, unpacked.message, unpacked.marks, NO_MARKS);
+  return told === null
+    ? toSuccess(proof.json, '', NO_MARKS, NO_MARKS)
+    : toSuccess(proof.json, told.message, told.marks, NO_MARKS);
 };
 
-type Unpacked = { readonly value: unknown; readonly message: string; readonly marks: readonly 'empty'[] };
 const NO_MARKS: readonly never[] = [];
+const EMPTY = ['empty'] as const;
 
-const unpack = (returned: unknown): Unpacked | null => {
-  if (typeof returned !== 'object' || returned === null) return { value: returned, message: '', marks: NO_MARKS };
+/** What `ok` and `empty` made of a value; null where neither did. */
+const readTold = (returned: unknown) => {
+  if (typeof returned !== 'object' || returned === null) return null;
   try {
-    if (!isToldValue(returned)) return { value: returned, message: '', marks: NO_MARKS };
+    if (!isToldValue(returned)) return null;
     // A copy of this module in another version may have let anything through.
     const message = typeof returned.message === 'string' ? withLookahead(returned.message, MAX_MESSAGE_LENGTH) : '';
-    return { value: returned.value, message, marks: toldKind(returned) === 'empty' ? ['empty'] : NO_MARKS };
+    return { value: returned.value, message, marks: toldKind(returned) === 'empty' ? EMPTY : NO_MARKS };
   } catch (_hostile) {
     // A revoked proxy: not even `in` works on it.
-    return null;
+    return 'unreadable';
   }
 };
 

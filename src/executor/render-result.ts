@@ -7,11 +7,8 @@ import { NO_SUFFIX, type Suffix, toMessage } from './failure-text.ts';
 import type { Admission, Budget } from './session-store.ts';
 
 /** What frames an outcome in its result. */
-type ResultFrame = {
-  readonly call: Pick<Call, 'index' | 'id' | 'name'> & Partial<Pick<Call, 'state'>>;
-  readonly durationMs: number;
-  readonly warnings: readonly Warning[];
-};
+type RenderedCall = Pick<Call, 'index' | 'id' | 'name' | 'durationMs'> & Partial<Pick<Call, 'state'>>;
+type Warnings = readonly Warning[];
 
 /** What is said of a failure beside the failure itself: of the log, and of the budget. */
 type FailureNotes = { readonly reference: string; readonly suffix: Suffix; readonly retry: RetryState | null };
@@ -21,27 +18,50 @@ export const NO_NOTES: FailureNotes = { reference: '', suffix: NO_SUFFIX, retry:
 export const toEndedResult = (json: string): RenderedResult => ({ json, handle: null, plainValueJson: null });
 
 /** The text is assembled by hand: the value is JSON already, and a schema serialiser costs a third of the throughput. */
-const renderSuccess = (outcome: SuccessOutcome, frame: ResultFrame): RenderedResult => {
+const renderSuccess = (outcome: SuccessOutcome, call: RenderedCall, warnings: Warnings): RenderedResult => {
   const { executed, valueJson, message, marks } = outcome;
-  const isBare = message === '' && marks.length === 0 && frame.warnings.length === 0 && !isCopy(frame);
-  return {
-    json: `${renderHead(frame)}"success":true,"outcome":"success","executed":"${executed}","value":${valueJson},"message":${
+  if (executed === 'yes' && message === '' && marks.length === 0 && warnings.length === 0 && !isCopy(call))
+    return { json: renderPlain(valueJson, call), handle: null, plainValueJson: valueJson };
+  return toEndedResult(
+    `${renderHead(call)}"success":true,"outcome":"success","executed":"${executed}","value":${valueJson},"message":${
       message === '' ? '""' : JSON.stringify(message)
-    },"error":null,"retry":null,${renderTail(frame, marks)}`,
-    handle: null,
-    plainValueJson: isBare && executed === 'yes' ? valueJson : null,
-  };
+    },"error":null,"retry":null,${renderTail(call, warnings, marks)}`,
+  );
+};
+
+// What nearly all results say, in as few pieces as can be: each piece is an object until the answer is made flat.
+const renderPlain = (valueJson: string, { index, id, name, durationMs }: RenderedCall): string =>
+  `{"index":${index},"id":${typeof id === 'string' ? toJsonString(id) : id}${
+    name === lastName ? lastNamed : nameSuccess(name)
+  }${valueJson}${PLAIN_TAIL}${toHundredths(durationMs)}}`;
+
+const PLAIN_TAIL = ',"message":"","error":null,"retry":null,"duration_ms":';
+
+// Of the name that was written last: calls of a batch, and batches, often name one tool.
+let lastName: string | null = null;
+let lastNamed = ',"name":null,"success":true,"outcome":"success","executed":"yes","value":';
+
+const nameSuccess = (name: string | null): string => {
+  const shown = name === null ? 'null' : toJsonString(name);
+  lastName = name;
+  lastNamed = `,"name":${shown},"success":true,"outcome":"success","executed":"yes","value":`;
+  return lastNamed;
 };
 
 /** The result of an outcome. The notes are those of a failure. */
-export const renderOutcome = (outcome: CallOutcome, frame: ResultFrame, notes: FailureNotes): RenderedResult =>
+export const renderOutcome = (
+  outcome: CallOutcome,
+  call: RenderedCall,
+  warnings: Warnings,
+  notes: FailureNotes,
+): RenderedResult =>
   outcome.kind === 'success'
-    ? renderSuccess(outcome, frame)
+    ? renderSuccess(outcome, call, warnings)
     : toEndedResult(
-        `${renderHead(frame)}${renderProblem(outcome, notes)}${renderRetry(notes.retry)},${renderTail(frame, NO_MARKS)}`,
+        `${renderHead(call)}${renderProblem(outcome, notes)}${renderRetry(notes.retry)},${renderTail(call, warnings, NO_MARKS)}`,
       );
 
-const isCopy = ({ call }: ResultFrame): boolean => call.state?.kind === 'copied';
+const isCopy = ({ state }: RenderedCall): boolean => state?.kind === 'copied';
 
 const NO_MARKS: readonly never[] = [];
 
@@ -84,13 +104,12 @@ const renderRetry = (retry: RetryState | null): string =>
         retry.limited_by
       }","scope":"${retry.scope}","mode":"${retry.mode}"}`;
 
-const renderHead = ({ call: { index, id, name } }: ResultFrame): string =>
+const renderHead = ({ index, id, name }: RenderedCall): string =>
   `{"index":${index},"id":${typeof id === 'string' ? toJsonString(id) : id},"name":${name === null ? 'null' : toJsonString(name)},`;
 
-const renderTail = (frame: ResultFrame, marks: SuccessOutcome['marks']): string => {
-  const { durationMs, warnings } = frame;
-  const duration = `"duration_ms":${toHundredths(durationMs)}`;
-  const replayed = isCopy(frame) ? ',"replayed":true' : '';
+const renderTail = (call: RenderedCall, warnings: Warnings, marks: SuccessOutcome['marks']): string => {
+  const duration = `"duration_ms":${toHundredths(call.durationMs)}`;
+  const replayed = isCopy(call) ? ',"replayed":true' : '';
   if (marks.length === 0 && warnings.length === 0 && replayed === '') return `${duration}}`;
   const shown = marks.map((mark) => `,"${mark}":true`).join('');
   return `${duration}${shown}${replayed}${warnings.length === 0 ? '' : `,"warnings":${JSON.stringify(warnings)}`}}`;

@@ -3,16 +3,16 @@ import { acceptCall, awaitAccepted, isForgotten, toIdempotencyKey } from './acce
 import { leastLength } from './answer-size.ts';
 import type { BatchListener } from './batch-request.ts';
 import { type Batch, type Call, isReady, type ReadyCall, readArguments, recordOf } from './call.ts';
-import { CallContext, type CallFacts } from './call-context.ts';
+import { CallContext, type CallFacts, type CreateCallLog } from './call-context.ts';
 import { poolOf } from './call-observer.ts';
 import { type Failure, toFailure } from './call-outcome.ts';
 import type { CircuitPass } from './circuit-breakers.ts';
-import type { RunOutcome } from './deadline.ts';
+import type { Cancellation, HostedTerms, RunOutcome } from './deadline.ts';
 import * as text from './failure-text.ts';
 import type { RecordState } from './idempotency-store.ts';
 import { invokeTool } from './invoke-tool.ts';
 import { explainOpenCircuit, findObstacle } from './obstacles.ts';
-import { toCallOutcome } from './outcome.ts';
+import { type OutcomeTerms, toCallOutcome } from './outcome.ts';
 import { toShortage } from './shortage.ts';
 
 /**
@@ -120,13 +120,88 @@ const startLate = (call: ReadyCall, askedAt: number): Promise<void> | undefined 
 const toOverloaded = (message: string, tool: Tool, retryAfterMs: number | null = null): Failure =>
   toFailure('overloaded', message, tool, { retryAfterMs });
 
-/** What a call that runs is judged by when its handler has ended. */
-type Start = {
-  readonly pass: Extract<CircuitPass, { kind: 'passed' }>;
+type Passed = Extract<CircuitPass, { kind: 'passed' }>;
+
+/** A call that runs: what its handler is told and given, and what its end is judged by. One record of all, for each call has one. */
+class CallRun implements CallFacts, HostedTerms {
+  readonly call: ReadyCall;
+  readonly pass: Passed;
   readonly startedAt: number;
   readonly timeoutMs: number;
-  readonly ended: 'at_once' | 'by_itself';
-};
+  readonly traceparent: string | null;
+  readonly context: CallContext;
+
+  constructor(call: ReadyCall, pass: Passed, startedAt: number, waitedMs: number) {
+    const { request, cancellation } = call.batch;
+    this.call = call;
+    this.pass = pass;
+    this.startedAt = startedAt;
+    this.timeoutMs = Math.max(1, Math.min(call.timeoutMs, Math.ceil(cancellation.remainingAt(startedAt))));
+    this.traceparent = request.trace?.callStarted(call, waitedMs) ?? null;
+    this.context = new CallContext(this);
+  }
+
+  get cancellation(): Cancellation {
+    return this.call.batch.cancellation;
+  }
+
+  get graceful(): 'on' | 'off' {
+    return gracefulOf(this.call.tool, this.call.batch);
+  }
+
+  get requestId(): string {
+    return this.call.batch.request.requestId;
+  }
+
+  get tool(): string {
+    return this.call.tool.name;
+  }
+
+  get callId(): Call['id'] {
+    return this.call.id;
+  }
+
+  get session(): string | null {
+    return this.call.batch.request.sessionKey;
+  }
+
+  get tenant(): string | null {
+    return this.caller === null ? null : this.call.batch.request.tenant;
+  }
+
+  get caller(): string | null {
+    return this.call.batch.request.callerId ?? null;
+  }
+
+  get effects(): Tool['effects'] {
+    return this.call.tool.effects;
+  }
+
+  get idempotencyKey(): string | null {
+    return this.call.batch.request.resumed?.spec.idempotencyKey ?? toIdempotencyKey(this.call);
+  }
+
+  get retriesLeft(): number {
+    const { tool, batch } = this.call;
+    const permit = batch.admission?.permits.get(tool.name);
+    const budget = permit !== undefined && 'budget' in permit ? permit.budget : null;
+    return budget?.remaining ?? tool.retries;
+  }
+
+  get createLog(): CreateCallLog {
+    return this.call.batch.services.createLog;
+  }
+
+  get onProgress(): ((update: ToolProgress) => void) | null {
+    const progress = this.call.batch.request.listener?.progress;
+    return progress === undefined ? null : toProgressListener(this.call, progress);
+  }
+
+  get onPart(): ((valueJson: string) => void) | null {
+    const part = this.call.batch.request.listener?.part;
+    return part === undefined ? null : toPartListener(this.call, part);
+  }
+}
 
 const run = (call: ReadyCall, startedAt: number, waitedMs: number): Promise<void> | undefined => {
   const { tool, batch } = call;
@@ -135,62 +210,18 @@ const run = (call: ReadyCall, startedAt: number, waitedMs: number): Promise<void
   const input = parsed.ok ? parsed.value : {};
   const pass = services.circuits.begin(tool, input, batch);
   if (pass.kind === 'refused') return giveUpSlots(call, explainOpenCircuit(tool, pass.retryAfterMs));
-  const timeoutMs = Math.max(1, Math.min(call.timeoutMs, Math.ceil(batch.cancellation.remainingAt(startedAt))));
-  const context = createContext(call, timeoutMs, waitedMs);
+  const started = new CallRun(call, pass, startedAt, waitedMs);
   services.observer.callStarted(poolOf(tool), waitedMs);
-  const terms = { context, timeoutMs, cancellation: batch.cancellation };
-  const ran =
-    tool.runsIn === 'service'
-      ? invokeTool(tool, input, terms)
-      : services.runHosted(tool, input, { ...terms, graceful: gracefulOf(tool, batch) });
-  const start: Start = { pass, startedAt, timeoutMs, ended: ran instanceof Promise ? 'by_itself' : 'at_once' };
-  if (!(ran instanceof Promise)) return finish(call, ran, start);
+  const ran = tool.runsIn === 'service' ? invokeTool(tool, input, started) : services.runHosted(tool, input, started);
+  if (!(ran instanceof Promise)) return finish(started, ran, 'at_once');
   // It may have worked for a while before it gave a promise.
   batch.moment = services.now();
   services.slots.gaveWay(tool, batch.moment - startedAt, batch.moment);
   return ran.then((outcome) =>
     services.loopSlice.runInSlice(outcome.kind === 'returned' ? leastLength(outcome.value) : 0, () =>
-      finish(call, outcome, start),
+      finish(started, outcome, 'by_itself'),
     ),
   );
-};
-
-const createContext = (call: ReadyCall, timeoutMs: number, waitedMs: number): CallContext => {
-  const { tool, id, batch } = call;
-  const { request, services, admission } = batch;
-  const { callerId = null } = request;
-  const { onProgress, onPart } = toCallListener(call);
-  const permit = admission?.permits.get(tool.name);
-  const budget = permit !== undefined && 'budget' in permit ? permit.budget : null;
-  return new CallContext({
-    requestId: request.requestId,
-    tool: tool.name,
-    callId: id,
-    session: request.sessionKey,
-    tenant: callerId === null ? null : request.tenant,
-    caller: callerId,
-    effects: tool.effects,
-    idempotencyKey: request.resumed?.spec.idempotencyKey ?? toIdempotencyKey(call),
-    traceparent: request.trace?.callStarted(call, waitedMs) ?? null,
-    retriesLeft: budget?.remaining ?? tool.retries,
-    timeoutMs,
-    createLog: services.createLog,
-    // Named, not spread: a spread makes an object that the engine knows no shape of.
-    onProgress,
-    onPart,
-  });
-};
-
-const UNWATCHED = { onProgress: null, onPart: null } as const;
-
-const toCallListener = (call: Call): Required<Pick<CallFacts, 'onProgress' | 'onPart'>> => {
-  const { listener } = call.batch.request;
-  if (listener === null) return UNWATCHED;
-  const { progress, part } = listener;
-  return {
-    onProgress: progress === undefined ? null : toProgressListener(call, progress),
-    onPart: part === undefined ? null : toPartListener(call, part),
-  };
 };
 
 /** A call that has been answered, by its time limit for example, shows nothing more. */
@@ -221,17 +252,18 @@ const gracefulOf = (tool: Tool, { services }: Batch): 'on' | 'off' =>
 // A service that keeps its promises answers within this of a call's time limit.
 const OVERRUN_MS = 250;
 
-const finish = (call: ReadyCall, ran: RunOutcome, { pass, startedAt, timeoutMs, ended }: Start): undefined => {
+const finish = (started: CallRun, ran: RunOutcome, ended: 'at_once' | 'by_itself'): undefined => {
+  const { call, startedAt, timeoutMs } = started;
   const { tool, batch } = call;
   const { services, size, request } = batch;
   const { slots, observer } = services;
   batch.moment = services.now();
   const durationMs = batch.moment - startedAt;
-  const terms = { graceful: gracefulOf(tool, batch), maxResultBytes: services.maxResultBytes };
+  const terms: OutcomeTerms = { graceful: started.graceful, maxResultBytes: services.maxResultBytes };
   const outcome = size.refuse(call, ran) ?? toShortage(ran, tool) ?? toCallOutcome(ran, tool, terms);
   call.durationMs = durationMs;
   services.loopSlice.spend(outcome.valueJson.length);
-  pass.ended(outcome, timeoutMs < tool.timeoutMs ? 'shortened' : 'own');
+  started.pass.ended(outcome, timeoutMs < tool.timeoutMs ? 'shortened' : 'own');
   if (durationMs > timeoutMs + OVERRUN_MS) observer.deadlineOverrun(tool.name);
   slots.learn(tool, durationMs, 'late' in ran ? 'cut_off' : ended, batch.moment);
   slots.answered(request.caller);

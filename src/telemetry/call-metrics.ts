@@ -7,6 +7,7 @@ import type {
   CircuitState,
   ToolInvoked,
 } from '../executor/call-observer.ts';
+import type { Failure } from '../executor/call-outcome.ts';
 import { describeCauses } from './describe-error.ts';
 import { createLogBatch, type LogBatch } from './log-lines.ts';
 import type { Metrics } from './metrics.ts';
@@ -35,26 +36,26 @@ export const createCallObserver = (options: CallObserverOptions): CallObserver =
   const subscribers = (options.subscribers ?? []).map((subscriber) => guard(subscriber));
   const size = metrics.batchSize({});
   const overhead = metrics.batchOverhead({});
-  const countCall = guard((event: ToolInvoked) => {
-    // What is answered again is counted once: a copy, and a repeat of a keyed batch.
-    if (event.replayed) return;
-    const { calls, ran, failures } = series.of(event);
-    calls.count += 1;
-    // What did not run took no time.
-    if (event.durationMs > 0) ran(event.durationMs / 1000);
-    if (failures !== null) failures.count += 1;
-    if (event.fatal) metrics.fatalFailures({ tool: event.tool }).count += 1;
-  });
   const countViolation = guard(({ error, requestId }: { readonly error: unknown; readonly requestId: string }) => {
     metrics.contractViolations.count += 1;
     log.error({ request_id: requestId, causes: describeCauses(error) }, 'contract violated');
   });
   return {
     ...createSlotObserver(metrics),
-    toolInvoked: (event) => {
-      countCall(event);
-      for (const subscriber of subscribers) subscriber(event);
-    },
+    toolInvoked:
+      subscribers.length === 0
+        ? null
+        : (event) => {
+            for (const subscriber of subscribers) subscriber(event);
+          },
+    callAnswered: guard((tool: string, failure: Failure | null, durationMs: number) => {
+      const { calls, ran, failures } = series.of(tool, failure?.code ?? null, failure?.outcome ?? 'success');
+      calls.count += 1;
+      // What did not run took no time.
+      if (durationMs > 0) ran(durationMs / 1000);
+      if (failures !== null) failures.count += 1;
+      if (failure?.fatal) metrics.fatalFailures({ tool }).count += 1;
+    }),
     batchAnswered: guard((batch: BatchAnswered) => {
       size.observe(batch.calls);
       overhead.observe(Math.max(0, batch.durationMs - batch.slowestCallMs) / 1000);
@@ -114,12 +115,12 @@ const createSlotObserver = (metrics: Metrics): Pick<CallObserver, SlotEvents> =>
  */
 const createObserverGuard =
   ({ log, now }: Pick<CallObserverOptions, 'log' | 'now'>) =>
-  <Event>(observe: (event: Event) => unknown): ((event: Event) => void) => {
+  <Told extends readonly unknown[]>(observe: (...told: Told) => unknown): ((...told: Told) => void) => {
     const line = createQuietLine({ write: (fields) => log.error(fields, 'observer failed'), now });
     const failed = (error: unknown): void => line(() => ({ causes: describeCauses(error) }));
-    return (event) => {
+    return (...told) => {
       try {
-        const watching = observe(event);
+        const watching = observe(...told);
         if (watching instanceof Promise) watching.catch(failed);
       } catch (error) {
         failed(error);
@@ -134,6 +135,14 @@ const createLookup = <First, Second, Third, Series>(
 ) => {
   const found = new Map<First, Map<Second, Map<Third, Series>>>();
   const find = (first: First, second: Second, third: Third) => found.get(first)?.get(second)?.get(third);
+  // Calls of a batch, and batches, are often counted where the one before was.
+  let last: { readonly first: First; readonly second: Second; readonly third: Third; readonly series: Series } | null =
+    null;
+  const look = (first: First, second: Second, third: Third): Series => {
+    const series = find(first, second, third) ?? begin(first, second, third);
+    last = { first, second, third, series };
+    return series;
+  };
   const begin = (first: First, second: Second, third: Third): Series => {
     const key = toKey(first);
     const series = find(key, second, third) ?? create(first, second, third);
@@ -144,8 +153,13 @@ const createLookup = <First, Second, Third, Series>(
   };
   return {
     of: (first: First, second: Second, third: Third): Series =>
-      find(first, second, third) ?? begin(first, second, third),
-    forget: (first: First): void => void found.delete(first),
+      last !== null && last.first === first && last.second === second && last.third === third
+        ? last.series
+        : look(first, second, third),
+    forget: (first: First): void => {
+      last = null;
+      found.delete(first);
+    },
   };
 };
 
@@ -205,7 +219,7 @@ const createCallSeries = (metrics: Metrics, maxTools: number) => {
     metrics.circuitState({ tool });
   };
   return {
-    of: ({ tool, code, outcome }: ToolInvoked) => lookup.of(tool, code, outcome),
+    of: lookup.of,
     offer: (tools: readonly OfferedTool[]): void => toolNames.offer(tools).forEach(begin),
   };
 };

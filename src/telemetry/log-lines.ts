@@ -154,10 +154,14 @@ export const createJsonLogBatch = (options: {
   const { log, begin, redact, write } = options;
   return (batch) => {
     if (!log.isLevelEnabled('info')) return;
-    const line = `${begin()},${JSON.stringify(fieldsOf(batch)).slice(1, -1)},"msg":"batch"}\n`;
-    write(isOfService(batch) ? line : redact(line));
+    if (isOfService(batch)) write(`${begin()}${renderOwnFields(batch)},"msg":"batch"}\n`);
+    else write(redact(`${begin()},${JSON.stringify(fieldsOf(batch)).slice(1, -1)},"msg":"batch"}\n`));
   };
 };
+
+/** The fields of a batch whose texts are all of the service: no text of them has a character that JSON escapes. */
+const renderOwnFields = ({ requestId, tenant, session, calls, failed, durationMs }: BatchAnswered): string =>
+  `,"request_id":"${requestId}","tenant":"${tenant}","session":${session === null ? null : `"${session}"`},"calls":${calls},"failed":${failed},"duration_ms":${Math.round(durationMs * 100) / 100}`;
 
 // Its session is a hash.
 const isOfService = ({ idBy, traceId, tenant, key }: BatchAnswered): boolean =>

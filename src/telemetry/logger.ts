@@ -128,10 +128,15 @@ const writeLast = (text: string): void => {
 
 /** pino's ISO time, written once a millisecond and not once a line. */
 const createIsoTime = (): (() => string) => {
-  let last = { at: 0, text: '' };
+  let second = Number.NaN;
+  let begin = '';
   return () => {
     const at = Date.now();
-    if (at !== last.at) last = { at, text: `,"time":"${new Date(at).toISOString()}"` };
-    return last.text;
+    const ms = at % 1000;
+    if (at - ms !== second) {
+      second = at - ms;
+      begin = `,"time":"${new Date(second).toISOString().slice(0, -4)}`;
+    }
+    return `${begin}${ms < 10 ? '00' : ms < 100 ? '0' : ''}${ms}Z"`;
   };
 };

@@ -1,6 +1,7 @@
 import { createLogLines } from '@recourse/test-support/log-lines.ts';
 import { expect, test } from 'vitest';
 import type { ToolInvoked } from '#src/executor/call-observer.ts';
+import { toFailure } from '#src/executor/call-outcome.ts';
 import { createCallObserver } from '#src/telemetry/call-metrics.ts';
 import { createMetrics } from '#src/telemetry/metrics.ts';
 
@@ -38,6 +39,8 @@ const FAILURE: ToolInvoked = {
 
 type Subscriber = (event: ToolInvoked) => void;
 
+const missing = (): void => expect.unreachable('no event would reach a subscriber');
+
 const createSubject = (subscribers: readonly Subscriber[]) => {
   const metrics = createMetrics('0.0.0');
   const clock = { nowMs: 0 };
@@ -48,7 +51,7 @@ const createSubject = (subscribers: readonly Subscriber[]) => {
     (await metrics.registry.metrics())
       .split('\n')
       .filter((line) => line.startsWith('recourse_tool_calls_total{tool="one"') && !line.endsWith(' 0'));
-  return { observer, clock, lines, counted };
+  return { observer: { ...observer, toolInvoked: observer.toolInvoked ?? missing }, clock, lines, counted };
 };
 
 test('every subscriber hears of every call, failures like successes, with message and value', () => {
@@ -75,6 +78,8 @@ test('a subscriber that throws keeps neither the others from hearing nor the cal
     },
     ({ index }) => void heard.push(index),
   ]);
+  observer.callAnswered('one', null, 2);
+  observer.callAnswered('one', toFailure('tool_exception', 'it broke', { effects: 'read' }), 2);
   expect(() => observer.toolInvoked(SUCCESS)).not.toThrow();
   expect(() => observer.toolInvoked(FAILURE)).not.toThrow();
   expect(heard).toEqual([0, 1]);
@@ -125,6 +130,12 @@ test('a subscriber that keeps failing is heard of once in ten seconds, and the n
   observer.toolInvoked(SUCCESS);
   expect(lines).toHaveLength(4);
   expect(lines[2]).toMatchObject({ causes: [{ message: 'first' }], equal_lines_left_out: 9 });
+});
+
+test('without subscribers no event is asked for', () => {
+  const { log } = createLogLines();
+  const metrics = createMetrics('0.0.0');
+  expect(createCallObserver({ metrics, log, maxTools: 40, now: () => 0 }).toolInvoked).toBeNull();
 });
 
 test('nothing of what calls gave is logged by passing it on', () => {

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import type { ToolInvoked } from '#src/executor/call-observer.ts';
+import { toFailure } from '#src/executor/call-outcome.ts';
 import { createCallObserver, createCircuitObserver } from '#src/telemetry/call-metrics.ts';
 import { createMetrics } from '#src/telemetry/metrics.ts';
 
@@ -27,27 +27,6 @@ const createSubject = (maxTools = 40) => {
   };
 };
 
-const CALL: ToolInvoked = {
-  requestId: 'r',
-  traceId: null,
-  tenant: 'acme',
-  key: null,
-  session: null,
-  index: 0,
-  callId: null,
-  tool: 'one',
-  success: true,
-  outcome: 'success',
-  executed: 'yes',
-  code: null,
-  fault: null,
-  fatal: false,
-  replayed: false,
-  durationMs: 1,
-  message: '',
-  valueJson: 'null',
-};
-
 const callsOf = (tool: string, count: number): string =>
   `recourse_tool_calls_total{tool="${tool}",outcome="success",code="ok",fault="none"} ${count}`;
 
@@ -55,16 +34,8 @@ type Subject = ReturnType<typeof createSubject>;
 
 /** Everything that is ever told of a tool. */
 const tellAll = ({ observer, circuits }: Subject, tool: string): void => {
-  observer.toolInvoked({ ...CALL, tool });
-  observer.toolInvoked({
-    ...CALL,
-    tool,
-    success: false,
-    outcome: 'failed',
-    code: 'tool_exception',
-    fault: 'tool',
-    fatal: true,
-  });
+  observer.callAnswered(tool, null, 1);
+  observer.callAnswered(tool, toFailure('tool_exception', 'it broke', null, { fatal: true, outcome: 'failed' }), 1);
   observer.budgetDecided({ tool, decision: 'denied', denial: 'tool', mode: 'memory' });
   observer.lateResult(tool, 'threw');
   observer.deadlineOverrun(tool);
@@ -81,7 +52,7 @@ test('a tool that is gone keeps its numbers for an hour, and goes on with them w
   expect(await subject.linesOf('one')).toContain(callsOf('one', 1));
   subject.offer('one', 'two');
   subject.clock.nowMs = 3 * HOUR_MS;
-  subject.observer.toolInvoked(CALL);
+  subject.observer.callAnswered('one', null, 1);
   expect(await subject.linesOf('one')).toContain(callsOf('one', 2));
   expect(await subject.linesOf('one')).toContain('recourse_circuit_state{tool="one"} 2');
 });
@@ -123,7 +94,7 @@ test('what is told of a tool that is forgotten, or was never offered, makes no s
 test('of tools that are gone at most five hundred are remembered, and rather those that were called', async () => {
   const subject = createSubject();
   subject.offer('called');
-  subject.observer.toolInvoked({ ...CALL, tool: 'called' });
+  subject.observer.callAnswered('called', null, 1);
   for (let change = 0; change < 20; change += 1) {
     subject.offer(...Array.from({ length: 256 }, (_, place) => `tool_${change}_${place}`));
     subject.clock.nowMs += 1000;
@@ -141,12 +112,12 @@ test('two thousand tools have series of their own, and calls of further ones are
   const subject = createSubject();
   const names = Array.from({ length: 2002 }, (_, place) => `tool_${place}`);
   subject.offer(...names);
-  for (const tool of names) subject.observer.toolInvoked({ ...CALL, tool });
+  for (const tool of names) subject.observer.callAnswered(tool, null, 1);
   expect(await subject.tools()).toHaveLength(2000 + 2);
   expect(await subject.linesOf('tool_1999')).toContain(callsOf('tool_1999', 1));
   expect(await subject.linesOf('_other')).toContain(callsOf('_other', 2));
   subject.offer(...names.slice(1));
-  subject.observer.toolInvoked({ ...CALL, tool: 'tool_2000' });
+  subject.observer.callAnswered('tool_2000', null, 1);
   expect(await subject.linesOf('tool_2000')).toContain(callsOf('tool_2000', 1));
 });
 
@@ -155,13 +126,13 @@ test('a histogram names another tool once one that it named is forgotten, and ti
   const timed = async (tool: string) =>
     (await subject.linesOf(tool)).find((line) => line.startsWith('recourse_tool_call_duration_seconds_count'));
   subject.offer('one', 'two');
-  subject.observer.toolInvoked({ ...CALL, tool: 'two' });
+  subject.observer.callAnswered('two', null, 1);
   subject.offer('two');
   subject.clock.nowMs = HOUR_MS;
   subject.offer();
   subject.offer('two');
   subject.offer('two', 'three');
-  for (const tool of ['two', 'three']) subject.observer.toolInvoked({ ...CALL, tool });
+  for (const tool of ['two', 'three']) subject.observer.callAnswered(tool, null, 1);
   expect(await timed('one')).toBeUndefined();
   expect(await timed('two')).toBeUndefined();
   expect(await timed('three')).toBe('recourse_tool_call_duration_seconds_count{tool="three",outcome="success"} 1');
@@ -171,7 +142,7 @@ test('a histogram names another tool once one that it named is forgotten, and ti
 test('a tool that comes with other effects has the numbers of those, and keeps what it had', async () => {
   const subject = createSubject();
   subject.offer('one');
-  subject.observer.toolInvoked(CALL);
+  subject.observer.callAnswered('one', null, 1);
   subject.observer.toolsOffered([{ name: 'one', effects: 'write' }]);
   const lines = await subject.linesOf('one');
   expect(lines).toContain('recourse_tool_calls_total{tool="one",outcome="unknown",code="timeout",fault="tool"} 0');

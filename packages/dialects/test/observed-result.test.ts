@@ -5,9 +5,9 @@ import { expect, test } from 'vitest';
 import { explainResult, observe, parsedValueOf, readObservedResult } from '#src/observation.ts';
 
 const render = (valueJson: string, more: Partial<SuccessOutcome> = {}, id: string | number | null = 'a') => {
-  const call = { index: 0, id, name: 'x', isCopy: false };
+  const call = { index: 0, id, name: 'x', durationMs: 1.25 };
   const outcome = { kind: 'success', valueJson, message: '', executed: 'yes', marks: [], warnings: [] } as const;
-  return renderOutcome({ ...outcome, ...more }, { call, durationMs: 1.25, warnings: more.warnings ?? [] }, NO_NOTES);
+  return renderOutcome({ ...outcome, ...more }, call, more.warnings ?? [], NO_NOTES);
 };
 
 const TAIL = '"message":"","error":null,"retry":null,"duration_ms":5';
