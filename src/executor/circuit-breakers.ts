@@ -11,7 +11,7 @@ type Limit = 'own' | 'shortened';
 
 /** A call that runs behind a breaker, or why it does not. */
 export type CircuitPass =
-  | { readonly kind: 'passed'; readonly ended: (outcome: CallOutcome, limit: Limit) => void }
+  | { readonly kind: 'passed'; readonly ended: (outcome: CallOutcome, limit: Limit, batch: WeakKey) => void }
   | { readonly kind: 'refused'; readonly retryAfterMs: number };
 
 /**
@@ -21,8 +21,8 @@ export type CircuitPass =
 export type CircuitBreakers = {
   /** Milliseconds until the call may be tried; null where it may run now. Changes nothing. */
   readonly refusal: (tool: Tool, input: Arguments) => number | null;
-  /** Lets the call run, as the probe where one is due. Faults of one `batch` count once. */
-  readonly begin: (tool: Tool, input: Arguments, batch: WeakKey) => CircuitPass;
+  /** Lets the call run, as the probe where one is due. Its pass is told how it ended, and in which batch: faults of one count once. */
+  readonly begin: (tool: Tool, input: Arguments) => CircuitPass;
 };
 
 export type CircuitBreakersOptions = {
@@ -56,20 +56,30 @@ export const createCircuitBreakers = (options: CircuitBreakersOptions): CircuitB
     return circuit;
   };
 
-  const ended = (outcome: CallOutcome, limit: Limit, { tool, id, batch }: OrdinaryPass): void => {
-    const verdict = toCircuitVerdict(outcome, limit);
-    if (verdict === 'success' && circuits.size > 0) circuits.get(id)?.succeeded();
-    else if (verdict === 'fault') (circuits.get(id) ?? addCircuit(tool, id)).faulted(batch);
+  /** Of calls that run while their circuit is closed. */
+  const createOrdinaryPass = (tool: Tool, id: string) => ({
+    ...({ kind: 'passed', tool, id } as const),
+    ended: (outcome: CallOutcome, limit: Limit, batch: WeakKey): void => {
+      const verdict = toCircuitVerdict(outcome, limit);
+      if (verdict === 'success' && circuits.size > 0) circuits.get(id)?.succeeded();
+      else if (verdict === 'fault') (circuits.get(id) ?? addCircuit(tool, id)).faulted(batch);
+    },
+  });
+  // That of the latest call: calls of a batch, and batches, are often of one tool.
+  let ordinary: ReturnType<typeof createOrdinaryPass> | null = null;
+  const findOrdinaryPass = (tool: Tool, id: string) => {
+    if (ordinary?.tool !== tool || ordinary.id !== id) ordinary = createOrdinaryPass(tool, id);
+    return ordinary;
   };
 
   return {
     // Without any circuit there is no need to find out whom the call talks to.
     refusal: (tool, input) =>
       circuits.size === 0 ? null : (circuits.get(toCircuitId(tool, input))?.refusal() ?? null),
-    begin: (tool, input, batch) => {
+    begin: (tool, input) => {
       const id = toCircuitId(tool, input);
       const circuit = circuits.size === 0 ? undefined : circuits.get(id);
-      if (circuit === undefined || circuit.state === 'closed') return new OrdinaryPass(tool, id, batch, ended);
+      if (circuit === undefined || circuit.state === 'closed') return findOrdinaryPass(tool, id);
       const retryAfterMs = circuit.refusal();
       if (retryAfterMs !== null) return { kind: 'refused', retryAfterMs };
       const probeEnded = circuit.takeProbe(openMs + tool.timeoutMs);
@@ -77,28 +87,6 @@ export const createCircuitBreakers = (options: CircuitBreakersOptions): CircuitB
     },
   };
 };
-
-/** Of a call that runs while its circuit is closed. A class: each call has one. */
-class OrdinaryPass {
-  readonly kind = 'passed';
-  readonly tool: Tool;
-  readonly id: string;
-  readonly batch: WeakKey;
-  readonly #ended: Ended;
-
-  constructor(tool: Tool, id: string, batch: WeakKey, ended: Ended) {
-    this.tool = tool;
-    this.id = id;
-    this.batch = batch;
-    this.#ended = ended;
-  }
-
-  ended(outcome: CallOutcome, limit: Limit): void {
-    this.#ended(outcome, limit, this);
-  }
-}
-
-type Ended = (outcome: CallOutcome, limit: Limit, pass: OrdinaryPass) => void;
 
 const OFF: CircuitBreakers = {
   refusal: () => null,

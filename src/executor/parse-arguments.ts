@@ -117,7 +117,8 @@ class ShapeWalk {
     if (depth > MAX_DEPTH) return DEPTH_PROBLEM;
     // By place: the keys of a list are a text for each of its items.
     if (!isRecord(node)) return Array.isArray(node) ? this.#findAmong(node, depth) : null;
-    for (const key of Object.keys(node)) {
+    // No list of its keys: what JSON was parsed to inherits none.
+    for (const key in node) {
       const member = node[key];
       const problem = findKeyProblem(key, member) ?? this.#take(member, depth);
       if (problem !== null) return problem;

@@ -1,3 +1,4 @@
+import { isRecord, type JsonRecord } from '../contract/json-record.ts';
 import { isLongId, MAX_ID_BYTES, MAX_NAME_LENGTH, readCallId, readCallName } from '../contract/tool-call.ts';
 import type { Warning } from '../contract/tool-result.ts';
 import type { Tool } from '../tools/tool.ts';
@@ -39,10 +40,8 @@ const releaseSource = (batch: Batch): void => {
 const NO_LITERALS = createWideLiterals('');
 
 const readCall = (entry: unknown, index: number, batch: Batch): Call => {
-  if (typeof entry !== 'object' || entry === null || Array.isArray(entry))
-    return refuse(new Call(batch, index, null, null), 'The call is not an object.');
-  const sentId: unknown = Reflect.get(entry, 'id');
-  const sentName: unknown = Reflect.get(entry, 'name');
+  if (!isRecord(entry)) return refuse(new Call(batch, index, null, null), 'The call is not an object.');
+  const { id: sentId, name: sentName } = entry;
   const name = readCallName(sentName);
   const call = new Call(batch, index, readCallId(sentId), name);
   if (isLongId(sentId)) return refuse(call, LONG_ID);
@@ -71,7 +70,7 @@ const readResumed = ({ spec, outcome }: ResumedCall, batch: Batch): Call => {
   return call;
 };
 
-const bindTool = (call: Call, tool: Tool, entry: object): Call => {
+const bindTool = (call: Call, tool: Tool, entry: JsonRecord): Call => {
   const { mayUse, reading } = call.batch.request;
   if (!mayUse(tool.name)) {
     call.tool = tool;
@@ -79,13 +78,13 @@ const bindTool = (call: Call, tool: Tool, entry: object): Call => {
     return call;
   }
   const longest = isBackground(tool, call.batch) ? tool.maxDurationMs : tool.timeoutMs;
-  const limit: unknown = Reflect.get(entry, 'timeout_ms') ?? longest;
+  const limit = entry['timeout_ms'] ?? longest;
   if (typeof limit !== 'number' || !(limit > 0))
     return refuse(call, 'timeout_ms must be a positive number of milliseconds.');
   call.kind = 'ready';
   call.tool = tool;
   call.timeoutMs = Math.ceil(Math.min(limit, longest));
-  call.rawArguments = reading === null ? Reflect.get(entry, 'arguments') : reading.readArguments(entry, tool);
+  call.rawArguments = reading === null ? entry['arguments'] : reading.readArguments(entry, tool);
   return call.rawArguments === undefined ? refuseMisnamed(call, entry) : call;
 };
 

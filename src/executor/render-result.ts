@@ -31,11 +31,18 @@ const renderSuccess = (outcome: SuccessOutcome, call: RenderedCall, warnings: Wa
 
 // What nearly all results say, in as few pieces as can be: each piece is an object until the answer is made flat.
 const renderPlain = (valueJson: string, { index, id, name, durationMs }: RenderedCall): string =>
-  `{"index":${index},"id":${typeof id === 'string' ? toJsonString(id) : id}${
+  `${BEGINS[index] ?? beginResult(index)}${typeof id === 'string' ? toJsonString(id) : id}${
     name === lastName ? lastNamed : nameSuccess(name)
-  }${valueJson}${PLAIN_TAIL}${toHundredths(durationMs)}}`;
+  }${valueJson}${PLAIN_TAILS[Math.round(durationMs * 100)] ?? `${PLAIN_TAIL}${toHundredths(durationMs)}}`}`;
 
-const PLAIN_TAIL = ',"message":"","error":null,"retry":null,"duration_ms":';
+const beginResult = (index: number): string => {
+  const begin = joinFlat('{"index":', index, ',"id":');
+  BEGINS[index] = begin;
+  return begin;
+};
+
+// A template would stay a tree of its pieces, which every result would walk.
+const joinFlat = (...pieces: readonly unknown[]): string => pieces.join('');
 
 // Of the name that was written last: calls of a batch, and batches, often name one tool.
 let lastName: string | null = null;
@@ -44,7 +51,7 @@ let lastNamed = ',"name":null,"success":true,"outcome":"success","executed":"yes
 const nameSuccess = (name: string | null): string => {
   const shown = name === null ? 'null' : toJsonString(name);
   lastName = name;
-  lastNamed = `,"name":${shown},"success":true,"outcome":"success","executed":"yes","value":`;
+  lastNamed = joinFlat(',"name":', shown, ',"success":true,"outcome":"success","executed":"yes","value":');
   return lastNamed;
 };
 
@@ -117,6 +124,11 @@ const renderTail = (call: RenderedCall, warnings: Warnings, marks: SuccessOutcom
 
 // Writing a fraction as the shortest text of its digits takes longer than all else of a result: most are one of these.
 const SHORT = Array.from({ length: 1000 }, (_, hundredths) => String(hundredths / 100));
+
+// By place in the batch, and by duration.
+const BEGINS: string[] = [];
+const PLAIN_TAIL = ',"message":"","error":null,"retry":null,"duration_ms":';
+const PLAIN_TAILS = SHORT.map((duration) => joinFlat(PLAIN_TAIL, duration, '}'));
 
 const toHundredths = (ms: number): string => {
   const hundredths = Math.round(ms * 100);

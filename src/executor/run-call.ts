@@ -208,7 +208,7 @@ const run = (call: ReadyCall, startedAt: number, waitedMs: number): Promise<void
   const { services } = batch;
   const parsed = readArguments(call);
   const input = parsed.ok ? parsed.value : {};
-  const pass = services.circuits.begin(tool, input, batch);
+  const pass = services.circuits.begin(tool, input);
   if (pass.kind === 'refused') return giveUpSlots(call, explainOpenCircuit(tool, pass.retryAfterMs));
   const started = new CallRun(call, pass, startedAt, waitedMs);
   services.observer.callStarted(poolOf(tool), waitedMs);
@@ -263,7 +263,7 @@ const finish = (started: CallRun, ran: RunOutcome, ended: 'at_once' | 'by_itself
   const outcome = size.refuse(call, ran) ?? toShortage(ran, tool) ?? toCallOutcome(ran, tool, terms);
   call.durationMs = durationMs;
   services.loopSlice.spend(outcome.valueJson.length);
-  started.pass.ended(outcome, timeoutMs < tool.timeoutMs ? 'shortened' : 'own');
+  started.pass.ended(outcome, timeoutMs < tool.timeoutMs ? 'shortened' : 'own', batch);
   if (durationMs > timeoutMs + OVERRUN_MS) observer.deadlineOverrun(tool.name);
   slots.learn(tool, durationMs, 'late' in ran ? 'cut_off' : ended, batch.moment);
   slots.answered(request.caller);

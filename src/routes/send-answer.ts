@@ -38,7 +38,8 @@ export const toResultsJson = (body: ResultsBody): string => {
   let json = `{"request_id":${toJsonString(requestId)},"session_id":${session},${shownStatus}"results":[`;
   let isFirst = true;
   for (const result of results) {
-    json += isFirst ? result.json : `,${result.json}`;
+    if (!isFirst) json += ',';
+    json += result.json;
     isFirst = false;
   }
   return `${json}]${toResultsTail(body)}}`;

@@ -44,6 +44,10 @@ export const ENDS = { success: SUCCESS, fault: endOf('tool_exception'), neither:
 
 type Asked = { readonly input?: Arguments; readonly batch?: WeakKey };
 
+type Ended = Parameters<Extract<CircuitPass, { kind: 'passed' }>['ended']>;
+/** How a call that was begun ended. */
+export type End = (outcome: Ended[0], limit: Ended[1]) => void;
+
 /** Circuit breakers with a clock that stands still, and what their observer was told: `tool state`. */
 export const createCircuitLab = ({ failures = 3, openMs = 10_000, memory = roomyMemory() } = {}) => {
   const changes: string[] = [];
@@ -55,11 +59,12 @@ export const createCircuitLab = ({ failures = 3, openMs = 10_000, memory = roomy
     observer: { circuitChanged: (tool, state) => void changes.push(`${tool} ${state}`) },
     now: () => clock.nowMs,
   });
-  const begin = (tool: Tool, { input = {}, batch = {} }: Asked = {}): CircuitPass => breakers.begin(tool, input, batch);
-  const start = (tool: Tool, asked: Asked = {}): Extract<CircuitPass, { kind: 'passed' }>['ended'] => {
+  const begin = (tool: Tool, { input = {} }: Asked = {}): CircuitPass => breakers.begin(tool, input);
+  const start = (tool: Tool, asked: Asked = {}): End => {
     const pass = begin(tool, asked);
     if (pass.kind === 'refused') throw new Error(`Refused for ${pass.retryAfterMs} ms.`);
-    return (end, limit) => pass.ended(end, limit);
+    const { batch = {} } = asked;
+    return (end, limit) => pass.ended(end, limit, batch);
   };
   return {
     changes,

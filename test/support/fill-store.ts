@@ -161,8 +161,8 @@ const SUBJECTS: Readonly<Record<string, () => Promise<Subject>>> = {
     return {
       add: async (index) => {
         for (let times = 0; times < 3; times += 1) {
-          const pass = breakers.begin(failing, { text: `https://upstream-${index}.example/${'→'.repeat(150)}` }, {});
-          if (pass.kind === 'passed') pass.ended(ENDS.fault, 'own');
+          const pass = breakers.begin(failing, { text: `https://upstream-${index}.example/${'→'.repeat(150)}` });
+          if (pass.kind === 'passed') pass.ended(ENDS.fault, 'own', {});
           await Promise.resolve();
         }
       },

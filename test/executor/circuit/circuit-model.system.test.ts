@@ -1,7 +1,6 @@
-import { createCircuitLab, createTool, ENDS, settled } from '@recourse/test-support/circuit-lab.ts';
+import { createCircuitLab, createTool, ENDS, type End, settled } from '@recourse/test-support/circuit-lab.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { CircuitPass } from '#src/executor/circuit-breakers.ts';
 
 const RUNS = 500;
 const OPEN_MS = 100;
@@ -103,7 +102,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-type Running = { readonly call: Call; readonly ended: Extract<CircuitPass, { kind: 'passed' }>['ended'] };
+type Running = { readonly call: Call; readonly ended: End };
 
 /** Takes steps in the breakers and in the model, and compares what both say after each. */
 const createPair = (failures: number, seen: { refused: number; probes: number; reopened: number }) => {
@@ -121,7 +120,7 @@ const createPair = (failures: number, seen: { refused: number; probes: number; r
     expect(expected).toBeNull();
     const call = model.begin(upstream, batch, lab.clock.nowMs);
     if (call.kind === 'probe') seen.probes += 1;
-    running.push({ call, ended: (end, limit) => pass.ended(end, limit) });
+    running.push({ call, ended: (end, limit) => pass.ended(end, limit, batch) });
   };
   const end = (which: number, how: keyof typeof ENDS): void => {
     const [one] = running.splice(which % Math.max(1, running.length), 1);
