@@ -73,16 +73,13 @@ const toCall = (kind: CallKind, text: string, index: number) => ({ id: toCallId(
 
 export const toCallId = (index: number): string => `call_${String(index).padStart(2, '0')}`;
 
-/** The JSON text of one batch, a call for each text. Of no session where that is null. */
-export const toBody = (kind: CallKind, sessionId: string | null, texts: readonly string[]): string =>
+/** The JSON text of one batch, a call for each text. Of no session where that is null; with a deadline where that is not 0. */
+export const toBody = (kind: CallKind, sessionId: string | null, texts: readonly string[], deadlineMs = 0): string =>
   JSON.stringify({
     ...(sessionId === null ? {} : { session_id: sessionId }),
     calls: texts.map((text, index) => toCall(kind, text, index)),
+    ...(deadlineMs === 0 ? {} : { deadline_ms: deadlineMs }),
   });
-
-/** The JSON text of a batch of one call that sleeps. Without a session: what is late must not be refused for that later. */
-export const toSleepingBody = (kind: SleepingKind, deadlineMs: number): string =>
-  JSON.stringify({ calls: [toCall(kind, '', 0)], deadline_ms: deadlineMs });
 
 const LANE_DIGITS = 4;
 const SESSION_DIGITS = 28;

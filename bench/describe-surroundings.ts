@@ -3,6 +3,7 @@ import { cpus, loadavg, release } from 'node:os';
 import { join } from 'node:path';
 import type { Cores } from './cores.ts';
 import { SLICE_MS } from './measure-lanes.ts';
+import { STARTS, toRoundsOfStart } from './measure-starts.ts';
 import type { Options } from './options.ts';
 
 /** What a reader must know to judge the figures: when, on what machine, of which commit, with which settings. */
@@ -15,14 +16,14 @@ export const describeSurroundings = (options: Options, cores: Cores): readonly s
     cores.pinned
       ? `Servers on core ${cores.server}; load generator and Redis on core ${cores.load}`
       : `Nothing pinned to a core: ${cores.reason}`,
-    `${options.rounds} slices of ${SLICE_MS} ms of each server, in turn, after ${options.warmUpSeconds} s of warm-up`,
+    `${options.rounds} slices of ${SLICE_MS} ms of each server, in turn, after ${options.warmUpSeconds} s of warm-up; where servers are started ${STARTS} times, ${toRoundsOfStart(options.rounds)} in each start`,
   ];
 };
 
 const describeCommit = (): string => {
   const commit = git(['rev-parse', '--short', 'HEAD']);
   if (commit === '') return 'commit unknown';
-  const changes = git(['status', '--porcelain', '--', 'src', 'bench', ':!bench/results.md']);
+  const changes = git(['status', '--porcelain', '--', 'src', 'bench', ':!bench/results.md', ':!bench/floors.json']);
   return `commit ${commit}${changes === '' ? '' : ' with changes not committed'}`;
 };
 

@@ -25,15 +25,17 @@ export type WrittenTurn = {
   readonly session: string | null;
   /** Of each call; one where the form is MCP's. */
   readonly texts: readonly string[];
+  /** Of the batch; 0 = none. Only where the form is `native`. */
+  readonly deadlineMs?: number;
 };
 
 const RAW = { raw: 'true' };
 
 const WRITERS = {
-  native: ({ kind, session, texts }) => ({
+  native: ({ kind, session, texts, deadlineMs }) => ({
     path: '/tool-calls',
     headers: {},
-    body: toBody(kind, session, texts),
+    body: toBody(kind, session, texts, deadlineMs),
   }),
   anthropic_named: (turn) => toPosted(toAnthropicMessage(turn), turn, { format: 'anthropic', ...RAW }),
   anthropic_detected: (turn) => toPosted(toAnthropicMessage(turn), turn, RAW),

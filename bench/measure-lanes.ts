@@ -1,8 +1,7 @@
-import { percentileOf } from './isolation/percentile.ts';
 import type { Part } from './part.ts';
 import type { Server } from './servers.ts';
 import { type AskedStint, type LaneLoad, type Slice, type SlicePlan, Slices } from './slices/slice-plan.ts';
-import { quartileOf, summarise } from './summarise.ts';
+import { percentileOf, quartileOf, summarise } from './summarise.ts';
 
 /** One side of a comparison: a server, and what it is asked. */
 export type Lane = {
@@ -23,6 +22,8 @@ export type LaneFigures = {
   /** Processor time of the server for one batch, in microseconds: the lower quartile of the slices, and their median. */
   readonly micros: number;
   readonly medianMicros: number;
+  /** That of all slices together to all batches of them: no slice is left out, however slow. */
+  readonly meanMicros: number;
   readonly batchesPerSecond: number;
   /** From a batch to its answer in milliseconds, of all slices, where the lane is timed. */
   readonly p50Ms: number | null;
@@ -53,7 +54,7 @@ export const measureLanes = async (
 ): Promise<readonly LaneFigures[]> => {
   const warmUp: AskedStint = { ms: (warmUpSeconds * 1000) / WARM_UP_STINTS, calls: WARM_UP_CALLS / WARM_UP_STINTS };
   const slices = await send(part, lanes, {
-    warmUps: Array.from({ length: WARM_UP_STINTS }, () => warmUp),
+    warmUps: warmUpSeconds === 0 ? [] : Array.from({ length: WARM_UP_STINTS }, () => warmUp),
     rounds,
     slice: { ms: sliceMs },
   });
@@ -108,6 +109,7 @@ const toFigures = ({ title, load, mayWarn }: Lane, slices: readonly Slice[]): La
     calls: load.calls,
     micros: quartileOf(micros),
     medianMicros: summarise(micros).median,
+    meanMicros: sumOf(slices, ({ cpuNanos }) => cpuNanos) / sumOf(slices, ({ answers }) => answers) / 1000,
     batchesPerSecond: summarise(slices.map(({ answers, ms }) => (answers * 1000) / ms)).median,
     p50Ms: times.length === 0 ? null : percentileOf(times, 0.5),
     p99Ms: times.length === 0 ? null : percentileOf(times, 0.99),
@@ -117,10 +119,11 @@ const toFigures = ({ title, load, mayWarn }: Lane, slices: readonly Slice[]): La
 
 const toPercent = (share: number): string => `${(share * 100).toFixed(0)} %`;
 
-const toShareWarned = (slices: readonly Slice[]): number => {
-  const warned = slices.reduce((sum, slice) => sum + slice.warned, 0);
-  return warned / slices.reduce((sum, slice) => sum + slice.answers, 0);
-};
+const sumOf = (slices: readonly Slice[], pick: (slice: Slice) => number): number =>
+  slices.reduce((sum, slice) => sum + pick(slice), 0);
+
+const toShareWarned = (slices: readonly Slice[]): number =>
+  sumOf(slices, ({ warned }) => warned) / sumOf(slices, ({ answers }) => answers);
 
 const refuseWarnings = (title: string, share: number, slices: readonly Slice[]): never => {
   const warning = slices.find((slice) => slice.warned > 0)?.warning;

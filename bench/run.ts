@@ -13,7 +13,6 @@ import { measureOverload } from './isolation/measure-overload.ts';
 import { toKillSection } from './isolation/to-kill-section.ts';
 import { toOverloadSection } from './isolation/to-overload-section.ts';
 import { measureMain } from './main/measure-main.ts';
-import { measureMcp } from './mcp/measure-mcp.ts';
 import { measureMemory } from './memory/measure-memory.ts';
 import { measureNotes } from './notes/measure-notes.ts';
 import { toNotesSection } from './notes/to-notes-section.ts';
@@ -26,6 +25,8 @@ import { writeResults } from './results-file.ts';
 import type { Surroundings } from './servers.ts';
 import { measureSessions } from './sessions/measure-sessions.ts';
 import { measureSqlite } from './sessions/measure-sqlite.ts';
+import { measureSustained } from './sustained/measure-sustained.ts';
+import { toSustainedSection } from './sustained/to-sustained-section.ts';
 import { measureTelemetry } from './telemetry/measure-telemetry.ts';
 import { measureUpstream } from './upstream/measure-upstream.ts';
 
@@ -37,7 +38,6 @@ const MEASURES = {
   sqlite: measureSqlite,
   telemetry: measureTelemetry,
   formats: measureFormats,
-  mcp: measureMcp,
   upstream: measureUpstream,
   overload: async (part) => toOverloadSection(await measureOverload(part)),
   kill: async (part) => toKillSection(await measureKill(part)),
@@ -45,6 +45,7 @@ const MEASURES = {
   files: async (part) => toFilesSection(await measureFiles(part)),
   memory: measureMemory,
   pending: measurePending,
+  sustained: async (part) => toSustainedSection(await measureSustained(part)),
 } as const satisfies Record<PartName, (part: Part) => Promise<readonly string[]>>;
 
 const say = (line: string): void => {

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { percentileOf } from '../bench/isolation/percentile.ts';
+import { percentileOf } from '../bench/summarise.ts';
 import { createClient, type Exchange } from './exchange.ts';
 import { OTHER_KEY } from './flood-service.ts';
 

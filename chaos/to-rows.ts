@@ -1,4 +1,4 @@
-import { percentileOf } from '../bench/isolation/percentile.ts';
+import { percentileOf } from '../bench/summarise.ts';
 import { type Accounts, PROMISE_NAMES, PROMISES } from './accounts.ts';
 import type { MemoryTrend } from './sampling.ts';
 

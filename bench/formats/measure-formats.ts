@@ -1,7 +1,8 @@
 import { checkForm } from '../check-forms.ts';
-import { type FigureRow, toRatioRow, toSection } from '../figures.ts';
+import { type FigureRow, type Figures, toFigureRow, toSection } from '../figures.ts';
 import type { Form } from '../forms.ts';
 import { type Lane, type LaneFigures, measureLanes } from '../measure-lanes.ts';
+import { measureStarts } from '../measure-starts.ts';
 import type { Part } from '../part.ts';
 import { endServers, type Server, startService } from '../servers.ts';
 import { MIN_RAW_TO_NATIVE } from '../targets.ts';
@@ -20,7 +21,10 @@ const BATCHES = [1, 32] as const;
 const SESSIONS = 256;
 
 /** The same calls as the service's own envelope and as messages of models, on one service. */
-export const measureFormats = async (part: Part): Promise<readonly string[]> => {
+export const measureFormats = async (part: Part): Promise<readonly string[]> =>
+  toSection('Provider formats', await measureStarts(part, measureForms));
+
+const measureForms = async (part: Part): Promise<Figures> => {
   const service = await startService(part.surroundings);
   const [rows, lanes]: [FigureRow[], LaneFigures[]] = [[], []];
   for (const calls of BATCHES) {
@@ -29,18 +33,18 @@ export const measureFormats = async (part: Part): Promise<readonly string[]> => 
     if (native === undefined) throw new Error('A lane was not measured.');
     for (const lane of others)
       rows.push(
-        toRatioRow({
+        toFigureRow({
           what: `${lane.title}, ${calls} a batch`,
           lane,
           comparedTo: native,
           as: 'share',
-          ...(WITH_TARGET.includes(lane.title) ? { target: MIN_RAW_TO_NATIVE } : {}),
+          target: WITH_TARGET.includes(lane.title) ? MIN_RAW_TO_NATIVE : undefined,
         }),
       );
     lanes.push(...figures);
   }
   await endServers([service]);
-  return toSection('Provider formats', { rows, lanes });
+  return { rows, lanes };
 };
 
 const toLanes = async (server: Server, calls: number): Promise<readonly Lane[]> => {

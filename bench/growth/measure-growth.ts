@@ -6,28 +6,24 @@ import type { GrowthRow } from './growth-row.ts';
 import { measureJournalLines, measureKeyedRecords, measureLiveSessions } from './stores.ts';
 import { measureTools, measureUpstreams } from './tools.ts';
 
-const one =
-  (measure: (part: Part) => Promise<GrowthRow>) =>
-  async (part: Part): Promise<readonly GrowthRow[]> => [await measure(part)];
-
 const STEPS = [
-  one(measureApiKeys),
-  one(measureTenants),
+  measureApiKeys,
+  measureTenants,
   measureTools,
-  one(measureLiveSessions),
-  one(measureJournalLines),
-  one(measureKeyedRecords),
-  one(measureUpstreams),
-  one(measureConnections),
+  measureLiveSessions,
+  measureJournalLines,
+  measureKeyedRecords,
+  measureUpstreams,
+  measureConnections,
 ] as const;
 
 /** What one call costs as a service fills; one step after the other. */
 export const measureGrowth = async (part: Part): Promise<readonly string[]> => {
   const rows: GrowthRow[] = [];
   for (const step of STEPS) {
-    const added = await step(part);
-    for (const row of added) part.progress(`${row.what}: ${row.times.toFixed(2)} ×`);
-    rows.push(...added);
+    const row = await step(part);
+    part.progress(`${row.what}: ${row.times.toFixed(2)} ×`);
+    rows.push(row);
   }
   return [
     '## Growth',

@@ -1,11 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { measureLanes } from '../measure-lanes.ts';
 import type { Part } from '../part.ts';
 import { type Server, startService } from '../servers.ts';
 import { startListening } from '../start-listening.ts';
-import { MAX_UNKNOWN_TIMES } from '../targets.ts';
-import { toVerdict } from '../to-table.ts';
 import { waitForTools } from '../upstream/check-echo.ts';
 import { type FilledServer, type GrowthRow, measureFilled } from './growth-row.ts';
 
@@ -13,42 +10,17 @@ const COUNTS = [1, 100, 2000, 10_000] as const;
 // One import serves no more.
 const MOST_OPERATIONS = 5000;
 
-/** Tools of OpenAPI imports beside the built-in ones: what `echo` costs then, and a name that no tool has. */
-export const measureTools = async (part: Part): Promise<readonly GrowthRow[]> => {
+/** Tools of OpenAPI imports beside the built-in ones. */
+export const measureTools = async (part: Part): Promise<GrowthRow> => {
   const filled: FilledServer[] = [];
   for (const count of COUNTS) filled.push({ count, server: await startWithTools(part, count) });
-  const unknown = await measureUnknown(part, filled);
-  const known = await measureFilled(part, 'registered tools', filled);
-  return [known, ...unknown];
+  return measureFilled(part, 'registered tools', filled);
 };
 
-const measureUnknown = async (part: Part, filled: readonly FilledServer[]): Promise<readonly GrowthRow[]> => {
-  const rows: GrowthRow[] = [];
-  const ofNew: number[] = [];
-  for (const { count, server } of filled) {
-    const [known, again, anew] = await measureLanes(part, [
-      { title: `echo beside ${count} tools`, server, load: { calls: 1 } },
-      { title: `an unknown name beside ${count} tools`, server, load: { calls: 1, kind: 'unknown' } },
-      { title: `a new unknown name beside ${count} tools`, server, load: { calls: 1, kind: 'unknown_new' } },
-    ]);
-    if (known === undefined || again === undefined || anew === undefined) throw new Error('A lane was not measured.');
-    const what = `an unknown name again to echo, beside ${count} tools`;
-    rows.push(toUnknownRow(what, [], [known.micros, again.micros]));
-    ofNew.push(anew.micros);
-  }
-  // Not to `echo`: each has a line of the log of its own.
-  return [...rows, toUnknownRow('a new unknown name, beside tools', COUNTS, ofNew)];
-};
-
-const toUnknownRow = (what: string, counts: readonly number[], micros: readonly number[]): GrowthRow => {
-  const times = (micros.at(-1) ?? Number.NaN) / (micros[0] ?? Number.NaN);
-  const verdict = toVerdict(times <= MAX_UNKNOWN_TIMES);
-  return { what, counts, micros, times, target: `≤ ${MAX_UNKNOWN_TIMES.toFixed(2)} ×`, verdict };
-};
-
-const startWithTools = async ({ surroundings }: Part, count: number): Promise<Server> => {
+/** A service with so many imported tools beside the built-in ones; resolves when all are there. */
+export const startWithTools = async ({ surroundings }: Part, count: number): Promise<Server> => {
   const directory = join(surroundings.directory, `tools-${count}`);
-  mkdirSync(directory);
+  mkdirSync(directory, { recursive: true });
   const imports = Array.from({ length: Math.ceil(count / MOST_OPERATIONS) }, (_, index) => `api${index}`);
   for (const [index, name] of imports.entries()) {
     const operations = Math.min(MOST_OPERATIONS, count - index * MOST_OPERATIONS);

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
+import { openConnection, toPost } from '../http-connection.ts';
 import type { Part } from '../part.ts';
-import { openConnection, toPost } from './http-connection.ts';
 import { startToolService } from './tool-service.ts';
 
 /** Pairs of calls that never end. Times in milliseconds. */

@@ -3,31 +3,22 @@ import { type AskProcess, startAsking } from '../ask-process.ts';
 import { SLEEP_MS, type SleepingKind } from '../bodies.ts';
 import { checkAnswer } from '../check-answers.ts';
 import { measureLanes, type Pace } from '../measure-lanes.ts';
+import { type Memory, watchMemory } from '../memory-watch.ts';
+import { offerLoad, type Stretch, showStretch } from '../paced/offer-load.ts';
 import type { Part } from '../part.ts';
-import { readCpuSeconds } from '../process-usage.ts';
 import type { Server } from '../servers.ts';
 import { warmHostsUp } from './count-hosts.ts';
-import { type Memory, watchMemory } from './memory-watch.ts';
-import { type PacedPlan, PacedResult } from './paced-plan.ts';
 import { moveHosts, startToolService } from './tool-service.ts';
 
-/** One stretch at a given rate. */
-export type Stretch = {
-  /** Of the peak. */
-  readonly times: number;
-  readonly ratePerSecond: number;
-  readonly seconds: number;
-  readonly result: PacedResult;
-  /** Share of the time in which the service had its core. */
-  readonly busy: number;
-};
+/** One stretch, at so many times the peak. */
+export type OverloadStretch = Stretch & { readonly times: number };
 
 export type Overload = {
   readonly sleepMs: number;
   /** Most successful calls in a second, found with a closed loop: what the hosts can do. */
   readonly peakPerSecond: number;
   readonly deadlineMs: number;
-  readonly stretches: readonly Stretch[];
+  readonly stretches: readonly OverloadStretch[];
   /** Successful calls in a second when it is over, in a closed loop again. */
   readonly afterPerSecond: number;
   readonly memory: Memory;
@@ -45,6 +36,8 @@ const PEAK_PACE = { rounds: 3, warmUpSeconds: 1, sliceMs: 2000 } as const;
 const WARM_UP_PACE = { rounds: 1, warmUpSeconds: 1, sliceMs: 500 } as const;
 const SECONDS = 3;
 const SECONDS_OF_TENFOLD = 20;
+// What was sent last has its whole deadline and then some.
+const LAST_ANSWERS_MS = 3000;
 const QUIET_MS = 2000;
 
 /**
@@ -52,7 +45,7 @@ const QUIET_MS = 2000;
  * the memory. Calls of 10 ms are so many that ten times as many take the service's core as well; of 40 ms, only hosts.
  */
 export const measureOverload = async (part: Part): Promise<readonly Overload[]> => {
-  const ask = startAsking('isolation/send-paced.ts', part.surroundings);
+  const ask = startAsking('paced/send-paced.ts', part.surroundings);
   const overloads: Overload[] = [];
   for (const kind of ['sleeping', 'sleeping_long'] as const) overloads.push(await measureKind({ part, ask, kind }));
   return overloads;
@@ -82,7 +75,7 @@ const measureKind = async (terms: Terms): Promise<Overload> => {
   progress(`overload, ${kind}: peak ${peakPerSecond.toFixed(0)} calls/s of ${possible} that ${HOSTS} hosts could do`);
 
   const watch = watchMemory(service);
-  const stretches: Stretch[] = [];
+  const stretches: OverloadStretch[] = [];
   try {
     for (const times of TIMES_OVER) stretches.push(await offer(terms, service, peakPerSecond, times));
   } finally {
@@ -101,35 +94,17 @@ const offer = async (
   service: Server,
   peakPerSecond: number,
   times: number,
-): Promise<Stretch> => {
-  const { progress } = part;
-  const seconds = times === 1 ? SECONDS : SECONDS_OF_TENFOLD;
-  const ratePerSecond = peakPerSecond * times;
-  const plan: PacedPlan = {
+): Promise<OverloadStretch> => {
+  // Of no session: what is late must not be refused for that later.
+  const lane = { url: service.url, pid: service.process.pid, kind, calls: 1, deadlineMs: DEADLINE_MS } as const;
+  const stretch = await offerLoad(ask, service, {
     url: service.url,
-    kind,
-    ratePerSecond,
-    seconds,
-    deadlineMs: DEADLINE_MS,
+    loads: [{ lane, weight: 1 }],
+    ratePerSecond: peakPerSecond * times,
+    seconds: times === 1 ? SECONDS : SECONDS_OF_TENFOLD,
     connections: CONNECTIONS,
-  };
-  const before = readCpuSeconds(service.process.pid);
-  const result = PacedResult.parse(await ask([service], plan, seconds));
-  const stretch = {
-    times,
-    ratePerSecond,
-    seconds,
-    result,
-    busy: (readCpuSeconds(service.process.pid) - before) / seconds,
-  };
-  progress(`overload, ${kind}, ${times} times the peak: ${showStretch(stretch)}`);
-  return stretch;
+    lastMs: DEADLINE_MS + LAST_ANSWERS_MS,
+  });
+  part.progress(`overload, ${kind}, ${times} times the peak: ${showStretch(stretch)}`);
+  return { ...stretch, times };
 };
-
-const showStretch = ({ result, seconds, busy }: Stretch): string =>
-  [
-    `${(result.sent / seconds).toFixed(0)}/s sent (late p99 ${result.latenessP99.toFixed(1)} ms, ${result.unsent} never)`,
-    `${(result.successesInTime / seconds).toFixed(0)}/s succeeded (p99 ${result.successP99.toFixed(0)} ms)`,
-    `${result.overloaded} overloaded, ${result.refused} refused, others ${JSON.stringify(result.others)}`,
-    `service busy ${(busy * 100).toFixed(0)} %`,
-  ].join('; ');

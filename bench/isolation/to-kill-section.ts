@@ -1,7 +1,7 @@
+import { percentileOf } from '../summarise.ts';
 import { MAX_ANSWER_AFTER_DEADLINE_MS, MAX_WHOLE_AGAIN_MS } from '../targets.ts';
 import { toTable, toVerdict } from '../to-table.ts';
 import type { Kills } from './measure-kill.ts';
-import { percentileOf } from './percentile.ts';
 
 /** The part of the report about calls that never end. */
 export const toKillSection = (kills: Kills): readonly string[] => [

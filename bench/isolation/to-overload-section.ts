@@ -1,6 +1,8 @@
+import { toShareSent } from '../paced/offer-load.ts';
+import { showOthers, toOthers } from '../paced/paced-plan.ts';
 import { MIN_GOODPUT } from '../targets.ts';
 import { toTable, toVerdict } from '../to-table.ts';
-import { HOSTS, type Overload, type Stretch } from './measure-overload.ts';
+import { HOSTS, type Overload, type OverloadStretch as Stretch } from './measure-overload.ts';
 
 type Row = {
   readonly title: string;
@@ -11,6 +13,7 @@ type Row = {
 
 // A generator that cannot keep its rate measures something else.
 const LEAST_SENT = 0.95;
+const EXPECTED = ['right', 'HTTP 503', 'overloaded'];
 
 const perSecond = (count: number, { seconds }: Stretch): string => (count / seconds).toFixed(0);
 
@@ -43,49 +46,48 @@ const toOverloadTable = (overload: Overload): string => {
 };
 
 const toRows = ({ peakPerSecond, deadlineMs }: Overload): readonly Row[] => {
-  const toGoodput = ({ result, seconds }: Stretch): number => result.successesInTime / seconds / peakPerSecond;
-  const toSent = ({ result, ratePerSecond, seconds }: Stretch): number => result.sent / seconds / ratePerSecond;
-  const countOthers = ({ result }: Stretch): number => Object.values(result.others).reduce((sum, n) => sum + n, 0);
+  const toGoodput = ({ result, seconds }: Stretch): number => result.answeredInTime / seconds / peakPerSecond;
   return [
     { title: 'calls sent/s', toCell: (stretch) => perSecond(stretch.result.sent, stretch) },
     {
       title: 'share of the rate that was sent',
-      toCell: (stretch) => toSent(stretch).toFixed(2),
+      toCell: (stretch) => toShareSent(stretch).toFixed(2),
       target: `≥ ${LEAST_SENT}`,
-      isMet: (stretch) => toSent(stretch) >= LEAST_SENT,
+      isMet: (stretch) => toShareSent(stretch) >= LEAST_SENT,
     },
     {
       title: 'sent late, p50 and p99 ms',
       toCell: ({ result }) => `${result.latenessP50.toFixed(1)}, ${result.latenessP99.toFixed(1)}`,
     },
     { title: 'connections', toCell: ({ result }) => String(result.connections) },
-    { title: 'successes/s', toCell: (stretch) => perSecond(stretch.result.successesInTime, stretch) },
+    { title: 'successes/s', toCell: (stretch) => perSecond(stretch.result.answeredInTime, stretch) },
     {
       title: 'goodput: the same to the peak',
       toCell: (stretch) => toGoodput(stretch).toFixed(2),
       target: `≥ ${MIN_GOODPUT}`,
       isMet: (stretch) => toGoodput(stretch) >= MIN_GOODPUT,
     },
-    { title: 'successes, p50 ms', toCell: ({ result }) => result.successP50.toFixed(0) },
+    { title: 'successes, p50 ms', toCell: ({ result }) => result.p50.toFixed(0) },
     {
       title: 'successes, p99 ms',
-      toCell: ({ result }) => result.successP99.toFixed(0),
+      toCell: ({ result }) => result.p99.toFixed(0),
       target: `≤ ${deadlineMs}`,
-      isMet: ({ result }) => result.successP99 <= deadlineMs,
+      isMet: ({ result }) => result.p99 <= deadlineMs,
     },
-    { title: '503 before the body was read, /s', toCell: (stretch) => perSecond(stretch.result.refused, stretch) },
-    { title: '`overloaded` results/s', toCell: (stretch) => perSecond(stretch.result.overloaded, stretch) },
+    {
+      title: '503 before the body was read, /s',
+      toCell: (stretch) => perSecond(stretch.result.outcomes['HTTP 503'] ?? 0, stretch),
+    },
+    {
+      title: '`overloaded` results/s',
+      toCell: (stretch) => perSecond(stretch.result.outcomes['overloaded'] ?? 0, stretch),
+    },
     {
       title: 'anything else, in all',
-      toCell: showOthers,
+      toCell: ({ result }) => showOthers(toOthers(result, EXPECTED)),
       target: '0',
-      isMet: (stretch) => countOthers(stretch) === 0,
+      isMet: ({ result }) => toOthers(result, EXPECTED).length === 0,
     },
     { title: 'service busy', toCell: ({ busy }) => `${(busy * 100).toFixed(0)} %` },
   ];
 };
-
-const showOthers = ({ result }: Stretch): string =>
-  Object.entries(result.others)
-    .map(([what, count]) => `${count} ${what}`)
-    .join(', ') || '0';

@@ -1,22 +1,21 @@
 import { checkAnswer } from '../check-answers.ts';
-import { type FigureRow, type Figures, type Ratio, toRatioRow } from '../figures.ts';
+import { type Comparison, type FigureRow, type Figures, toFigureRow } from '../figures.ts';
 import { type LaneFigures, measurePair } from '../measure-lanes.ts';
 import type { Part } from '../part.ts';
 import { endServers, startService } from '../servers.ts';
 import type { LaneLoad } from '../slices/slice-plan.ts';
 import { MAX_THROWING_TIMES, MIN_FAILING_SHARE } from '../targets.ts';
 
-type Comparison = Pick<Ratio, 'as' | 'target'> & {
-  readonly what: string;
+type Failure = Pick<Comparison, 'what' | 'as' | 'target'> & {
   readonly comparedTo: string;
   readonly failing: LaneLoad;
   readonly succeeding: LaneLoad;
 };
 
 // Of no session: its budgets would refuse the fifth failure without looking at it.
-const COMPARISONS: readonly Comparison[] = [
+const FAILURES: readonly Failure[] = [
   ...([1, 32] as const).map(
-    (calls): Comparison => ({
+    (calls): Failure => ({
       what: `invalid arguments, ${calls === 1 ? '1 call' : `${calls} calls`}`,
       comparedTo: 'the same that succeed',
       failing: { kind: 'failing', calls },
@@ -39,14 +38,14 @@ const COMPARISONS: readonly Comparison[] = [
 export const measureFailures = async (part: Part): Promise<Figures> => {
   const service = await startService(part.surroundings);
   const [rows, lanes]: [FigureRow[], LaneFigures[]] = [[], []];
-  for (const { what, comparedTo: title, failing, succeeding, as, target } of COMPARISONS) {
+  for (const { what, comparedTo: title, failing, succeeding, as, target } of FAILURES) {
     await checkAnswer(service.url, failing.kind ?? 'succeeding', failing.calls);
     const { comparedTo, lane } = await measurePair(
       part,
       { title, server: service, load: succeeding },
       { title: what, server: service, load: failing },
     );
-    rows.push(toRatioRow({ what, lane, comparedTo, as, ...(target === undefined ? {} : { target }) }));
+    rows.push(toFigureRow({ what, lane, comparedTo, as, target }));
     lanes.push(comparedTo, lane);
   }
   await endServers([service]);

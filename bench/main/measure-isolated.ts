@@ -1,11 +1,10 @@
 import { checkAnswer } from '../check-answers.ts';
-import type { FigureRow, Figures } from '../figures.ts';
+import { type FigureRow, type Figures, toFigureRow } from '../figures.ts';
 import { moveHosts, startToolService } from '../isolation/tool-service.ts';
 import { type LaneFigures, measurePair } from '../measure-lanes.ts';
 import type { Part } from '../part.ts';
 import { endServers } from '../servers.ts';
 import { MAX_ADDED_MS } from '../targets.ts';
-import { toVerdict } from '../to-table.ts';
 
 // A new process is no part of what is measured.
 const NEVER_REPLACED = '1000000000';
@@ -14,7 +13,7 @@ const NEVER_REPLACED = '1000000000';
 export const measureIsolated = async (part: Part): Promise<Figures> => {
   const service = await startToolService(part.surroundings, { TOOL_HOST_MAX_CALLS: NEVER_REPLACED });
   const [rows, lanes]: [FigureRow[], LaneFigures[]] = [[], []];
-  const measure = async (where: string): Promise<void> => {
+  const measure = async (where: string, target: number): Promise<void> => {
     await checkAnswer(service.url, 'isolated', 1);
     const { comparedTo, lane } = await measurePair(
       part,
@@ -29,27 +28,13 @@ export const measureIsolated = async (part: Part): Promise<Figures> => {
         load: { kind: 'isolated', calls: 1, connections: 1, timed: true },
       },
     );
-    rows.push(toAddedRow(lane, comparedTo));
+    rows.push(toFigureRow({ what: `${lane.title}, p50`, lane, comparedTo, as: 'added', target }));
     lanes.push(comparedTo, lane);
   };
-  await measure("the service's core");
+  await measure("the service's core", MAX_ADDED_MS.sameCore);
   const mover = await moveHosts(part.surroundings, service);
-  await measure('another core');
+  await measure('another core', MAX_ADDED_MS.otherCore);
   mover.stop();
   await endServers([service]);
   return { rows, lanes };
-};
-
-const toAddedRow = (lane: LaneFigures, comparedTo: LaneFigures): FigureRow => {
-  const [isolated, inside] = [lane.p50Ms ?? Number.NaN, comparedTo.p50Ms ?? Number.NaN];
-  const added = isolated - inside;
-  return {
-    what: `${lane.title}, p50`,
-    measured: `${isolated.toFixed(3)} ms`,
-    comparedTo: 'inside the service',
-    reference: `${inside.toFixed(3)} ms`,
-    figure: `+ ${added.toFixed(3)} ms`,
-    target: `≤ + ${MAX_ADDED_MS.toFixed(2)} ms`,
-    verdict: toVerdict(added <= MAX_ADDED_MS),
-  };
 };

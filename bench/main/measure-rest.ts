@@ -1,11 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FigureRow, Figures } from '../figures.ts';
+import { STARTS } from '../measure-starts.ts';
 import type { Part } from '../part.ts';
 import { readResidentMb } from '../process-usage.ts';
 import { type Surroundings, startService } from '../servers.ts';
-import { summarise } from '../summarise.ts';
 import { MAX_FIRST_ANSWER_MS, MAX_IDLE_MB } from '../targets.ts';
-import { toVerdict } from '../to-table.ts';
 
 /** One start of the service on the embedded store. */
 type Start = {
@@ -15,7 +14,6 @@ type Start = {
   readonly idleMb: number;
 };
 
-const STARTS = 5;
 const QUIET_MS = 1000;
 
 /** Starts the service again and again. The first start, which compiles everything, does not count. */
@@ -26,12 +24,12 @@ export const measureRest = async ({ surroundings, progress }: Part): Promise<Fig
     progress(`start ${count}: ${start.firstAnswerMs.toFixed(0)} ms, idle ${start.idleMb.toFixed(0)} MB`);
     if (count > 0) starts.push(start);
   }
-  const answer = summarise(starts.map(({ firstAnswerMs }) => firstAnswerMs)).median;
-  const idle = summarise(starts.map(({ idleMb }) => idleMb)).median;
+  const answers = starts.map(({ firstAnswerMs }) => firstAnswerMs);
+  const idle = starts.map(({ idleMb }) => idleMb);
   return {
     rows: [
-      toRow('start to the first answer', answer, MAX_FIRST_ANSWER_MS, 'ms'),
-      toRow('memory after an idle second', idle, MAX_IDLE_MB, 'MB'),
+      toRow('start to the first answer', 'ms', answers, MAX_FIRST_ANSWER_MS),
+      toRow('memory after an idle second', 'mb', idle, MAX_IDLE_MB),
     ],
     lanes: [],
   };
@@ -47,12 +45,13 @@ const measureStart = async (surroundings: Surroundings): Promise<Start> => {
   return { firstAnswerMs, idleMb };
 };
 
-const toRow = (what: string, value: number, most: number, unit: string): FigureRow => ({
+const toRow = (what: string, as: FigureRow['as'], values: readonly number[], target: number): FigureRow => ({
   what,
-  measured: `${value.toFixed(0)} ${unit}`,
+  as,
+  measured: values,
   comparedTo: '',
-  reference: '',
-  figure: '',
-  target: `≤ ${most} ${unit}`,
-  verdict: toVerdict(value <= most),
+  reference: [],
+  figures: values,
+  target,
+  doubts: [],
 });

@@ -4,8 +4,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { createNotes } from '@recourse/toolkit-notes/notes-tools';
 import type { OpenedTools } from 'recourse-server/extension';
 import type { InlineTool } from '../../src/tools/tool.ts';
-import { percentileOf } from '../isolation/percentile.ts';
 import type { Part } from '../part.ts';
+import { percentileOf } from '../summarise.ts';
 import { NOTES, WORDS, writeNotes } from './write-notes.ts';
 
 export type SearchTimes = { readonly what: string; readonly p50: number; readonly p99: number };

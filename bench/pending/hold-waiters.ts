@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { openConnection, toGet } from '../isolation/http-connection.ts';
+import { openConnection, toGet } from '../http-connection.ts';
 import { HoldPlan, type HoldResult } from './hold-plan.ts';
 
 // A listening socket keeps 511 new connections; one more, and the kernel lets it wait for a second or longer.

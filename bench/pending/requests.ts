@@ -1,5 +1,5 @@
 import { toBody, toText } from '../bodies.ts';
-import { toPost } from '../isolation/http-connection.ts';
+import { toPost } from '../http-connection.ts';
 
 /** How a call is asked for: its answer comes with its result; or it is queued, and the answer waits up to 30 s for its end. */
 export type Manner = 'direct' | 'queued';

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import * as z from 'zod';
-import { openConnection } from '../isolation/http-connection.ts';
-import { percentileOf } from '../isolation/percentile.ts';
+import { openConnection } from '../http-connection.ts';
 import { readCpuNanos } from '../slices/processor-time.ts';
+import { percentileOf } from '../summarise.ts';
 import { LoadPlan, type LoadResult, type Spread } from './load-plan.ts';
 
 type Tally = {

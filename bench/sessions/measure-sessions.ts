@@ -1,6 +1,7 @@
 import { ROTATING_SESSIONS } from '../bodies.ts';
-import { type FigureRow, toRatioRow, toSection } from '../figures.ts';
+import { type FigureRow, type Figures, toFigureRow, toSection } from '../figures.ts';
 import { type Lane, type LaneFigures, measurePair } from '../measure-lanes.ts';
+import { measureStarts } from '../measure-starts.ts';
 import type { Part } from '../part.ts';
 import { endServers, type Server, startService } from '../servers.ts';
 import type { LaneLoad } from '../slices/slice-plan.ts';
@@ -14,10 +15,9 @@ export const measureSessions = async (part: Part): Promise<readonly string[]> =>
   const { redisServers } = part.surroundings;
   const [rows, lanes]: [FigureRow[], LaneFigures[]] = [[], []];
   for (const measure of [measureStores, measureKeys]) {
-    const measured = await measure(part);
+    const measured = await measureStarts(part, measure);
     rows.push(...measured.rows);
     lanes.push(...measured.lanes);
-    await redisServers.stopAll();
   }
   const live = await measureLive(part);
   await redisServers.stopAll();
@@ -36,7 +36,7 @@ type Comparison = {
   readonly before?: () => Promise<void>;
 };
 
-const compare = async (part: Part, comparisons: readonly Comparison[]) => {
+const compare = async (part: Part, comparisons: readonly Comparison[]): Promise<Figures> => {
   const [rows, lanes]: [FigureRow[], LaneFigures[]] = [[], []];
   for (const { what, lane: one, comparedTo: other, before } of comparisons) {
     for (const calls of BATCHES) {
@@ -48,14 +48,14 @@ const compare = async (part: Part, comparisons: readonly Comparison[]) => {
         mayWarn: 'sometimes',
       });
       const { lane, comparedTo } = await measurePair(part, toLane(other), toLane(one));
-      rows.push(toRatioRow({ what: `${what}, ${calls} a batch`, lane, comparedTo, as: 'share' }));
+      rows.push(toFigureRow({ what: `${what}, ${calls} a batch`, lane, comparedTo, as: 'share' }));
       lanes.push(comparedTo, lane);
     }
   }
   return { rows, lanes };
 };
 
-const measureStores = async (part: Part) => {
+const measureStores = async (part: Part): Promise<Figures> => {
   const { surroundings } = part;
   const redisUrl = (await surroundings.redisServers.start()).url;
   const otherUrl = (await surroundings.redisServers.start()).url;
@@ -84,11 +84,12 @@ const measureStores = async (part: Part) => {
     },
   ]);
   await endServers([redis, redisBare, embedded, embeddedBare]);
+  await surroundings.redisServers.stopAll();
   return measured;
 };
 
 /** Batches with a new key each, and with a header of that size that the service does not read: one service. */
-const measureKeys = async (part: Part) => {
+const measureKeys = async (part: Part): Promise<Figures> => {
   const { surroundings } = part;
   const { url } = await surroundings.redisServers.start();
   const redis = openRedisMemory(url);
@@ -105,5 +106,6 @@ const measureKeys = async (part: Part) => {
   ]);
   await endServers([server]);
   redis.close();
+  await surroundings.redisServers.stopAll();
   return measured;
 };

@@ -1,5 +1,5 @@
 import { toSessionId } from '../bodies.ts';
-import { openConnection, toPost } from '../isolation/http-connection.ts';
+import { openConnection, toPost } from '../http-connection.ts';
 import { PROFILE_PLANS, toProfileBody } from './profiles.ts';
 import { SessionPlan, type SessionsMade } from './session-plan.ts';
 

@@ -34,9 +34,10 @@ const toId = (lane: number, id: number): string =>
   `k${String(lane).padStart(LANE_DIGITS, '0')}_${String(id).padStart(ID_DIGITS, '0')}`;
 
 const toRequest = (lane: LanePlan, number: number, index: number): Buffer => {
-  const { kind, form, calls, sessions, apiKeys } = lane;
+  const { kind, form, calls, sessions, apiKeys, deadlineMs } = lane;
   const { path, headers, body } = toMessage(form, {
     kind,
+    deadlineMs,
     session: sessions === 0 ? null : toSessionId(index % sessions, lane.sessionNames === 'own' ? number : 0),
     texts: Array.from({ length: calls }, (_, call) => toText(index, call)),
   });

@@ -21,6 +21,8 @@ export const LanePlan = z.object({
   /** Of this plan only; `shared`: of the same ids in every plan. */
   sessionNames: z.enum(['own', 'shared']).default('own'),
   key: z.enum(KEY_MANNERS).default('none'),
+  /** Milliseconds that a batch has; 0 = as many as the service gives it. Only `native`. */
+  deadlineMs: z.int().nonnegative().default(0),
   /** Batches come with so many API keys in turn; 0 = with none. */
   apiKeys: z.int().nonnegative().default(0),
   /** Requests that are made beforehand and sent over and over. */

@@ -1,7 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { checkAnswer } from '../check-answers.ts';
-import { type FigureRow, type Figures, toRatioRow, toSection } from '../figures.ts';
+import { type FigureRow, type Figures, toFigureRow, toSection } from '../figures.ts';
 import { type Lane, type LaneFigures, measureLanes } from '../measure-lanes.ts';
+import { measureStarts } from '../measure-starts.ts';
 import type { Part } from '../part.ts';
 import { endServers, type Server, type Surroundings, startService } from '../servers.ts';
 import { startListening } from '../start-listening.ts';
@@ -12,7 +13,10 @@ const BATCHES = [1, 32] as const;
 const SESSIONS = 256;
 
 /** What metrics, log and traces cost: the same batches of five services of which less and more is to be seen. */
-export const measureTelemetry = async (part: Part): Promise<readonly string[]> => {
+export const measureTelemetry = async (part: Part): Promise<readonly string[]> =>
+  toSection('Telemetry', await measureStarts(part, measureServices));
+
+const measureServices = async (part: Part): Promise<Figures> => {
   const sink = await startListening(part.surroundings, { script: 'telemetry/trace-sink.ts', place: 'load', path: '' });
   const services = await startServices(part.surroundings, sink.url);
   const [rows, lanes]: [FigureRow[], LaneFigures[]] = [[], []];
@@ -24,16 +28,16 @@ export const measureTelemetry = async (part: Part): Promise<readonly string[]> =
     lanes.push(...figures);
   }
   await endServers([...services.values(), sink]);
-  return toSection('Telemetry', { rows, lanes } satisfies Figures);
+  return { rows, lanes };
 };
 
 const toRow = (lane: LaneFigures, comparedTo: LaneFigures): FigureRow =>
-  toRatioRow({
+  toFigureRow({
     what: `${lane.title}, ${lane.calls} a batch`,
     lane,
     comparedTo,
     as: 'share',
-    ...(lane.title === DEFAULT ? { target: MIN_LEFT_BY_METRICS_AND_LOG } : {}),
+    target: lane.title === DEFAULT ? MIN_LEFT_BY_METRICS_AND_LOG : undefined,
   });
 
 const toLanes = async (services: ReadonlyMap<string, Server>, calls: number): Promise<readonly Lane[]> => {

@@ -1,6 +1,7 @@
 import { HOP_TOOLS } from '../bodies.ts';
-import { type FigureRow, toRatioRow, toSection } from '../figures.ts';
+import { type FigureRow, type Figures, toFigureRow, toSection } from '../figures.ts';
 import { type LaneFigures, measureLanes } from '../measure-lanes.ts';
+import { measureStarts } from '../measure-starts.ts';
 import type { Part } from '../part.ts';
 import { endServers, type Surroundings, startService } from '../servers.ts';
 import { startListening } from '../start-listening.ts';
@@ -16,7 +17,10 @@ const TITLES = {
 } as const;
 
 /** What it costs that a tool is somewhere else: one service, four tools that do the same; at full load, and one by one. */
-export const measureUpstream = async (part: Part): Promise<readonly string[]> => {
+export const measureUpstream = async (part: Part): Promise<readonly string[]> =>
+  toSection('Upstreams', await measureStarts(part, measureHops));
+
+const measureHops = async (part: Part): Promise<Figures> => {
   const { service, upstreams } = await startAll(part.surroundings);
   await waitForTools(service.url, Object.values(HOP_TOOLS));
   for (const kind of KINDS) await checkEcho(service.url, kind);
@@ -32,28 +36,17 @@ export const measureUpstream = async (part: Part): Promise<readonly string[]> =>
     );
     const [inside, ...others] = figures;
     if (inside === undefined) throw new Error('A lane was not measured.');
-    for (const lane of others) rows.push(connections === 1 ? toAddedRow(lane, inside) : toTimesRow(lane, inside));
+    for (const lane of others) rows.push(toRow(lane, inside, connections));
     lanes.push(...figures);
   }
   await endServers([service, ...upstreams]);
-  return toSection('Upstreams', { rows, lanes });
+  return { rows, lanes };
 };
 
-const toTimesRow = (lane: LaneFigures, comparedTo: LaneFigures): FigureRow =>
-  toRatioRow({ what: `${lane.title}, full load`, lane, comparedTo, as: 'times' });
-
-const toAddedRow = (lane: LaneFigures, inside: LaneFigures): FigureRow => {
-  const [there, here] = [lane.p50Ms ?? Number.NaN, inside.p50Ms ?? Number.NaN];
-  return {
-    what: `${lane.title}, one call at a time, p50`,
-    measured: `${there.toFixed(3)} ms`,
-    comparedTo: inside.title,
-    reference: `${here.toFixed(3)} ms`,
-    figure: `+ ${(there - here).toFixed(3)} ms`,
-    target: '',
-    verdict: '',
-  };
-};
+const toRow = (lane: LaneFigures, inside: LaneFigures, connections: number): FigureRow =>
+  connections === 1
+    ? toFigureRow({ what: `${lane.title}, one call at a time, p50`, lane, comparedTo: inside, as: 'added' })
+    : toFigureRow({ what: `${lane.title}, full load`, lane, comparedTo: inside, as: 'times' });
 
 const startAll = async (surroundings: Surroundings) => {
   const mcp = await startListening(surroundings, { script: 'mcp/sdk-server.ts', place: 'load', path: '/mcp' });

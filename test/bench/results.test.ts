@@ -19,3 +19,11 @@ test('the bench measures its main table unless it is asked for other parts', () 
   expect(loadOptions(['--rounds', '8'])).toMatchObject({ parts: ['main'], isWhole: false });
   expect(() => loadOptions(['--only', 'redis'])).toThrow("--only does not know 'redis'");
 });
+
+test('floors are held against a shorter run, and are made of a whole one', () => {
+  expect(loadOptions(['--check'])).toMatchObject({ floors: 'check', isWhole: false });
+  expect(loadOptions(['--write-floors'])).toMatchObject({ floors: 'write', isWhole: true });
+  expect(() => loadOptions(['--write-floors', '--rounds', '8'])).toThrow('of full length only');
+  expect(() => loadOptions(['--check', '--only', 'kill'])).toThrow('of the part main only');
+  expect(() => loadOptions(['--check', '--write-floors'])).toThrow('exclude each other');
+});

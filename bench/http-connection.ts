@@ -1,10 +1,12 @@
 import { connect } from 'node:net';
+import { type AnswerEnd, findAnswerEnd } from './slices/read-answer.ts';
 
-export type HttpAnswer = { readonly status: number; readonly body: string };
+/** `text` is all of it, with its head. */
+export type HttpAnswer = { readonly status: number; readonly body: string; readonly text: string };
 
 /** One connection that is kept alive, with one request at a time. */
 export type HttpConnection = {
-  readonly send: (request: string) => void;
+  readonly send: (request: string | Buffer) => void;
   readonly close: () => void;
 };
 
@@ -27,13 +29,12 @@ export const toPost = (url: string, body: string, headers: Readonly<Record<strin
 export const toGet = (url: string, path: string): string =>
   `GET ${path} HTTP/1.1\r\nhost: ${new URL(url).host}\r\n\r\n`;
 
-const HEAD_END = '\r\n\r\n';
 const STATUS_AT = 'HTTP/1.1 '.length;
 const STATUS_DIGITS = 3;
 
 /**
  * Opens a connection. A client of its own, on a bare socket: what the usual ones do for a request costs as much as what
- * is measured. Knows no chunks and no redirects, which the service does not send.
+ * is measured.
  */
 export const openConnection = (
   url: string,
@@ -49,17 +50,15 @@ export const openConnection = (
     socket.destroy();
     onBroken(reason);
   };
-  socket.setEncoding('latin1').on('data', (text: string) => {
-    received += text;
-    const size = sizeOfAnswer(received);
-    if (size === 'unknown') return giveUp('an answer without Content-Length');
-    if (size === null || received.length < size.head + size.body) return undefined;
-    const answer = {
-      status: Number(received.slice(STATUS_AT, STATUS_AT + STATUS_DIGITS)),
-      body: received.slice(size.head),
-    };
+  socket.setEncoding('latin1').on('data', (piece: string) => {
+    received += piece;
+    const found = endOf(received);
+    if (found === 'unknown') return giveUp('an answer that does not tell its length');
+    if (found === null) return undefined;
+    const text = received;
     received = '';
-    return onAnswer(answer);
+    const status = Number(text.slice(STATUS_AT, STATUS_AT + STATUS_DIGITS));
+    return onAnswer({ status, body: text.slice(found.body, found.end), text });
   });
   socket.once('connect', onOpen);
   socket.on('error', (error) => giveUp(error.message));
@@ -73,9 +72,10 @@ export const openConnection = (
   };
 };
 
-const sizeOfAnswer = (received: string): { readonly head: number; readonly body: number } | 'unknown' | null => {
-  const end = received.indexOf(HEAD_END);
-  if (end === -1) return null;
-  const length = /\r\ncontent-length: (\d+)/i.exec(received.slice(0, end))?.[1];
-  return length === undefined ? 'unknown' : { head: end + HEAD_END.length, body: Number(length) };
+const endOf = (received: string): AnswerEnd | 'unknown' | null => {
+  try {
+    return findAnswerEnd(received);
+  } catch (_unknown) {
+    return 'unknown';
+  }
 };

@@ -1,22 +1,23 @@
-import { type HttpAnswer, type HttpConnection, openConnection, toGet } from './http-connection.ts';
+import { type HttpAnswer, type HttpConnection, openConnection, toGet } from '../http-connection.ts';
 
-/** A connection, and whether an answer is awaited on it. */
-type Line = { readonly connection: HttpConnection; sentAt: number; isWaiting: boolean; isUsed: boolean };
+/** A connection, and the batch whose answer is awaited on it. */
+type Line<Batch> = { readonly connection: HttpConnection; batch: Batch | null; isUsed: boolean };
 
 /** Connections that are kept alive: opened beforehand, and never more. */
-export type LinePool = {
-  /** Sends on a free connection; false where all wait for an answer. */
-  readonly send: (request: string) => boolean;
+export type LinePool<Batch> = {
+  readonly hasFree: () => boolean;
+  /** Sends on the connection that has been free for longest; there must be one. */
+  readonly send: (request: Buffer, batch: Batch) => void;
   readonly size: () => number;
   readonly isWaiting: () => boolean;
   /** Closes all; gives how many batches never had an answer. */
   readonly close: () => number;
 };
 
-export type LinePoolOptions = {
+export type LinePoolOptions<Batch> = {
   readonly url: string;
   readonly lines: number;
-  readonly onAnswer: (answer: HttpAnswer, tookMs: number) => void;
+  readonly onAnswer: (answer: HttpAnswer, batch: Batch) => void;
   /** A batch was sent and its connection broke. */
   readonly onLost: (reason: string) => void;
 };
@@ -25,9 +26,9 @@ export type LinePoolOptions = {
 const OPENED_AT_ONCE = 100;
 
 /** Opens the connections; rejects where one cannot be opened. */
-export const openLinePool = async (options: LinePoolOptions): Promise<LinePool> => {
-  const lines = new Set<Line>();
-  const free: Line[] = [];
+export const openLinePool = async <Batch extends object>(options: LinePoolOptions<Batch>): Promise<LinePool<Batch>> => {
+  const lines = new Set<Line<Batch>>();
+  const free: Line<Batch>[] = [];
   const openLine = (): Promise<void> =>
     new Promise((resolve, reject) => {
       const connection = openConnection(options.url, {
@@ -35,35 +36,33 @@ export const openLinePool = async (options: LinePoolOptions): Promise<LinePool> 
         onOpen: () => line.connection.send(toGet(options.url, '/live')),
         onAnswer: (answer) => {
           free.push(line);
-          if (!line.isUsed) {
-            line.isUsed = true;
-            lines.add(line);
-            resolve();
-            return;
-          }
-          line.isWaiting = false;
-          options.onAnswer(answer, performance.now() - line.sentAt);
+          const { batch } = line;
+          line.batch = null;
+          if (batch !== null) options.onAnswer(answer, batch);
+          if (line.isUsed) return;
+          line.isUsed = true;
+          lines.add(line);
+          resolve();
         },
         onBroken: (reason) => {
           reject(new Error(reason));
           lines.delete(line);
-          if (line.isWaiting) options.onLost(reason);
+          if (line.batch !== null) options.onLost(reason);
           else if (free.includes(line)) free.splice(free.indexOf(line), 1);
         },
       });
-      const line: Line = { connection, sentAt: 0, isWaiting: false, isUsed: false };
+      const line: Line<Batch> = { connection, batch: null, isUsed: false };
     });
   while (lines.size < options.lines)
     await Promise.all(Array.from({ length: Math.min(OPENED_AT_ONCE, options.lines - lines.size) }, openLine));
-  const countWaiting = (): number => [...lines].filter(({ isWaiting }) => isWaiting).length;
+  const countWaiting = (): number => [...lines].filter(({ batch }) => batch !== null).length;
   return {
-    send: (request) => {
-      const line = free.pop();
-      if (line === undefined) return false;
-      line.isWaiting = true;
-      line.sentAt = performance.now();
+    hasFree: () => free.length > 0,
+    send: (request, batch) => {
+      const line = free.shift();
+      if (line === undefined) throw new Error('No connection is free.');
+      line.batch = batch;
       line.connection.send(request);
-      return true;
     },
     size: () => lines.size,
     isWaiting: () => countWaiting() > 0,
