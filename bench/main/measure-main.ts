@@ -12,15 +12,15 @@ import { measureUnknown } from './measure-unknown.ts';
 type Step = (part: Part) => Promise<Figures>;
 
 // Whoever compares, compares with peers first. They have no targets, and so no floors.
-const peers: Step = (part) => measureStarts(part, measurePeers, 0.4);
+const peers: Step = (part) => measureStarts(part, measurePeers, 0.3);
 
 // Less warm-up where one lane's code is the other's, or where the ratio is so large that it hardly matters.
 const WITH_TARGETS: readonly Step[] = [
   (part) => measureStarts(part, measureEmbedded),
   (part) => measureStarts(part, measureRedis, 0.8),
   (part) => measureStarts(part, measureUnknown, 0.4),
-  (part) => measureStarts(part, measureFailures, 0.4),
-  (part) => measureStarts(part, measureIsolated, 0.3),
+  (part) => measureStarts(part, measureFailures, 0.3),
+  (part) => measureStarts(part, measureIsolated, 0.2),
   measureRest,
 ];
 
