@@ -18,8 +18,8 @@ const FAILURES: readonly Failure[] = [
     (calls): Failure => ({
       what: `invalid arguments, ${calls === 1 ? '1 call' : `${calls} calls`}`,
       comparedTo: 'the same that succeed',
-      failing: { kind: 'failing', calls },
-      succeeding: { calls },
+      failing: { kind: 'failing', calls, awake: true },
+      succeeding: { calls, awake: true },
       as: 'share',
       target: MIN_FAILING_SHARE,
     }),
@@ -27,8 +27,8 @@ const FAILURES: readonly Failure[] = [
   {
     what: 'read_file of a missing file, 1 call',
     comparedTo: 'read_file of one that exists',
-    failing: { kind: 'missing', calls: 1 },
-    succeeding: { kind: 'reading', calls: 1 },
+    failing: { kind: 'missing', calls: 1, awake: true },
+    succeeding: { kind: 'reading', calls: 1, awake: true },
     as: 'times',
     target: MAX_THROWING_TIMES,
   },

@@ -25,7 +25,7 @@ export const measurePeers = async (part: Part): Promise<Figures> => {
   const lanes: Lane[] = [];
   const addLane = async (title: string, server: Server, form: Form): Promise<void> => {
     await checkForm(server.url, form, 1, null);
-    lanes.push({ title, server, load: { form, calls: 1 } });
+    lanes.push({ title, server, load: { form, calls: 1, awake: true } });
   };
   const service = await startService(surroundings);
   for (const { title, form } of DOORS) await addLane(title, service, form);

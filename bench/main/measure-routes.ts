@@ -42,7 +42,7 @@ const measureFirst = (part: Part, server: Server): Promise<readonly LaneFigures[
     part,
     NAMES.map((name) => {
       const { words, calls, sessions } = CASES[name];
-      return { title: `right after the start, ${words}`, server, load: { calls, sessions } };
+      return { title: `right after the start, ${words}`, server, load: { calls, sessions, awake: true } };
     }),
     FIRST_PACE,
   );
@@ -108,7 +108,7 @@ const measureCases = async (
     const toLane = ({ title, server }: Side): Lane => ({
       title: `${title}, ${words}`,
       server,
-      load: { calls, sessions },
+      load: { calls, sessions, awake: service.title !== 'Redis' },
       ...(service.title === 'Redis' ? { mayWarn: 'sometimes' } : {}),
     });
     const { comparedTo, lane } = await measurePair(part, toLane(bare), toLane(service));

@@ -14,8 +14,8 @@ export const measureUnknown = async (part: Part): Promise<Figures> => {
   await checkAnswer(server.url, 'unknown_new', 1);
   const { comparedTo, lane } = await measurePair(
     part,
-    { title: 'echo beside the same tools', server, load: { calls: 1 } },
-    { title: `an unknown name beside ${TOOLS} tools`, server, load: { calls: 1, kind: 'unknown_new' } },
+    { title: 'echo beside the same tools', server, load: { calls: 1, awake: true } },
+    { title: `an unknown name beside ${TOOLS} tools`, server, load: { calls: 1, kind: 'unknown_new', awake: true } },
   );
   await endServers([server]);
   const row = toFigureRow({ what: lane.title, lane, comparedTo, as: 'times', target: MAX_UNKNOWN_TIMES });

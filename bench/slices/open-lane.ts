@@ -75,16 +75,29 @@ export const openLane = async (plan: LanePlan, number: number): Promise<Lane> =>
       if (state.broken !== null) throw state.broken;
       const cpuBefore = readCpuNanos(plan.pid);
       const startedAt = performance.now();
+      const sleep = plan.awake ? stayAwake() : null;
       const tally = await new Promise<Tally>((resolve, reject) => {
         state.turn = createTurn(stint, plan.calls, startedAt, resolve, reject);
         for (const line of lines) if (state.turn.mayGoOn()) send(line);
-      });
+      }).finally(() => sleep?.());
       state.turn = null;
       return toSlice(tally, performance.now() - startedAt, readCpuNanos(plan.pid) - cpuBefore);
     },
     close: () => {
       for (const { socket } of lines) socket.destroy();
     },
+  };
+};
+
+/** Keeps the event loop turning; gives the way to let it wait again. */
+const stayAwake = (): (() => void) => {
+  let isAwake = true;
+  const turn = (): void => {
+    if (isAwake) setImmediate(turn);
+  };
+  turn();
+  return () => {
+    isAwake = false;
   };
 };
 
