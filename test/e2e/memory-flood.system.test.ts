@@ -12,7 +12,7 @@ const toEntry = ([tenant, key]: readonly [string, string]): string =>
 // The service itself takes some 35 MB of this heap; so many sessions, were they never forgotten, would take far more than is left.
 const HEAP_MB = 64;
 const STORE_MB = 8;
-const SESSIONS = 2700;
+const SESSIONS = 3300;
 const CONNECTIONS = 8;
 
 // With a character of two bytes before it, each of its own takes two.
