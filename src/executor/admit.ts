@@ -24,29 +24,17 @@ export const admitBatch = (batch: Batch): Promise<void> | undefined => {
   if (batch.isReplay) return undefined;
   if (request.resumed !== undefined && request.resumed.admission !== null)
     return resume(batch, request.resumed.admission);
-  const asked = countAsked(calls);
-  if (request.sessionKey !== null) batch.requested = listRequested(calls, asked);
+  for (const call of calls) call.isAsked = mayAsk(call);
   // In a session calls are written down even where none of them names a tool.
-  const isEmpty = request.sessionKey === null ? asked === 0 : calls.length === 0;
+  const isEmpty = request.sessionKey === null ? !calls.some(isAsked) : calls.length === 0;
   if (isEmpty) return undefined;
+  if (request.sessionKey !== null) batch.requested = calls.filter(isAsked).map((call) => new RoundCall(call));
   const store = request.sessionKey === null ? services.requests : services.sessions;
   const admission = store.admit(toRound(batch));
   if (admission instanceof Promise) return admission.then((later) => applyAdmission(batch, later));
   applyAdmission(batch, admission);
   return undefined;
 };
-
-/** Decides of each call whether the session is asked for it; gives of how many it is. */
-const countAsked = (calls: readonly Call[]): number => {
-  let asked = 0;
-  for (const call of calls) if (mayAsk(call)) asked += 1;
-  return asked;
-};
-
-const listRequested = (calls: readonly Call[], asked: number): readonly RoundCall[] =>
-  asked === calls.length
-    ? calls.map((call) => new RoundCall(call))
-    : calls.flatMap((call) => (call.isAsked ? [new RoundCall(call)] : []));
 
 // A resumed call was let in when it was accepted.
 const resume = (batch: Batch, admission: Admission): undefined => {
@@ -58,9 +46,10 @@ const mayAsk = (call: Call): boolean => {
   if (call.state.kind !== 'open' || call.kind === 'refused') return false;
   const failure = isReady(call) ? findRefusal(call) : null;
   if (failure !== null) call.state = { kind: 'obstructed', failure };
-  call.isAsked = call.original === null && failure === null;
-  return call.isAsked;
+  return call.original === null && failure === null;
 };
+
+const isAsked = (call: Call): boolean => call.isAsked;
 
 const toRound = ({ request, calls, requested }: Batch): Round => ({
   sessionKey: request.sessionKey ?? request.requestId,

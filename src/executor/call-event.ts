@@ -5,7 +5,7 @@ import type { ToolInvoked } from './call-observer.ts';
 /** Whether nothing ran for it now: it repeats another call of its batch, or has the result of an earlier try. */
 export const isReplayed = ({ state, storedResult }: Call): boolean => state.kind === 'copied' || storedResult !== null;
 
-/** What those are told who watch single calls: of failures like successes, and of replays too. */
+/** The event of an answered call, for subscribers, traces and the log of failures; of a replay too. */
 export const createEvent = (call: Call): ToolInvoked => {
   const { batch, outcome } = call;
   const failure = outcome?.kind === 'failure' ? outcome.failure : null;

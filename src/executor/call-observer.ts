@@ -77,7 +77,7 @@ export type KeyUse = 'new' | 'resumed' | 'replayed' | 'joined' | 'conflict' | 'm
 export type CallObserver = {
   /** null: nobody watches single calls, and no event is made. */
   readonly toolInvoked: ((event: ToolInvoked) => void) | null;
-  /** A call has its answer, which no earlier one had: under which name it counts, null where it succeeded, and for how long it ran. */
+  /** A call is answered for the first time. `tool` is the name it counts under, `failure` is null on success. */
   readonly callAnswered: (tool: string, failure: Failure | null, durationMs: number) => void;
   readonly batchAnswered: (event: BatchAnswered) => void;
   readonly budgetDecided: (event: BudgetDecision) => void;

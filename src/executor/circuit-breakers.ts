@@ -58,7 +58,9 @@ export const createCircuitBreakers = (options: CircuitBreakersOptions): CircuitB
 
   /** Of calls that run while their circuit is closed. */
   const createOrdinaryPass = (tool: Tool, id: string) => ({
-    ...({ kind: 'passed', tool, id } as const),
+    kind: 'passed' as const,
+    tool,
+    id,
     ended: (outcome: CallOutcome, limit: Limit, batch: WeakKey): void => {
       const verdict = toCircuitVerdict(outcome, limit);
       if (verdict === 'success' && circuits.size > 0) circuits.get(id)?.succeeded();

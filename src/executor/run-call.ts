@@ -122,7 +122,7 @@ const toOverloaded = (message: string, tool: Tool, retryAfterMs: number | null =
 
 type Passed = Extract<CircuitPass, { kind: 'passed' }>;
 
-/** A call that runs: what its handler is told and given, and what its end is judged by. One record of all, for each call has one. */
+/** A call that runs: what its handler gets, and what its end is judged by. One record for both, because every call makes one. */
 class CallRun implements CallFacts, HostedTerms {
   readonly call: ReadyCall;
   readonly pass: Passed;

@@ -126,7 +126,7 @@ const writeLast = (text: string): void => {
   }
 };
 
-/** pino's ISO time, written once a millisecond and not once a line. */
+/** pino's ISO time. All but its milliseconds is written once a second, not once a line. */
 const createIsoTime = (): (() => string) => {
   let second = Number.NaN;
   let begin = '';

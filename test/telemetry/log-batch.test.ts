@@ -89,6 +89,25 @@ test.each(['number', 'name'] as const)(
   },
 );
 
+test('it is what pino writes where no text of it is chosen by a caller', () => {
+  const { lines, logBatch, byPino } = start();
+  const own = { ...BATCH, idBy: 'service', tenant: 'anonymous' } as const;
+  const sessions = [null, `anonymous:${'0f'.repeat(32)}`];
+  const batch = fc.record({
+    session: fc.constantFrom(...sessions),
+    calls: fc.nat(1024),
+    failed: fc.nat(1024),
+    durationMs: fc.double({ min: 0, max: 1e9, noNaN: true }),
+  });
+  const property = fc.property(batch, (chosen) => {
+    lines.length = 0;
+    logBatch({ ...own, ...chosen });
+    byPino({ ...own, ...chosen });
+    expect(withoutTime(lines[0])).toBe(withoutTime(lines[1]));
+  });
+  void fc.assert(property, { numRuns: 500 });
+});
+
 test('levels may be names, in the line of a batch as in others', () => {
   const { lines, logBatch, log } = start('info', 'name');
   logBatch(BATCH);
