@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { distance } from 'fastest-levenshtein';
-import { explainFileErrors, FileNotFoundError, unlessCode, unlessUnreadable } from './file-errors.ts';
+import { errorCodeOf, explainFileErrors, FileNotFoundError, unlessUnreadable } from './file-errors.ts';
 import { withPlace } from './place.ts';
 import { type Entry, readEntries } from './read-entries.ts';
 import { findSameLook } from './same-look.ts';
@@ -12,6 +12,11 @@ export const SKIPPED: ReadonlySet<string> = new Set(['.git', 'node_modules']);
 
 // A suggestion is a courtesy: it may look at this many names, a few milliseconds' worth, in each of two places.
 const MAX_NAMES = 2000;
+// A suggestion may be this old, and is not remembered beyond so many names of a workspace, about a megabyte.
+const REMEMBERED_MS = 1000;
+const MAX_REMEMBERED_NAMES = 10_000;
+
+const MISSING_CODES: ReadonlySet<unknown> = new Set(['ENOENT', 'ENOTDIR']);
 
 type Missing = {
   readonly wanted: 'file' | 'directory' | 'file or directory';
@@ -32,8 +37,14 @@ export const explainWithNearNames = <T>(
   const { path, signal } = missing;
   const createMissingError = (cause: unknown): Promise<Error> => explainMissing(workspace, missing, cause);
   return explainFileErrors({ path, createMissingError }, async () => {
-    const found = await unlessCode('ENOENT', unlessCode('ENOTDIR', work(path)));
-    return found ?? (await work(await findSameLook(workspace, path, { use: 'read', signal })));
+    try {
+      return await work(path);
+    } catch (thrown) {
+      if (!MISSING_CODES.has(errorCodeOf(thrown))) throw thrown;
+      const alike = await findSameLook(workspace, path, { use: 'read', signal });
+      if (alike === path) throw thrown;
+      return await work(alike);
+    }
   });
 };
 
@@ -51,16 +62,38 @@ const explainMissing = async (workspace: Workspace, missing: Missing, cause: unk
 const isWanted = (type: Entry['type'], wanted: Missing['wanted']): boolean =>
   type === wanted || (wanted === 'file or directory' && (type === 'file' || type === 'directory'));
 
-/** The first names of a directory; none where it cannot be read. */
-const listNames = async (workspace: Workspace, path: string, most: number, signal: AbortSignal) =>
-  (await unlessUnreadable(withPlace(workspace, path, (place) => readEntries(place, most, signal))))?.entries ?? [];
+type Listings = { readonly until: number; names: number; readonly byPath: Map<string, readonly Entry[]> };
+
+const listings = new WeakMap<Workspace, Listings>();
+
+/** What was listed of a workspace in the last second: a model that guesses paths would read every directory each time. */
+const findListings = (workspace: Workspace): Listings => {
+  const now = performance.now();
+  const known = listings.get(workspace);
+  if (known !== undefined && now < known.until && known.names < MAX_REMEMBERED_NAMES) return known;
+  const empty = { until: now + REMEMBERED_MS, names: 0, byPath: new Map() };
+  listings.set(workspace, empty);
+  return empty;
+};
+
+/** The first names of a directory, as they were within the last second; none where it cannot be read. */
+const listNames = async (workspace: Workspace, path: string, signal: AbortSignal): Promise<readonly Entry[]> => {
+  const remembered = findListings(workspace);
+  const known = remembered.byPath.get(path);
+  if (known !== undefined) return known;
+  const found = await unlessUnreadable(withPlace(workspace, path, (place) => readEntries(place, MAX_NAMES, signal)));
+  const entries = found?.entries ?? [];
+  remembered.byPath.set(path, entries);
+  remembered.names += entries.length + 1;
+  return entries;
+};
 
 /** What lies in the same directory under the nearest name. */
 const findNeighbour = async (workspace: Workspace, { wanted, path, signal }: Missing): Promise<string | undefined> => {
   const { dir, base, name } = posix.parse(path);
   // Measured by the name without its ending: in 'a.md' one typing error leaves nothing that was meant.
   const reach = name.length < 2 ? 0 : Math.max(1, Math.floor(name.length / 3));
-  const [nearest] = (await listNames(workspace, dir || '.', MAX_NAMES, signal))
+  const [nearest] = (await listNames(workspace, dir || '.', signal))
     .filter(({ type }) => isWanted(type, wanted))
     .map((entry) => ({ name: entry.name, far: distance(base.toLowerCase(), entry.name.toLowerCase()) }))
     .sort((a, b) => a.far - b.far);
@@ -77,7 +110,7 @@ const findNamesake = async (workspace: Workspace, { wanted, path, signal }: Miss
   let left = MAX_NAMES;
   for (const directory of directories) {
     if (left <= 0) return undefined;
-    const entries = await listNames(workspace, directory, left, signal);
+    const entries = (await listNames(workspace, directory, signal)).slice(0, left);
     left -= entries.length;
     const shown = entries.filter((entry) => entry.type === 'file' || isWalked(entry));
     const namesake = shown.find((entry) => isWanted(entry.type, wanted) && entry.name.toLowerCase() === name);
