@@ -17,19 +17,23 @@ type Search = { readonly use: 'read' | 'write'; readonly signal: AbortSignal };
  * composed letters. Names that nothing looks like stay. Throws RetryableToolError where several look the same.
  */
 export const findSameLook = async (workspace: Workspace, path: string, { use, signal }: Search): Promise<string> => {
-  let found = '';
-  for (const name of path.split('/')) {
-    const reading = withPlace(workspace, found, (place) => readOthers(place, name, signal));
-    const spelled = pickSameLook((await unlessUnreadable(reading)) ?? [], name, { path, toLook: LOOKS[use] });
-    found = found === '' ? spelled : `${found}/${spelled}`;
+  const names = path.split('/');
+  for (const [depth, name] of names.entries()) {
+    const reading = withPlace(workspace, names.slice(0, depth).join('/'), (place) => readOthers(place, name, signal));
+    const others = await unlessUnreadable(reading);
+    if (others === null) continue;
+    const spelled = pickSameLook(others ?? [], name, { path, toLook: LOOKS[use] });
+    // There is nothing below what is not there.
+    if (spelled === null) break;
+    names[depth] = spelled;
   }
-  return found;
+  return names.join('/');
 };
 
-/** The entries of a directory that has none of this very name. */
-const readOthers = async (directory: Place, name: string, signal: AbortSignal): Promise<readonly Entry[]> => {
+/** The entries of a directory that has none of this very name; null: it has one. */
+const readOthers = async (directory: Place, name: string, signal: AbortSignal): Promise<readonly Entry[] | null> => {
   const exact = await unlessCode('ENOENT', lstat(`${directory.link}/${name}`));
-  return exact === undefined ? (await readEntries(directory, MAX_NAMES, signal)).entries : [];
+  return exact === undefined ? (await readEntries(directory, MAX_NAMES, signal)).entries : null;
 };
 
 type ToLook = (name: string) => string;
@@ -44,10 +48,10 @@ const pickSameLook = (
   entries: readonly Entry[],
   name: string,
   { path, toLook }: { readonly path: string; readonly toLook: ToLook },
-): string => {
+): string | null => {
   const look = toLook(name);
   const alike = entries.filter((entry) => toLook(entry.name) === look).map((entry) => entry.name);
-  if (alike.length <= 1) return alike[0] ?? name;
+  if (alike.length <= 1) return alike[0] ?? null;
   const shown = alike.slice(0, MAX_SHOWN).map((each) => `"${toAscii(each)}"`);
   throw new RetryableToolError(
     `${quotePath(path)} is ambiguous: ${alike.length} names look like ${quotePath(name)}. As JSON texts they are ${shown.join(', ')}. Send one of them exactly.`,
