@@ -188,24 +188,26 @@ const rejectAfter = async (ms: number, problem: string): Promise<never> => {
 
 const readLog = (child: Child): Pick<RunningProcess, 'logged'> & { readonly lines: () => readonly LogLine[] } => {
   const lines: LogLine[] = [];
-  const waiting = new Set<() => void>();
+  const waiting = new Set<(line: LogLine) => void>();
   const { stdout } = child.process;
   if (stdout === null) throw new Error('The process was started without a stdout.');
   createInterface({ input: stdout }).on('line', (line) => {
     // npm says on the same stream what it starts.
     if (!line.startsWith('{')) return;
     const parsed: unknown = JSON.parse(line);
-    if (typeof parsed === 'object' && parsed !== null) lines.push({ ...parsed });
-    for (const look of waiting) look();
+    if (typeof parsed !== 'object' || parsed === null) return;
+    const read: LogLine = { ...parsed };
+    lines.push(read);
+    for (const look of waiting) look(read);
   });
   const logged = (message: string): Promise<LogLine> => {
     const { promise, resolve } = Promise.withResolvers<LogLine>();
-    const look = (): void => {
-      const found = lines.find(({ msg }) => msg === message);
-      if (found !== undefined) resolve(found);
+    // Not all lines each time: a service under load has written a hundred thousand.
+    const look = (line: LogLine): void => {
+      if (line['msg'] === message) resolve(line);
     };
     waiting.add(look);
-    look();
+    lines.forEach(look);
     const problem = (why: string): Error => new Error(`${why} without logging '${message}':\n${child.stderr.join('')}`);
     const ended = child.exited.then(({ code, signal }) => {
       throw problem(`The process ended (${code ?? signal})`);
