@@ -153,7 +153,7 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   '@console': /^(fastify|node:(crypto|fs|module|path))$/,
   routes: /^(zod|fastify|lru-cache|@fastify\/.*|node:buffer|node:events|node:http|node:net|node:stream)$/,
   src: /^(prom-client|zod)$/,
-  cli: /^(pino|node:(net|util))$/,
+  cli: /^(pino|node:(net|util|v8))$/,
   bin: /^$/,
   main: /^node:(fs|module|path|stream\/consumers|util)$/,
   '@toolkit-google': /^(@googleapis\/calendar|@googleapis\/drive|@googleapis\/gmail|google-auth-library|zod|node:.*)$/,

@@ -22,7 +22,8 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/tool-hosts': 6260,
   'packages/toolkit-files': 450,
   'packages/toolkit-google': 2460,
-  'packages/toolkit-kit': 3070,
+  // 35 for directories that were listed within the last second: a model that guesses paths made each wrong one cost five reads.
+  'packages/toolkit-kit': 3105,
   'packages/toolkit-notes': 1560,
   'packages/toolkit-shell': 1810,
   'packages/toolkit-slack': 660,
