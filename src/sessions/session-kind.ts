@@ -238,7 +238,7 @@ const decodeTool = (text: string): ToolState | null => {
   return { failures, used, epoch, failedAt, lastError, reservations };
 };
 
-// A hash has 53 bits, a double holds it. Those of a list, three a call.
+// A hash has 53 bits, a double holds it. Those of a list, three a call, the low byte first, as x64 and arm64 have them.
 const DOUBLE = 8;
 // In base64: 24 bytes are 32 characters.
 const CHARACTERS = 4 * DOUBLE;
@@ -248,9 +248,7 @@ const encodeRepeats = ({ before, step, callEnds }: ToolRepeats): string => {
     const stored = Array.from(callEnds, ([callHash, { callEnd, answer }]) => [callHash, { ending: callEnd, answer }]);
     return `@${JSON.stringify([step, [...before], stored])}`;
   }
-  const bytes = Buffer.allocUnsafe(DOUBLE * before.numbers.length);
-  for (const [at, number] of before.numbers.entries()) bytes.writeDoubleLE(number, at * DOUBLE);
-  return bytes.toString('base64');
+  return Buffer.from(new Float64Array(before.numbers).buffer).toString('base64');
 };
 
 const Answer = z.union([z.number(), z.literal('')]);
@@ -294,11 +292,11 @@ class PackedRepeats implements ToolRepeats {
 
 const decodePacked = (text: string): RepeatList => {
   const bytes = Buffer.from(text, 'base64');
+  const stored = new Float64Array(Uint8Array.from(bytes).buffer, 0, Math.floor(bytes.length / DOUBLE));
   const numbers: number[] = [];
-  for (let at = 0; at + 3 * DOUBLE <= bytes.length; at += 3 * DOUBLE) {
-    const counts = bytes.readDoubleLE(at + 2 * DOUBLE);
-    if (Number.isSafeInteger(counts) && counts >= 0)
-      numbers.push(bytes.readDoubleLE(at), bytes.readDoubleLE(at + DOUBLE), counts);
+  for (let at = 0; at + 3 <= stored.length; at += 3) {
+    const [hash = 0, answer = 0, counts = -1] = stored.subarray(at, at + 3);
+    if (Number.isSafeInteger(counts) && counts >= 0) numbers.push(hash, answer, counts);
   }
   return new RepeatList(numbers);
 };
