@@ -33,11 +33,12 @@ const TOOL_HOST_MEMORY_MB = 160;
 
 // What a replica remembers of Redis is full within a minute: by default it would grow for hours, and its memory with it, as a leak does.
 const STORE_MEMORY_MB = 24;
+// On a large machine V8 first collects its old generation at 286 MB, later than most lives of a replica: memory would only rise.
+const HEAP_MB = 256;
 
 // By default ten faults in a row open a circuit for ten seconds. A killer tool meets one in ten seconds and replica: in a
 // minute no circuit would open, in five minutes most killers would rest. Four and two: each tool's opens within a minute
 // of its replica, and then refuses about one call in five.
-const HEAP_MB = 256;
 const CIRCUIT = { CIRCUIT_FAILURES: '4', CIRCUIT_OPEN_MS: '2000' } as const;
 
 /** Replicas are made, and not started yet. */
@@ -62,7 +63,6 @@ export const prepareSurroundings = async (accounts: Accounts, store: Store): Pro
     STORE_MEMORY_MB: String(STORE_MEMORY_MB),
     SHUTDOWN_GRACE_MS: String(SHUTDOWN_GRACE_MS),
     NODE_COMPILE_CACHE: join(directory, 'compiled'),
-    // On a large machine V8 first collects its old generation at 286 MB, later than most lives of a replica: memory would only rise.
     NODE_OPTIONS: `--max-old-space-size=${HEAP_MB}`,
     ...CIRCUIT,
   };

@@ -66,9 +66,9 @@ export const serve = async (options: ServeOptions, context: CliContext): Promise
 };
 
 /**
- * V8 allocates in its old generation what outlived collections of the young one, by the place in the code and for good. So a burst that
- * Redis answers late would make every later request an old one: 10 KB of each, collections of three times as long, a fifth of the
- * service. Not before all is loaded: with another flag, no code of the compile cache is valid.
+ * Where objects made at a place in the code outlive collections, V8 allocates all later ones of that place in its old generation, for good.
+ * One burst that Redis answers late would do that to every later request: collections would take three times as long
+ * (docs/decisions/0091). Not before all is loaded: with another flag, V8 takes no code from the compile cache.
  */
 const keepRequestsYoung = (): void => setFlagsFromString('--no-allocation-site-pretenuring');
 

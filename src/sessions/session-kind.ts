@@ -238,7 +238,7 @@ const decodeTool = (text: string): ToolState | null => {
   return { failures, used, epoch, failedAt, lastError, reservations };
 };
 
-// A hash has 53 bits, a double holds it. Those of a list, three a call, the low byte first, as x64 and arm64 have them.
+// A hash has 53 bits, a double holds it. A list is its doubles, three a call, as x64 and arm64 keep them: the low byte first.
 const DOUBLE = 8;
 // In base64: 24 bytes are 32 characters.
 const CHARACTERS = 4 * DOUBLE;
@@ -295,8 +295,8 @@ const decodePacked = (text: string): RepeatList => {
   const stored = new Float64Array(Uint8Array.from(bytes).buffer, 0, Math.floor(bytes.length / DOUBLE));
   const numbers: number[] = [];
   for (let at = 0; at + 3 <= stored.length; at += 3) {
-    const [hash = 0, answer = 0, counts = -1] = stored.subarray(at, at + 3);
-    if (Number.isSafeInteger(counts) && counts >= 0) numbers.push(hash, answer, counts);
+    const counts = stored[at + 2] ?? -1;
+    if (Number.isSafeInteger(counts) && counts >= 0) numbers.push(stored[at] ?? 0, stored[at + 1] ?? 0, counts);
   }
   return new RepeatList(numbers);
 };
