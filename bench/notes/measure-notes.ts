@@ -96,6 +96,7 @@ const callTool = async (tool: InlineTool, input: Readonly<Record<string, unknown
     timeoutMs: 30_000,
     isLastAttempt: false,
     idempotencyKey: null,
+    effectId: 'e_0123456789abcdefghijkl',
     traceparent: null,
     tenant: null,
     caller: null,

@@ -67,7 +67,14 @@ const call = async (tool: InlineTool, input: Json): Promise<unknown> => {
       timeoutMs: 20_000,
     },
     log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
-    ...{ isLastAttempt: false, idempotencyKey: null, traceparent: null, tenant: null, caller: null },
+    ...{
+      isLastAttempt: false,
+      idempotencyKey: null,
+      effectId: 'e_0123456789abcdefghijkl',
+      traceparent: null,
+      tenant: null,
+      caller: null,
+    },
   });
 };
 

@@ -47,6 +47,10 @@ export const JournalEntry = z
     code: z.enum(FAILURE_CODES).nullable(),
     fault: z.enum(FAULTS).nullable(),
     message: z.string(),
+    effect_id: z
+      .string()
+      .optional()
+      .describe('Only of a write that ran or may have: what its effect is known by to its tool.'),
     duration_ms: z.number().nonnegative(),
     replayed: z.literal(true).optional(),
     retries_left: z.int().nonnegative().nullable().describe('Retries left for this tool after the round.'),

@@ -43,6 +43,10 @@ export const FailureDetail = z
     retry_after_ms: z.number().nonnegative().nullable(),
     fatal: z.boolean().describe('True tells the runtime to abort its run.'),
     reference: z.string().describe('The log has the full exception under this id.'),
+    effect_id: z
+      .string()
+      .optional()
+      .describe('Only if `executed` is `maybe`: what the effect of the call, if it has one, is known by to its tool.'),
   })
   .meta({ id: 'FailureDetail' });
 export type FailureDetail = z.infer<typeof FailureDetail>;

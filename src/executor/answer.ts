@@ -5,6 +5,7 @@ import { type Batch, type Call, isReady, NO_RESULT } from './call.ts';
 import { createEvent, isReplayed } from './call-event.ts';
 import type { ToolInvoked } from './call-observer.ts';
 import { type CallOutcome, type Failure, failed, toFailure } from './call-outcome.ts';
+import { effectIdOf } from './effect-id.ts';
 import { INTERNAL_ERROR_TEXT, identicalCallText, toSuffix } from './failure-text.ts';
 import { showArguments } from './journal.ts';
 import { MAX_REQUEST_ID, toLateLine } from './journal-entries.ts';
@@ -146,6 +147,7 @@ const renderFailure = (call: Call, event: ToolInvoked, failure: Failure): RetryS
   const { services, admission } = call.batch;
   const budget = findBudget(call, failure.code);
   const retry = toRetryState(failure, budget, admission);
+  if (failure.executed === 'maybe' && isReady(call)) effectIdOf(call);
   call.reference = services.failureLog.write(event, failure);
   const suffix = toSuffix(failure, toolNameOf(call), budget);
   const outcome = call.outcome?.forCaller ?? call.outcome ?? failed(failure);
@@ -283,9 +285,12 @@ const amendRecords = async (call: Call, end: CallOutcome): Promise<void> => {
   const { record, batch, index, reference } = call;
   const own = end.kind === 'success' ? end.warnings : NO_WARNINGS;
   const durationMs = batch.services.now() - batch.startedAt;
-  const { id, name, state } = call;
+  const { id, name, state, effectId } = call;
   const warnings = [...own, ...listCallWarnings(call)];
-  const { json } = renderOutcome(end, { index, id, name, state, durationMs }, warnings, { ...NO_NOTES, reference });
+  const { json } = renderOutcome(end, { index, id, name, state, effectId, durationMs }, warnings, {
+    ...NO_NOTES,
+    reference,
+  });
   await Promise.all([record?.amend(index, json), batch.record?.amend(index, json)]);
 };
 

@@ -22,6 +22,8 @@ export type CallFacts = {
   readonly timeoutMs: number;
   /** null or left out: the batch came without an Idempotency-Key. */
   readonly idempotencyKey?: string | null;
+  /** Read when the handler asks for it. Left out: it can have no effect. */
+  readonly effectId?: string;
   /** null or left out: the batch is not traced. */
   readonly traceparent?: string | null;
   readonly createLog: CreateCallLog;
@@ -73,6 +75,10 @@ export class CallContext implements ToolContext {
 
   get isLastAttempt(): boolean {
     return this.retriesLeft === 0;
+  }
+
+  get effectId(): string {
+    return this.#facts.effectId ?? '';
   }
 
   get signal(): AbortSignal {

@@ -91,6 +91,8 @@ export class Call {
   fingerprint: string | null = null;
   /** The earlier call of the batch that it repeats word for word. Only that one runs. */
   original: Call | null = null;
+  /** What its effect is known by; null: nobody has asked. */
+  effectId: string | null = null;
   /** A different call of the batch has the same id. */
   sharesId = false;
 

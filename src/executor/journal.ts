@@ -5,7 +5,7 @@ import { toCanonicalText, toDigest } from '../json/canonical-text.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { onOneLine } from '../tools/describe-value.ts';
 import { isSensitive, marksSensitive } from '../tools/json-schema.ts';
-import type { Tool } from '../tools/tool.ts';
+import { isSafe, type Tool } from '../tools/tool.ts';
 import {
   type Batch,
   type Call,
@@ -17,6 +17,7 @@ import {
 } from './call.ts';
 import { createEvent } from './call-event.ts';
 import type { ToolInvoked } from './call-observer.ts';
+import { effectIdOf } from './effect-id.ts';
 import { MAX_REQUEST_ID } from './journal-entries.ts';
 import type { Redactor } from './redactor.ts';
 import type { JournalLine, RoundJournal, UnpackRound } from './session-store.ts';
@@ -53,7 +54,7 @@ type RoundHead = { readonly step: number /** Unix milliseconds. */; readonly tim
 /**
  * A round as stores keep it, in one line: its step, its time in Unix milliseconds, its request id, and its calls, which went
  * well and have nothing to hide: index, id, name, tool (null where it was called by that name), arguments as they were sent,
- * and how many milliseconds it took.
+ * how many milliseconds it took, and, of a write, what its effect is known by.
  */
 const PackedRound = z.tuple([
   z.int().nonnegative(),
@@ -67,6 +68,7 @@ const PackedRound = z.tuple([
       z.string().nullable(),
       z.unknown(),
       z.number(),
+      z.string().optional(),
     ]),
   ),
 ]);
@@ -94,14 +96,25 @@ const isPlain = (call: Call): boolean => {
   return typeof rawArguments !== 'string' || !rawArguments.includes('\\');
 };
 
-const packCall = ({ index, id, name, budgetKey, rawArguments, durationMs }: Call): PackedRound[3][number] => [
-  index,
-  id,
-  name ?? budgetKey,
-  name === null || budgetKey === name ? null : budgetKey,
-  rawArguments ?? null,
-  toHundredths(durationMs),
-];
+const packCall = (call: Call): PackedRound[3][number] => {
+  const { index, id, name, budgetKey, rawArguments, durationMs } = call;
+  const tool = name === null || budgetKey === name ? null : budgetKey;
+  const packed: PackedRound[3][number] = [
+    ...([index, id, name ?? budgetKey, tool] as const),
+    ...([rawArguments ?? null, toHundredths(durationMs)] as const),
+  ];
+  const effectId = findEffectId(call);
+  if (effectId !== null) packed.push(effectId);
+  return packed;
+};
+
+/** What the effect of a call is known by; null: it had none. */
+const findEffectId = (call: Call): string | null => {
+  const { outcome } = call;
+  if (!isReady(call) || isSafe(call.tool) || outcome === null || call.storedResult !== null) return null;
+  const executed = outcome.kind === 'success' ? outcome.executed : outcome.failure.executed;
+  return executed === 'no' ? null : effectIdOf(call);
+};
 
 /** The lines of rounds that were packed; none of a text that is no round, for another version may have written it. */
 export const createUnpackRound =
@@ -111,11 +124,11 @@ export const createUnpackRound =
     const read = parsed.ok ? PackedRound.safeParse(parsed.value) : null;
     if (read?.success !== true) return [];
     const [step, time, requestId, calls] = read.data;
-    const facts = calls.map(([index, id, name, tool, sent, durationMs]): LineFacts => {
+    const facts = calls.map(([index, id, name, tool, sent, durationMs, effectId = null]): LineFacts => {
       const text = toArgumentsText(sent);
       const fingerprint = toDigest(`${tool ?? name}\n${text}`);
       const call = { index, id, name, kind: 'ready', tool: tool ?? name, durationMs } as const;
-      return { ...call, sent: { text, fingerprint }, end: PLAIN_SUCCESS };
+      return { ...call, sent: { text, fingerprint }, effectId, end: PLAIN_SUCCESS };
     });
     return renderLines({ step, time, requestId }, facts, redactor);
   };
@@ -144,7 +157,7 @@ const PLAIN_SUCCESS: LineEnd = {
 };
 
 /** What a line tells of a call. */
-type LineFacts = Pick<Call, 'index' | 'id' | 'name' | 'kind' | 'durationMs'> & {
+type LineFacts = Pick<Call, 'index' | 'id' | 'name' | 'kind' | 'durationMs' | 'effectId'> & {
   /** The tool's own name, or the one for names that no tool has; null for a refused call that names none. */
   readonly tool: string | null;
   /** Canonical text without what is hidden, and SHA-256 of tool and whole text; null for a call that names no tool. */
@@ -156,7 +169,7 @@ const describeCall = (call: Call): LineFacts => {
   const { index, id, name, kind, durationMs, tool, missingTool, budgetKey } = call;
   const shownTool = kind === 'refused' ? (tool?.name ?? missingTool) : budgetKey;
   const sent = isReady(call) ? { text: showArguments(call), fingerprint: fingerprintOf(call) } : null;
-  return { index, id, name, kind, durationMs, tool: shownTool, sent, end: readEnd(call) };
+  return { index, id, name, kind, durationMs, tool: shownTool, sent, effectId: findEffectId(call), end: readEnd(call) };
 };
 
 // What comes of a pending call is written as what is late.
@@ -227,13 +240,14 @@ const renderLines = (
   }));
 };
 
-const renderCall = ({ index, id, name, kind, tool, sent }: LineFacts, cut: Cut): string => {
+const renderCall = ({ index, id, name, kind, tool, sent, effectId }: LineFacts, cut: Cut): string => {
   // The name of a tool is no text that somebody made up.
   const shownName = kind === 'ready' || name === null ? JSON.stringify(name) : cut(onOneLine(name), MAX_NAME);
   const shown = sent === null ? '""' : cut(sent.text, MAX_PREVIEW);
   return (
     `"index":${index},"id":${renderId(id, cut)},"tool":${JSON.stringify(tool)},"name":${shownName},` +
-    `"fingerprint":${JSON.stringify(sent?.fingerprint ?? null)},"arguments":${shown}`
+    `"fingerprint":${JSON.stringify(sent?.fingerprint ?? null)},"arguments":${shown}` +
+    (effectId === null ? '' : `,"effect_id":"${effectId}"`)
   );
 };
 

@@ -7,7 +7,7 @@ import { NO_SUFFIX, type Suffix, toMessage } from './failure-text.ts';
 import type { Admission, Budget } from './session-store.ts';
 
 /** What frames an outcome in its result. */
-type RenderedCall = Pick<Call, 'index' | 'id' | 'name' | 'durationMs'> & Partial<Pick<Call, 'state'>>;
+type RenderedCall = Pick<Call, 'index' | 'id' | 'name' | 'durationMs'> & Partial<Pick<Call, 'state' | 'effectId'>>;
 type Warnings = readonly Warning[];
 
 /** What is said of a failure beside the failure itself: of the log, and of the budget. */
@@ -65,7 +65,7 @@ export const renderOutcome = (
   outcome.kind === 'success'
     ? renderSuccess(outcome, call, warnings)
     : toEndedResult(
-        `${renderHead(call)}${renderProblem(outcome, notes)}${renderRetry(notes.retry)},${renderTail(call, warnings, NO_MARKS)}`,
+        `${renderHead(call)}${renderProblem(outcome, call, notes)}${renderRetry(notes.retry)},${renderTail(call, warnings, NO_MARKS)}`,
       );
 
 const isCopy = ({ state }: RenderedCall): boolean => state?.kind === 'copied';
@@ -80,14 +80,19 @@ let last: {
   readonly text: string;
 } | null = null;
 
-const renderProblem = (outcome: FailureOutcome, { reference, suffix }: FailureNotes): string => {
+const renderProblem = (
+  outcome: FailureOutcome,
+  { effectId }: RenderedCall,
+  { reference, suffix }: FailureNotes,
+): string => {
   if (last?.outcome === outcome && last.reference === reference && last.suffix === suffix.text) return last.text;
   const { failure, valueJson } = outcome;
+  const ownEffect = failure.executed === 'maybe' ? (effectId ?? null) : null;
   const text = `"success":false,"outcome":"${failure.outcome}","executed":"${failure.executed}","value":${
     valueJson
-  },"message":${JSON.stringify(toMessage(failure, suffix))},"error":${renderError(failure, reference, suffix)},"retry":`;
+  },"message":${JSON.stringify(toMessage(failure, suffix))},"error":${renderError(failure, { reference, suffix, effectId: ownEffect })},"retry":`;
   // What was thrown may hold a request, or a connection.
-  if (failure.thrown === undefined && text.length <= MAX_SHARED)
+  if (failure.thrown === undefined && ownEffect === null && text.length <= MAX_SHARED)
     last = { outcome, reference, suffix: suffix.text, text };
   return text;
 };
@@ -95,13 +100,15 @@ const renderProblem = (outcome: FailureOutcome, { reference, suffix }: FailureNo
 // What the slot above keeps of the memory.
 const MAX_SHARED = 10_000;
 
-const renderError = (failure: Failure, reference: string, { replaces }: Suffix): string => {
+type ErrorNotes = Pick<FailureNotes, 'reference' | 'suffix'> & { readonly effectId: string | null };
+
+const renderError = (failure: Failure, { reference, suffix: { replaces }, effectId }: ErrorNotes): string => {
   const { code, type, issues, retryAfterMs, fatal } = failure;
   const hint = replaces === 'advice' ? null : failure.hint;
   const shownType = type === code ? `"${code}"` : JSON.stringify(type);
   return `{"code":"${code}","type":${shownType},"hint":${JSON.stringify(hint)},"issues":${
     issues.length === 0 ? '[]' : JSON.stringify(issues)
-  },"retry_after_ms":${JSON.stringify(retryAfterMs)},"fatal":${fatal},"reference":${toJsonString(reference)}}`;
+  },"retry_after_ms":${JSON.stringify(retryAfterMs)},"fatal":${fatal},"reference":${toJsonString(reference)}${effectId === null ? '' : `,"effect_id":"${effectId}"`}}`;
 };
 
 const renderRetry = (retry: RetryState | null): string =>

@@ -8,6 +8,7 @@ import { poolOf } from './call-observer.ts';
 import { type Failure, toFailure } from './call-outcome.ts';
 import type { CircuitPass } from './circuit-breakers.ts';
 import type { Cancellation, HostedTerms, RunOutcome } from './deadline.ts';
+import { effectIdOf } from './effect-id.ts';
 import * as text from './failure-text.ts';
 import type { RecordState } from './idempotency-store.ts';
 import { invokeTool } from './invoke-tool.ts';
@@ -179,6 +180,10 @@ class CallRun implements CallFacts, HostedTerms {
 
   get idempotencyKey(): string | null {
     return this.call.batch.request.resumed?.spec.idempotencyKey ?? toIdempotencyKey(this.call);
+  }
+
+  get effectId(): string {
+    return effectIdOf(this.call);
   }
 
   get retriesLeft(): number {

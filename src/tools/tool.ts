@@ -56,6 +56,12 @@ export type ToolContext = {
    * an Idempotency-Key.
    */
   readonly idempotencyKey: string | null;
+  /**
+   * What the effect of this call is known by, `e_` and 22 characters of base64url: the same for each repeat of a call with an
+   * Idempotency-Key and of a pending call, in every replica; else its own. Send it upstream as the idempotency key or reference of
+   * a write, so that the write is found again by it.
+   */
+  readonly effectId: string;
   /** The W3C `traceparent` of this call, for requests to an upstream; null where the batch is not traced. */
   readonly traceparent: string | null;
 };

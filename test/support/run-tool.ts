@@ -31,6 +31,7 @@ export const runTool = async (
     timeoutMs: tool.timeoutMs,
     isLastAttempt: false,
     idempotencyKey: null,
+    effectId: 'e_0123456789abcdefghijkl',
     traceparent: null,
   };
   const given = await prepared.invocation.run(context);

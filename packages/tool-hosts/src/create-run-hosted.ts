@@ -196,7 +196,7 @@ const createCall = (
   input: Readonly<Record<string, unknown>>,
   { context, graceful, timeoutMs, purpose = 'run' }: HostedTerms,
 ): HostedCall => {
-  const { session, tenant, caller, callId, retriesLeft, idempotencyKey, traceparent } = context;
+  const { session, tenant, caller, callId, retriesLeft, idempotencyKey, effectId, traceparent } = context;
   return {
     tool,
     input,
@@ -208,6 +208,7 @@ const createCall = (
       retriesLeft,
       timeoutMs,
       idempotencyKey,
+      effectId,
       traceparent,
       graceful,
       purpose,

@@ -12,6 +12,7 @@ export type CallTerms = {
   readonly retriesLeft: number;
   readonly timeoutMs: number;
   readonly idempotencyKey: string | null;
+  readonly effectId: string;
   readonly traceparent: string | null;
   readonly graceful: 'on' | 'off';
   /** `check`: only the arguments are checked. */

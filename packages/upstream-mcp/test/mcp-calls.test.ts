@@ -128,6 +128,7 @@ test('progress of the server reaches whoever watches', async () => {
     timeoutMs: 30_000,
     isLastAttempt: true,
     idempotencyKey: 'k#0',
+    effectId: 'e_0123456789abcdefghijkl',
     traceparent: null,
     tenant: null,
     caller: null,

@@ -81,6 +81,7 @@ export const callTool = async (
     timeoutMs: tool.timeoutMs ?? 30_000,
     isLastAttempt: false,
     idempotencyKey: null,
+    effectId: 'e_0123456789abcdefghijkl',
     traceparent: null,
     tenant: null,
     caller: null,

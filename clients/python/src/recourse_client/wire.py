@@ -59,7 +59,7 @@ class Issue(TypedDict):
     message: str
 
 
-class FailureDetail(TypedDict):
+class _FailureDetailRequired(TypedDict):
     code: FailureCode
     type: str
     """The exception's type name, or the code's own."""
@@ -71,6 +71,11 @@ class FailureDetail(TypedDict):
     """True tells the runtime to abort its run."""
     reference: str
     """The log has the full exception under this id."""
+
+
+class FailureDetail(_FailureDetailRequired, total=False):
+    effect_id: str
+    """Only if `executed` is `maybe`: what the effect of the call, if it has one, is known by to its tool."""
 
 
 class RetryState(TypedDict):
@@ -209,6 +214,8 @@ class _JournalEntryRequired(TypedDict):
 
 
 class JournalEntry(_JournalEntryRequired, total=False):
+    effect_id: str
+    """Only of a write that ran or may have: what its effect is known by to its tool."""
     replayed: Literal[True]
     repeats: int
     """Only where equal calls were refused alike, one soon after the other: how many; this is the last one."""

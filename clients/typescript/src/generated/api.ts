@@ -380,6 +380,8 @@ export interface components {
             readonly fatal: boolean;
             /** @description The log has the full exception under this id. */
             readonly reference: string;
+            /** @description Only if `executed` is `maybe`: what the effect of the call, if it has one, is known by to its tool. */
+            readonly effect_id?: string;
         };
         readonly Issue: {
             readonly path: string;
@@ -691,6 +693,8 @@ export interface components {
             readonly code: ("invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "interrupted" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error") | null;
             readonly fault: ("caller" | "tool" | "upstream" | "policy" | "service") | null;
             readonly message: string;
+            /** @description Only of a write that ran or may have: what its effect is known by to its tool. */
+            readonly effect_id?: string;
             readonly duration_ms: number;
             /** @enum {boolean} */
             readonly replayed?: true;

@@ -82,9 +82,9 @@ const askService = async ({ url }: RunningService, { calls, key, ...step }: Step
 const toComparable = (result: object): unknown => {
   const { duration_ms, progress, parts, thrown, error, ...same }: Readonly<Record<string, unknown>> = { ...result };
   if (typeof error !== 'object' || error === null) return { ...same, error };
-  const { reference, retry_after_ms, ...detail }: Readonly<Record<string, unknown>> = { ...error };
+  const { reference, retry_after_ms, effect_id, ...detail }: Readonly<Record<string, unknown>> = { ...error };
   // An open circuit counts down, and a batch has used some of its time when a call of it begins.
   const wait = detail['code'] === 'circuit_open' ? 'so long' : retry_after_ms;
   const message = String(same['message']).replace(/available again in .* seconds?\b|after \d+ ms/, 'so long');
-  return { ...same, message, error: { ...detail, retry_after_ms: wait } };
+  return { ...same, message, error: { ...detail, has_effect_id: effect_id !== undefined, retry_after_ms: wait } };
 };

@@ -117,6 +117,7 @@ const toContext = (
     timeoutMs,
     isLastAttempt: false,
     idempotencyKey: null,
+    effectId: 'e_0123456789abcdefghijkl',
     traceparent: null,
     tenant: null,
     caller: null,

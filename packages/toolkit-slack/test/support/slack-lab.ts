@@ -55,6 +55,7 @@ const createContext = (tool: InlineTool, parts: Context, logged: string[]): Tool
     timeoutMs: 30_000,
     isLastAttempt: false,
     idempotencyKey: null,
+    effectId: 'e_0123456789abcdefghijkl',
     traceparent: null,
     tenant: null,
     caller: null,
