@@ -6,8 +6,10 @@ import {
   ALL_TOOLS,
   type Authentication,
   type Caller,
+  DEFAULT_OPERATIONS,
   isTenant,
   OPERATIONS,
+  type Operation,
   parseRate,
   toAllowedTools,
 } from './callers.ts';
@@ -193,7 +195,7 @@ export const parseApiKey = (
   // A key that is made anew under its old name is the same caller; one without a name is its hash.
   const id = hash('sha256', JSON.stringify(['key', tenant, rights.key ?? keyHash])).slice(0, 32);
   const caller = {
-    ...{ key: keyHash.slice(0, 8), ...ALL_TOOLS, rate: null, may: () => true, ...rights },
+    ...{ key: keyHash.slice(0, 8), ...ALL_TOOLS, rate: null, ...allow(DEFAULT_OPERATIONS), ...rights },
     ...{ keyHash, tenant, id, rateKey: `key:${keyHash.slice(0, 32)}` },
   };
   return { ok: true, key: { hash: Buffer.from(keyHash, 'hex'), caller } };
@@ -215,10 +217,14 @@ const parseRights = (attributes: readonly string[]): Rights | string => {
   return rights;
 };
 
+const allow = (operations: readonly Operation[]): Pick<Caller, 'may'> => ({
+  may: (operation) => operations.includes(operation),
+});
+
 const parseOperations = (text: string): Rights | null => {
   const given = text.split('|');
   const named = OPERATIONS.filter((operation) => given.includes(operation));
-  return named.length === given.length ? { may: (operation) => named.includes(operation) } : null;
+  return named.length === given.length ? allow(named) : null;
 };
 
 // Only UTC: a line must mean the same wherever it is read.
@@ -250,7 +256,10 @@ const ATTRIBUTES = new Map<string, { readonly rule: string; readonly parse: (tex
   ],
   [
     'may=',
-    { parse: parseOperations, rule: 'has an invalid may=; separate call, read and reset by |, each at most once' },
+    {
+      parse: parseOperations,
+      rule: 'has an invalid may=; separate call, read, reset and operate by |, each at most once',
+    },
   ],
   [
     'rate=',

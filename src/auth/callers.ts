@@ -1,7 +1,12 @@
 import { createToolFilter } from '../contract/tool-names.ts';
 
-/** What a caller may do: `call` tools and look at them, `read` its tenant's sessions, `reset` their budgets or end them. */
-export const OPERATIONS = ['call', 'read', 'reset'] as const;
+/** What a key may do whose `may=` is left out: what the programs that hold keys need. */
+export const DEFAULT_OPERATIONS = ['call', 'read', 'reset'] as const;
+/**
+ * What a caller may do: `call` tools and look at them, `read` its tenant's sessions, `reset` their budgets or end them;
+ * `operate`: decide what only a person can, such as how a write ended. It is never implied: an agent must not settle its own.
+ */
+export const OPERATIONS = [...DEFAULT_OPERATIONS, 'operate'] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
 /** How many requests a caller may send in a window of time. */

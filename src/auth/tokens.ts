@@ -62,6 +62,7 @@ const SCOPES: Readonly<Record<Operation, string>> = {
   call: 'tools:call',
   read: 'sessions:read',
   reset: 'sessions:reset',
+  operate: 'calls:operate',
 };
 
 const MAX_NAME_LENGTH = 64;

@@ -136,7 +136,7 @@ const admit = (
   }
   const { caller } = authentication;
   request.caller = caller;
-  const operation = request.door === 'batch' ? 'call' : operationOf(request.method, request.route);
+  const operation = request.door === 'batch' ? 'call' : operationOf(request);
   if (!caller.may(operation)) {
     tellRefused('operation', request, options);
     return operationNotAllowed(MISSING_OPERATION[operation]);
@@ -195,6 +195,7 @@ const MISSING_OPERATION: Readonly<Record<Operation, string>> = {
   read: 'This key may not read sessions or list pending calls. Use a key with the operation read.',
   reset:
     'This key may not reset or end sessions, nor cancel pending calls by key or tool. Use a key with the operation reset.',
+  operate: 'This key may not make decisions of operators. Use a key with the operation operate.',
 };
 
 /** The caller the gate let in. */
@@ -234,8 +235,10 @@ export const endpointOf = (method: string, url: string | undefined): Endpoint =>
   return isOpen(url) ? 'open' : 'other';
 };
 
-/** By path and method, so that a route which is forgotten here still needs a right. */
-const operationOf = (method: string, url = ''): Operation => {
+/** What the route asks for, else by path and method, so that a route which is forgotten here still needs a right. */
+const operationOf = ({ method, route: url = '', routeOptions }: FastifyRequest): Operation => {
+  const { operation } = routeOptions.config;
+  if (operation !== undefined) return operation;
   if (!url.startsWith('/sessions/') && url !== '/calls/pending') return 'call';
   return method === 'DELETE' ? 'reset' : 'read';
 };

@@ -5,6 +5,13 @@ import type { ExecuteBatch } from '../executor/batch-request.ts';
 import type { EndedSessions } from '../executor/session-store.ts';
 import type { PendingTasks } from './pending-tasks.ts';
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The operation that a key needs for this route, and no other, before its body is read. Left out: by path and method. */
+    readonly operation?: 'operate';
+  }
+}
+
 /** What routes of extensions get of the service. */
 export type RouteHost = {
   /** Who sent the request: its tenant, which operations its key has and which tools it may use. Throws where nobody is known. */
@@ -67,7 +74,7 @@ export type Reading = {
 
 /** What an extension adds to the HTTP side. */
 export type AddedRoutes = {
-  /** Each asks for a key with the operation `call` before its handler runs. */
+  /** Each asks for a key with the operation `call`, or with `operate` where its `config` says so, before its handler runs. */
   readonly addRoutes?: (app: FastifyInstance, host: RouteHost) => void;
   /** Name → path of what it serves, for GET /. */
   readonly links?: Readonly<Record<string, string>>;

@@ -10,7 +10,7 @@ const ROOT = join(import.meta.dirname, '../..');
 
 /** Most lines of each unit, with scripts of Redis, pages and styles; without tests and README. */
 const LINES: Readonly<Record<string, number>> = {
-  src: 27920,
+  src: 27942,
   'packages/background': 5120,
   'packages/cli': 1390,
   'packages/console': 2000,

@@ -12,9 +12,9 @@ const keyOf = (entry: string): ApiKey => {
 };
 
 const operationsOf = ({ caller }: ApiKey): readonly string[] =>
-  (['call', 'read', 'reset'] as const).filter((operation) => caller.may(operation));
+  (['call', 'read', 'reset', 'operate'] as const).filter((operation) => caller.may(operation));
 
-test('a tenant and a hash alone are a key that may do everything, for ever', () => {
+test('a tenant and a hash alone are a key that may do everything but operate, for ever', () => {
   const key = keyOf(`acme=${HASH}`);
   expect(key.hash.toString('hex')).toBe(HASH);
   expect(key.caller.validUntil).toBeUndefined();
@@ -37,6 +37,18 @@ test('attributes stand after the hash, in any order, between any blanks', () => 
   });
   expect(operationsOf(key)).toEqual(['call', 'read']);
 });
+
+test.for([
+  ['operate', ['operate']],
+  ['operate|read', ['read', 'operate']],
+  ['call|read|reset', ['call', 'read', 'reset']],
+  ['call|read|reset|operate', ['call', 'read', 'reset', 'operate']],
+] as const)(
+  'may=%s allows that and no more: operate brings nothing, and nothing brings operate',
+  ([may, operations]) => {
+    expect(operationsOf(keyOf(`acme=${HASH} may=${may}`))).toEqual(operations);
+  },
+);
 
 test('tools are names, or beginnings that end with a star', () => {
   const { caller } = keyOf(`acme=${HASH} tools=echo|github_*`);
@@ -76,7 +88,7 @@ const TENANT = 'must be for a tenant of 1 to 64 letters, digits, _ . and -, and 
 const WORD = 'has an unknown attribute; allowed after the hash: name=, tools=, may=, rate= and expires=';
 const NAME = 'has an invalid name=; use 1 to 64 letters, digits, _ . and -';
 const TOOLS = 'has an empty tools=; separate names and prefixes such as github_* by |';
-const MAY = 'has an invalid may=; separate call, read and reset by |, each at most once';
+const MAY = 'has an invalid may=; separate call, read, reset and operate by |, each at most once';
 const RATE = 'has an invalid rate=; write requests per second, minute or hour, for example 600/m';
 const EXPIRES = 'has an invalid expires=; write 2027-06-30 or 2027-06-30T12:00:00Z';
 
@@ -109,6 +121,8 @@ test.for([
   [`acme=${HASH} may=call|write`, MAY],
   [`acme=${HASH} may=call|call`, MAY],
   [`acme=${HASH} may=all`, MAY],
+  [`acme=${HASH} may=operate|operate`, MAY],
+  [`acme=${HASH} may=Operate`, MAY],
   [`acme=${HASH} rate=600`, RATE],
   [`acme=${HASH} rate=0/m`, RATE],
   [`acme=${HASH} expires=`, EXPIRES],

@@ -35,7 +35,8 @@ const knownBy = async (claims: Readonly<Record<string, unknown>>, rules: Partial
   return found.caller;
 };
 
-const operationsOf = ({ may }: Caller): readonly string[] => (['call', 'read', 'reset'] as const).filter(may);
+const operationsOf = ({ may }: Caller): readonly string[] =>
+  (['call', 'read', 'reset', 'operate'] as const).filter(may);
 
 test.for(['RS256', 'PS384', 'ES256', 'ES512', 'EdDSA'])('a token signed with %s is accepted', async (alg) => {
   const key = await makeIssuerKey(`key-${alg}`, alg);
@@ -48,6 +49,10 @@ test.for([
   [{ scope: undefined, scp: ['sessions:reset', 7, null, 'x'] }, ['reset']],
   [{ scope: undefined, scp: 'tools:call  sessions:read' }, ['call', 'read']],
   [{ scope: 'tools:call', scp: ['sessions:read'] }, ['call', 'read']],
+  [{ scope: 'tools:call sessions:read sessions:reset' }, ['call', 'read', 'reset']],
+  [{ scope: 'calls:operate' }, ['operate']],
+  [{ scope: undefined, scp: ['tools:call', 'calls:operate'] }, ['call', 'operate']],
+  [{ scope: 'operate tools:operate sessions:operate calls:* calls:operates' }, []],
   [{ scope: 'openid tools:callx TOOLS:CALL' }, []],
   [{ scope: undefined }, []],
   [{ scope: ['tools:call'] }, ['call']],

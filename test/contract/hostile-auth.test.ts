@@ -76,9 +76,11 @@ const ROUTES = [
   ['DELETE', '/sessions/s/budgets/echo', 'reset'],
 ] as const;
 
+const OPERATIONS = ['call', 'read', 'reset', 'operate'];
+
 test.for(ROUTES)('%s %s needs the operation %s, and nothing else', async ([method, path, needed]) => {
   const service = await start({
-    API_KEYS: ['call', 'read', 'reset'].map((may) => toKeyEntry('acme', `k-${may}`, `may=${may}`)).join(','),
+    API_KEYS: OPERATIONS.map((may) => toKeyEntry('acme', `k-${may}`, `may=${may}`)).join(','),
   });
   const ask = async (may: string): Promise<Pick<AccessAnswer, 'status' | 'code'>> => {
     // HEAD has no body, and so no problem in it.
@@ -88,12 +90,12 @@ test.for(ROUTES)('%s %s needs the operation %s, and nothing else', async ([metho
     }
     return askAs(service, `k-${may}`, path, { method, ...(method === 'POST' ? { body: CALL } : {}) });
   };
-  for (const may of ['call', 'read', 'reset']) {
+  for (const may of OPERATIONS) {
     const { status, code } = await ask(may);
     if (may === needed) expect(status, may).not.toBe(403);
     else expect([status, code], may).toEqual([403, method === 'HEAD' ? null : 'operation_not_allowed']);
   }
-  expect(await service.metric(refused('operation'))).toBe(2);
+  expect(await service.metric(refused('operation'))).toBe(3);
 });
 
 test('a key that may only read sessions reads nothing of a body', async () => {

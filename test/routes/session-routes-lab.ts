@@ -45,6 +45,8 @@ export type LabOptions = {
   /** What every question to the store ends with. */
   readonly storeFails?: Error;
   readonly isDraining?: () => boolean;
+  /** Left out: the three keys of the lab. */
+  readonly authenticate?: GateOptions['authenticate'];
   readonly results?: ReadonlyMap<string, readonly string[]> | 'unavailable';
   /** Adds further routes. */
   readonly addRoutes?: (app: FastifyInstance) => void;
@@ -92,7 +94,7 @@ export const startSessionRoutes = async (options: LabOptions = {}) => {
   addProblemHandler(app, (error) => void bugs.push(error));
   watchRequests(app, { now: () => 0, onResponse: () => undefined });
   addRequestGate(app, {
-    authenticate,
+    authenticate: options.authenticate ?? authenticate,
     mayComeFrom: () => true,
     isDraining: options.isDraining ?? (() => false),
     shed: () => null,

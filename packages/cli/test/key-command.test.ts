@@ -47,6 +47,15 @@ test('a key is shown once, with the line that the service is given', async () =>
   expect((await makeKey(['--tenant', 'acme'])).stdout).not.toContain(key);
 });
 
+test('a key may operate only where it is asked for', async () => {
+  const asked = await makeKey(['--tenant', 'acme', '--may', 'read|operate']);
+  const [key = '', line] = asked.stdout.split('\n');
+  expect([asked.code, line]).toEqual([0, `acme=${hash('sha256', key)} may=read|operate`]);
+  const wrong = await makeKey(['--tenant', 'acme', '--may', 'operator']);
+  expect([wrong.code, wrong.stdout]).toEqual([2, '']);
+  expect(wrong.stderr).toContain('separate call, read, reset and operate by |, each at most once');
+});
+
 test('a key of the store is an entry that the service takes, alone on stdout, and what to do with it', async () => {
   const { code, stdout, stderr } = await makeKey(['--store']);
   expect([code, stdout]).toEqual([0, expect.stringMatching(/^[0-9a-f]{8}:[A-Za-z0-9+/]{43}=\n$/)]);
