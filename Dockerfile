@@ -20,6 +20,7 @@ COPY test/support/package.json test/support/
 COPY packages/background/package.json packages/background/
 COPY packages/cli/package.json packages/cli/
 COPY packages/console/package.json packages/console/
+COPY packages/decide/package.json packages/decide/
 COPY packages/dialects/package.json packages/dialects/
 COPY packages/mcp-server/package.json packages/mcp-server/
 COPY packages/store-redis/package.json packages/store-redis/
@@ -58,6 +59,7 @@ COPY test/support/package.json test/support/
 COPY packages/background/package.json packages/background/
 COPY packages/cli/package.json packages/cli/
 COPY packages/console/package.json packages/console/
+COPY packages/decide/package.json packages/decide/
 COPY packages/dialects/package.json packages/dialects/
 COPY packages/mcp-server/package.json packages/mcp-server/
 COPY packages/store-redis/package.json packages/store-redis/

@@ -4,6 +4,7 @@ import { createExtensionSet, type ExtensionSet } from './extensions/extension-se
 /** Where the service names its packages: what is a function is loaded at most once, and where something asks for it. */
 export const PACKAGES = {
   background: () => import('@recourse/background'),
+  decide: () => import('@recourse/decide'),
   dialects,
   storeRedis: () => import('@recourse/store-redis'),
   storeSqlite: () => import('@recourse/store-sqlite'),

@@ -10,4 +10,4 @@ export { defineTool, type ToolDefinition } from './tools/define-tool.ts';
 export { audio, file, image, type MediaData, type MediaValue, type TextFileValue } from './tools/media-values.ts';
 export type { ToolContext, ToolLog, ToolProgress } from './tools/tool.ts';
 export { RetryableToolError, TerminalToolError, UpstreamToolError } from './tools/tool-errors.ts';
-export { empty, ok } from './tools/tool-values.ts';
+export { didNotHappen, empty, happened, ok, unclear, type Verdict } from './tools/tool-values.ts';

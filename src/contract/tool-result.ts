@@ -51,6 +51,14 @@ export const FailureDetail = z
   .meta({ id: 'FailureDetail' });
 export type FailureDetail = z.infer<typeof FailureDetail>;
 
+export const Reconciled = z
+  .object({
+    by: z.enum(['tool', 'run', 'person']).describe('`run`: the run itself ended after its answer.'),
+    attempts: z.int().nonnegative().describe('How often was looked.'),
+    after_ms: z.number().nonnegative().describe('From the end of the run, or from when it was taken for dead.'),
+  })
+  .meta({ id: 'Reconciled' });
+
 const everyResult = {
   index: z.int().nonnegative(),
   id: z.union([z.string(), z.number(), z.null()]),
@@ -59,6 +67,9 @@ const everyResult = {
   value: z.unknown(),
   message: z.string(),
   duration_ms: z.number().nonnegative(),
+  reconciled: Reconciled.optional().describe(
+    'Only if it was unknown how the write ended, and was found out: a success, or a failure that did not take effect.',
+  ),
   empty: z.literal(true).optional(),
   replayed: z.literal(true).optional(),
   truncated: z.literal(true).optional(),

@@ -198,7 +198,7 @@ const toSpec = (call: ReadyCall): CallSpec => {
     fingerprint: fingerprintOf(call),
     timeoutMs,
     // The store keeps no key as it was sent. Without one the handle stands for it, which follows from the key.
-    idempotencyKey: call.recordKey === null ? null : toIdempotencyKey(call),
+    idempotencyKey: call.recordKey === null ? null : toDigest(call.recordKey),
     ticket: request.sessionKey === null ? null : (admission?.ticketOf(call.budgetKey) ?? null),
     retries: tool.retries,
     notify: batch.async?.notify ?? null,
@@ -206,11 +206,4 @@ const toSpec = (call: ReadyCall): CallSpec => {
     acceptedAt,
     expiresAt: acceptedAt + (tool.background === 'never' ? request.deadlineMs : tool.maxDurationMs),
   };
-};
-
-/** What a call with a key hands on to its upstream; null where its caller chose none. Where its id is the key, a digest of tenant, session and id. */
-export const toIdempotencyKey = ({ recordKey, index, batch: { request } }: Call): string | null => {
-  if (recordKey !== null) return toDigest(recordKey);
-  const key = request.idempotency?.key ?? null;
-  return key === null ? null : `${key}#${index}`;
 };

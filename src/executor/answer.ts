@@ -15,6 +15,7 @@ import { readSent, redactOutcome } from './redact-outcome.ts';
 import { NO_NOTES, renderOutcome, toEndedResult, toRetryState } from './render-result.ts';
 import { type Budget, UNKNOWN_TOOL } from './session-store.ts';
 import { withMembers } from './stored-result.ts';
+import { endWrite } from './unknown-write.ts';
 
 // How a call is answered: with its batch, before it while other calls run (`answerEarly`), and after it (`watchLate`). Each
 // way redacts the outcome, then renders it.
@@ -260,6 +261,7 @@ const writeLate = async (call: Call, late: CallOutcome): Promise<void> => {
   services.open.begin();
   try {
     const end = late === outcome ? outcome : redactOutcome(late, call);
+    if (end !== outcome) endWrite(call, end);
     const requestId = services.redactor.cut(request.requestId, MAX_REQUEST_ID, 'journal');
     const isJournalled = admission !== null && admission.scope === 'session' && services.journal > 0;
     await Promise.all([

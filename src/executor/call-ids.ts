@@ -9,11 +9,11 @@ import * as text from './failure-text.ts';
 import type { EarlierCall, Opening } from './idempotency-store.ts';
 import {
   finishRecord,
-  isRepeatable,
   leaseRecord,
   NOT_DURABLE,
   NOT_RECORDED,
   observeOpening,
+  toKind,
   untilDeadline,
   warn,
 } from './record-lease.ts';
@@ -154,7 +154,7 @@ export const keepCallResults = async (batch: Batch): Promise<void> => {
     batch.calls.map(async (call) => {
       if (call.record === null) return;
       const { index, result, outcome } = call;
-      const kind = mayRunElsewhere(outcome) ? 'repeatable' : 'final';
+      const kind = mayRunElsewhere(outcome) ? 'repeatable' : toKind(outcome, batch.request);
       const state = await finishRecord(batch, call.record, [{ index, result: result.json, kind }]);
       if (state !== 'held') warn([call], NOT_RECORDED);
     }),
@@ -163,5 +163,4 @@ export const keepCallResults = async (batch: Batch): Promise<void> => {
 
 // What did not run because of another call of its batch, or for want of its tool, may come in another one.
 const mayRunElsewhere = (outcome: CallOutcome | null): boolean =>
-  isRepeatable(outcome) ||
-  (outcome?.kind === 'failure' && ['not_executed', 'unknown_tool'].includes(outcome.failure.code));
+  outcome?.kind === 'failure' && ['not_executed', 'unknown_tool'].includes(outcome.failure.code);

@@ -43,6 +43,16 @@ export const toFailure = (
 const NO_DETAILS: Details = {};
 const NO_ISSUES: readonly Issue[] = [];
 
+/** A check has found out how a write ended that was unknown. */
+export type Reconciled = {
+  /** Who found out: the tool's check, the run itself after its answer, a person. */
+  readonly by: 'tool' | 'run' | 'person';
+  /** How often was looked. */
+  readonly attempts: number;
+  /** Milliseconds from the end of the run, or from when it was taken for dead. */
+  readonly after_ms: number;
+};
+
 export type SuccessOutcome = {
   readonly kind: 'success';
   readonly valueJson: string;
@@ -50,6 +60,8 @@ export type SuccessOutcome = {
   readonly executed: Executed;
   readonly marks: readonly ('empty' | 'truncated')[];
   readonly warnings: readonly Warning[];
+  /** Left out: the run itself has said so. */
+  readonly reconciled?: Reconciled;
   /** As its caller reads it, where that differs: with the secrets that the caller itself sent. */
   readonly forCaller?: CallOutcome;
 };
@@ -58,6 +70,8 @@ export type FailureOutcome = {
   readonly kind: 'failure';
   readonly failure: Failure;
   readonly valueJson: string;
+  /** A check has found that the write did not take effect: the same key runs it again. */
+  readonly reconciled?: Reconciled;
   readonly forCaller?: CallOutcome;
 };
 

@@ -93,6 +93,8 @@ export class Call {
   original: Call | null = null;
   /** What its effect is known by; null: nobody has asked. */
   effectId: string | null = null;
+  /** It was noted as a write that begins, for who looks for it. */
+  isNoted = false;
   /** A different call of the batch has the same id. */
   sharesId = false;
 

@@ -176,9 +176,15 @@ export const raceDeadline = (
 export type HostedTerms = RunTerms & {
   /** Whether an exception that the tool did not classify is a result like others (`on`) or fatal. */
   readonly graceful: 'on' | 'off';
-  /** `check`: the arguments are checked and the handler does not run; a success says that they are valid. Left out: `run`. */
-  readonly purpose?: 'run' | 'check';
+  readonly purpose?: Purpose;
 };
+
+/**
+ * Why a tool's code is called. `check`: its arguments are checked and the handler does not run; a success says that they are valid.
+ * A moment in Unix milliseconds: its `reconcile` looks whether a run that began then took effect; its value is a `Finding`. Left
+ * out: `run`.
+ */
+export type Purpose = 'run' | 'check' | { readonly startedAt: number };
 
 /** Checks the arguments and runs the handler in a process of its own, under the deadline. Never rejects. */
 export type RunHosted = (

@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import { toIdempotencyKey } from './accept-call.ts';
+import { toDigest } from '../json/canonical-text.ts';
 import type { Call } from './call.ts';
 
 const PREFIX = 'e_';
@@ -31,3 +31,10 @@ const findName = (call: Call): string | null => {
 };
 
 const digest = (name: readonly unknown[]): string => hash('sha256', JSON.stringify(name), 'base64url').slice(0, LENGTH);
+
+/** What a call with a key hands on to its upstream; null where its caller chose none. Where its id is the key, a digest of tenant, session and id. */
+export const toIdempotencyKey = ({ recordKey, index, batch: { request } }: Call): string | null => {
+  if (recordKey !== null) return toDigest(recordKey);
+  const key = request.idempotency?.key ?? null;
+  return key === null ? null : `${key}#${index}`;
+};

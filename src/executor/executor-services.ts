@@ -6,6 +6,7 @@ import type { CircuitBreakers } from './circuit-breakers.ts';
 import type { Clock, RunHosted } from './deadline.ts';
 import type { IdempotencyStore } from './idempotency-store.ts';
 import type { PendingCalls } from './pending-calls.ts';
+import type { Reconciler } from './reconciler.ts';
 import type { Redactor } from './redactor.ts';
 import type { SessionStore } from './session-store.ts';
 
@@ -18,6 +19,7 @@ export type ExecutorSettings = Clock & {
   readonly keys: IdempotencyStore;
   /** Calls that go on after their request. */
   readonly pending: PendingCalls;
+  readonly reconciler: Reconciler;
   readonly slots: CallSlots;
   readonly circuits: CircuitBreakers;
   /** Runs the calls of tools whose code lives in processes of its own. */
@@ -80,12 +82,13 @@ export class LoopSlice {
   #isCounting = false;
 
   /** Does work on about so many bytes: at once where they are few or this turn has room, else in the order of asking. */
-  runInSlice<Value>(bytes: number, work: () => Value): Value | Promise<Value> {
+  runInSlice<Value>(bytes: number, work: () => Value): Value | Promise<Awaited<Value>> {
     if (bytes < SMALL_BYTES || (this.#left > 0 && this.#waiting.length === 0)) return work();
     this.#count();
     return new Promise((resolve) => {
       // Async only so that what it throws becomes a rejection; it runs at once.
-      this.#waiting.push(() => resolve((async () => work())()));
+      const run = async (): Promise<Awaited<Value>> => await work();
+      this.#waiting.push(() => resolve(run()));
     });
   }
 

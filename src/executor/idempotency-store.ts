@@ -17,12 +17,15 @@ export type KeyedBatch = {
 /** A call of an earlier try: its result was kept, or it was started and nobody knows how it ended. */
 export type EarlierCall = { readonly state: 'committed'; readonly result: string } | { readonly state: 'started' };
 
-/** A result as it goes into the record. `repeatable`: the same key runs the call again, for it never ran. */
+/**
+ * A result as it goes into the record. `repeatable`: the same key runs the call again, for it never ran. `unknown`: it is kept where
+ * the record has no result, for a check may have found out more meanwhile.
+ */
 export type ResultToKeep = {
   readonly index: number;
   /** JSON text. */
   readonly result: string;
-  readonly kind: 'final' | 'repeatable';
+  readonly kind: 'final' | 'repeatable' | 'unknown';
 };
 
 /** The record while this batch holds it: a lease of 5 s under a fencing number. Everything rejects when the store fails. */
@@ -88,6 +91,14 @@ export type IdempotencyStore = {
    * one changes nothing. Null where there is none.
    */
   readonly find: (requestKey: string) => Promise<FoundAnswer | null | 'unavailable'>;
+  /**
+   * Puts what a check has found in the place of a result that is unknown; null: lifts its mark, so that the same key runs the call
+   * again. A result that is known stays. Rejects where the store fails.
+   */
+  readonly settle: (
+    place: { readonly recordKey: string; readonly place: number },
+    result: string | null,
+  ) => Promise<void>;
 };
 
 /** What the record says, or that the store that keeps it is away. */

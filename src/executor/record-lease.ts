@@ -1,4 +1,5 @@
 import type { Warning } from '../contract/tool-result.ts';
+import type { BatchRequest } from './batch-request.ts';
 import { type Batch, type Call, isReady } from './call.ts';
 import type { CallOutcome } from './call-outcome.ts';
 import type { LeasedRecord, Opening, RecordLease, ResultToKeep } from './idempotency-store.ts';
@@ -142,6 +143,14 @@ export const warn = (calls: readonly Call[], warning: Warning): void => {
   }
 };
 
+/** How a result is kept under its key. */
+export const toKind = (ended: CallOutcome | null, { resumed }: Pick<BatchRequest, 'resumed'>): ResultToKeep['kind'] => {
+  // A pending call that did not take effect has ended: its caller decides whether it is made again.
+  const hasEnded = resumed !== undefined && ended?.reconciled !== undefined;
+  if (isRepeatable(ended) && !hasEnded) return 'repeatable';
+  return ended?.kind === 'failure' && ended.failure.outcome === 'unknown' ? 'unknown' : 'final';
+};
+
 const NEVER_RAN: ReadonlySet<string> = new Set([
   'overloaded',
   'shutting_down',
@@ -159,6 +168,8 @@ const NEVER_RAN: ReadonlySet<string> = new Set([
  */
 export const isRepeatable = (ended: CallOutcome | null): boolean => {
   if (ended?.kind !== 'failure') return false;
+  // A check has found that it did not take effect.
+  if (ended.reconciled !== undefined) return true;
   const { code, executed, outcome } = ended.failure;
   return (executed === 'no' && NEVER_RAN.has(code)) || (code === 'cancelled' && outcome === 'retry');
 };

@@ -15,6 +15,7 @@ import {
   NOT_DURABLE,
   NOT_RECORDED,
   observeOpening,
+  toKind,
   untilDeadline,
   warn,
 } from './record-lease.ts';
@@ -137,7 +138,11 @@ const hasPlace = ({ state, isAccepted, recordKey }: Call): boolean =>
  * The results that the record does not hold yet. One that is hidden from this caller changes nothing in the record. What was not
  * run because another call failed is as repeatable as that one.
  */
-export const listNewResults = ({ calls, earlier }: Pick<Batch, 'calls' | 'earlier'>): readonly ResultToKeep[] => {
+export const listNewResults = ({
+  calls,
+  earlier,
+  request,
+}: Pick<Batch, 'calls' | 'earlier' | 'request'>): readonly ResultToKeep[] => {
   const anyRepeatable = calls.some(({ outcome }) => isRepeatable(outcome));
   const fresh = calls.filter(
     ({ index, state }) =>
@@ -145,7 +150,7 @@ export const listNewResults = ({ calls, earlier }: Pick<Batch, 'calls' | 'earlie
   );
   return fresh.map(({ index, result, outcome }) => {
     const follows = anyRepeatable && outcome?.kind === 'failure' && outcome.failure.code === 'not_executed';
-    return { index, result: result.json, kind: follows || isRepeatable(outcome) ? 'repeatable' : 'final' };
+    return { index, result: result.json, kind: follows ? 'repeatable' : toKind(outcome, request) };
   });
 };
 

@@ -19,13 +19,14 @@ export const toEndedResult = (json: string): RenderedResult => ({ json, handle: 
 
 /** The text is assembled by hand: the value is JSON already, and a schema serialiser costs a third of the throughput. */
 const renderSuccess = (outcome: SuccessOutcome, call: RenderedCall, warnings: Warnings): RenderedResult => {
-  const { executed, valueJson, message, marks } = outcome;
-  if (executed === 'yes' && message === '' && marks.length === 0 && warnings.length === 0 && !isCopy(call))
+  const { executed, valueJson, message, marks, reconciled } = outcome;
+  const isPlain = executed === 'yes' && message === '' && marks.length === 0 && warnings.length === 0;
+  if (isPlain && reconciled === undefined && !isCopy(call))
     return { json: renderPlain(valueJson, call), handle: null, plainValueJson: valueJson };
   return toEndedResult(
     `${renderHead(call)}"success":true,"outcome":"success","executed":"${executed}","value":${valueJson},"message":${
       message === '' ? '""' : JSON.stringify(message)
-    },"error":null,"retry":null,${renderTail(call, warnings, marks)}`,
+    },"error":null,"retry":null,${renderReconciled(outcome)}${renderTail(call, warnings, marks)}`,
   );
 };
 
@@ -65,7 +66,7 @@ export const renderOutcome = (
   outcome.kind === 'success'
     ? renderSuccess(outcome, call, warnings)
     : toEndedResult(
-        `${renderHead(call)}${renderProblem(outcome, call, notes)}${renderRetry(notes.retry)},${renderTail(call, warnings, NO_MARKS)}`,
+        `${renderHead(call)}${renderProblem(outcome, call, notes)}${renderRetry(notes.retry)},${renderReconciled(outcome)}${renderTail(call, warnings, NO_MARKS)}`,
       );
 
 const isCopy = ({ state }: RenderedCall): boolean => state?.kind === 'copied';
@@ -117,6 +118,9 @@ const renderRetry = (retry: RetryState | null): string =>
     : `{"allowed":${retry.allowed},"limit":${retry.limit},"used":${retry.used},"remaining":${retry.remaining},"limited_by":"${
         retry.limited_by
       }","scope":"${retry.scope}","mode":"${retry.mode}"}`;
+
+const renderReconciled = ({ reconciled }: CallOutcome): string =>
+  reconciled === undefined ? '' : `"reconciled":${JSON.stringify(reconciled)},`;
 
 const renderHead = ({ index, id, name }: RenderedCall): string =>
   `{"index":${index},"id":${typeof id === 'string' ? toJsonString(id) : id},"name":${name === null ? 'null' : toJsonString(name)},`;

@@ -1,20 +1,21 @@
 import { isSafe, type Tool, type ToolProgress } from '../tools/tool.ts';
-import { acceptCall, awaitAccepted, isForgotten, toIdempotencyKey } from './accept-call.ts';
+import { acceptCall, awaitAccepted, isForgotten } from './accept-call.ts';
 import { leastLength } from './answer-size.ts';
 import type { BatchListener } from './batch-request.ts';
 import { type Batch, type Call, isReady, type ReadyCall, readArguments, recordOf } from './call.ts';
 import { CallContext, type CallFacts, type CreateCallLog } from './call-context.ts';
 import { poolOf } from './call-observer.ts';
-import { type Failure, toFailure } from './call-outcome.ts';
+import { type Failure, failed, toFailure } from './call-outcome.ts';
 import type { CircuitPass } from './circuit-breakers.ts';
 import type { Cancellation, HostedTerms, RunOutcome } from './deadline.ts';
-import { effectIdOf } from './effect-id.ts';
+import { effectIdOf, toIdempotencyKey } from './effect-id.ts';
 import * as text from './failure-text.ts';
 import type { RecordState } from './idempotency-store.ts';
 import { invokeTool } from './invoke-tool.ts';
 import { explainOpenCircuit, findObstacle } from './obstacles.ts';
 import { type OutcomeTerms, toCallOutcome } from './outcome.ts';
 import { toShortage } from './shortage.ts';
+import { beginWrite, endWrite, settleWrite } from './unknown-write.ts';
 
 /**
  * The life of one call once its batch is admitted: obstacle · arguments · slot · mark of a keyed write · circuit · handler ·
@@ -23,7 +24,7 @@ import { toShortage } from './shortage.ts';
 export const runCall = (call: Call): Promise<void> | undefined => {
   if (call.state.kind === 'pending') return awaitAccepted(call);
   // An earlier try of the batch left its outcome.
-  if (call.outcome !== null) return undefined;
+  if (call.outcome !== null) return settleWrite(call, 'earlier');
   const { services, request, async, moment: askedAt } = call.batch;
   const reason = findReason(call, askedAt);
   if (reason !== null) return call.fail(reason);
@@ -47,7 +48,7 @@ const findReason = (call: Call, moment: number): Failure | null => {
 const begin = (call: ReadyCall, startedAt: number, waitedMs: number): Promise<void> | undefined => {
   const record = isSafe(call.tool) ? null : recordOf(call);
   if (record === null) return run(call, startedAt, waitedMs);
-  return record.start(call.index).then((state) => beginMarked(call, state, waitedMs));
+  return beginWrite(call, record.start(call.index)).then((state) => beginMarked(call, state, waitedMs));
 };
 
 const beginMarked = (call: ReadyCall, state: RecordState, waitedMs: number): Promise<void> | undefined => {
@@ -72,6 +73,7 @@ const giveUpSlots = (call: ReadyCall, failure: Failure): undefined => {
   services.slots.answered(request.caller);
   services.slots.ended(call.tool);
   call.fail(failure);
+  endWrite(call, failed(failure));
 };
 
 /** Waits for the call's run, or ends it without one: at the end of the batch, or when the slots have dropped it. */
@@ -223,8 +225,9 @@ const run = (call: ReadyCall, startedAt: number, waitedMs: number): Promise<void
   batch.moment = services.now();
   services.slots.gaveWay(tool, batch.moment - startedAt, batch.moment);
   return ran.then((outcome) =>
-    services.loopSlice.runInSlice(outcome.kind === 'returned' ? leastLength(outcome.value) : 0, () =>
-      finish(started, outcome, 'by_itself'),
+    services.loopSlice.runInSlice<Promise<void> | undefined>(
+      outcome.kind === 'returned' ? leastLength(outcome.value) : 0,
+      () => finish(started, outcome, 'by_itself'),
     ),
   );
 };
@@ -257,7 +260,7 @@ const gracefulOf = (tool: Tool, { services }: Batch): 'on' | 'off' =>
 // A service that keeps its promises answers within this of a call's time limit.
 const OVERRUN_MS = 250;
 
-const finish = (started: CallRun, ran: RunOutcome, ended: 'at_once' | 'by_itself'): undefined => {
+const finish = (started: CallRun, ran: RunOutcome, ended: 'at_once' | 'by_itself'): Promise<void> | undefined => {
   const { call, startedAt, timeoutMs } = started;
   const { tool, batch } = call;
   const { services, size, request } = batch;
@@ -276,7 +279,7 @@ const finish = (started: CallRun, ran: RunOutcome, ended: 'at_once' | 'by_itself
     call.end(outcome);
     handlerEnded(call);
     size.keep(call);
-    return;
+    return settleWrite(call, 'own');
   }
   // The slot of the tool is free again when the handler really ends, not when its call was answered.
   const late = ran.late
@@ -288,6 +291,7 @@ const finish = (started: CallRun, ran: RunOutcome, ended: 'at_once' | 'by_itself
     .finally(() => handlerEnded(call));
   call.state = { kind: 'overdue', outcome, late };
   request.memory?.keepArgumentsUntil(late);
+  return settleWrite(call, 'own');
 };
 
 const handlerEnded = ({ tool, batch }: ReadyCall): void => {

@@ -96,6 +96,8 @@ export type ToolOutcome = {
   readonly interrupted: boolean;
   /** Text of the last charged failure. */
   readonly error: string;
+  /** A round was charged with a failure that, as is known now, was none. Left out: it was not. */
+  readonly refunds?: true;
 };
 
 /**

@@ -25,7 +25,7 @@ import { createSchemaCheck, type SchemaCheck } from './schema-check.ts';
 import type { Background, InlineTool, Prepared, ToolContext, Upstream } from './tool.ts';
 import { BACKGROUND, DEFAULT_MAX_DURATION_MS, LONGEST_DURATION_MS, MAX_TIMER_MS } from './tool.ts';
 import { findResource, type Setup, type Teardown, type ToolResource } from './tool-resource.ts';
-import type { ToldValue } from './tool-values.ts';
+import type { ToldValue, Verdict } from './tool-values.ts';
 
 /** A zod schema, or a JSON Schema (draft 2020-12). */
 type AnySchema = z.ZodType | JsonSchema;
@@ -60,6 +60,16 @@ export type ToolDefinition<
     input: ToolArguments<Schema>,
     context: ToolContext & { readonly resource: NoInfer<Resource> },
   ) => Result;
+  /**
+   * Looks whether a write took effect of which nobody knows: it timed out, its process died, an answer was lost. It only reads, and
+   * runs in another process than the one that died. Look for `effectId`, which `run` has sent upstream.
+   */
+  readonly reconcile?: (
+    facts: ReconcileFacts<ToolArguments<Schema>>,
+    context: ToolContext & { readonly resource: NoInfer<Resource> },
+  ) => Verdict | Promise<Verdict>;
+  /** Milliseconds that a look by `reconcile` may take. Default 5 000. */
+  readonly reconcileTimeoutMs?: number;
   /** What `run` returns, checked with each call; with a zod schema its type is checked, too. */
   readonly output?: Output;
   /** Failed rounds in a row beyond the first. Default 3, for write tools 1. 0 = none. */
@@ -98,6 +108,16 @@ export type ToolDefinition<
   readonly env?: readonly string[];
 };
 
+/** The write that `reconcile` looks for. */
+export type ReconcileFacts<Input = Readonly<Record<string, unknown>>> = {
+  /** Its arguments, which have passed the schema. */
+  readonly input: Input;
+  /** As `run` had it in its context. */
+  readonly effectId: string;
+  /** When `run` began, in Unix milliseconds. */
+  readonly startedAt: number;
+};
+
 /** Whether `defineTool` made this, of whichever copy of this module. */
 export const isDefinedTool = (value: unknown): value is InlineTool =>
   typeof value === 'object' &&
@@ -124,6 +144,7 @@ type Shown<Value> = AsyncGenerator<unknown, Returned<Value>, undefined>;
 type Answer<Value> = Returned<Value> | Shown<Value> | Promise<Returned<Value> | Shown<Value>>;
 
 const DEFAULT_TIMEOUT_MS = 30_000;
+const DEFAULT_RECONCILE_MS = 5000;
 const DEFAULT_RETRIES = { read: 3, idempotent: 3, write: 1 } as const satisfies Record<Effects, number>;
 
 /** What each member must be. The list is closed: a definition with any other member is refused. */
@@ -134,6 +155,8 @@ const MEMBERS = {
   input: anything,
   run: callable,
   output: anything,
+  reconcile: optional(callable),
+  reconcileTimeoutMs: optional(whole(1, MAX_TIMER_MS)),
   retries: optional(whole(0)),
   timeoutMs: optional(whole(1, MAX_TIMER_MS)),
   gracefulErrors: optional(flag),
@@ -173,6 +196,9 @@ export const defineTool = <
   const { gracefulErrors = null, sequential = false, concurrency = null, maxCallsPerSession = null } = definition;
   const { background = 'never', maxDurationMs = DEFAULT_MAX_DURATION_MS, polling = false } = definition;
   const { isolation = 'process', env = [], source = 'builtin', upstream = null, extractError = null } = definition;
+  if (definition.reconcile !== undefined && effects !== 'write')
+    refuse('reconcile', `reconcile is for writes, and effects is '${effects}': a repeat does no harm. Leave it out.`);
+  const { reconcile, reconcileTimeoutMs = DEFAULT_RECONCILE_MS } = definition;
   const input = compileSchema('input', definition.input, upstream !== null, refuse);
   const output =
     definition.output === undefined ? null : compileSchema('output', definition.output, upstream !== null, refuse);
@@ -182,6 +208,7 @@ export const defineTool = <
     ...{ concurrency, maxCallsPerSession, background, maxDurationMs, polling, env, source, upstream, extractError },
     inputSchema: input.jsonSchema,
     outputSchema: output?.jsonSchema ?? null,
+    reconcileTimeoutMs: reconcile === undefined ? null : reconcileTimeoutMs,
     exampleArguments: createExampleArguments(input.jsonSchema),
     ...readBreakerKey(definition.breakerKey, input.jsonSchema, refuse),
     // What stays open between calls would keep other files from a shared process, and be torn down with every turn.
@@ -194,6 +221,13 @@ export const defineTool = <
       // The one place where a word is taken for a type: the value comes from that very schema, the resource from that very setup.
       (value, context) =>
         definition.run(value as ToolArguments<Schema>, context as ToolContext & { readonly resource: Resource }),
+      reconcile === undefined
+        ? null
+        : (value, startedAt, context) =>
+            reconcile(
+              { input: value as ToolArguments<Schema>, effectId: context.effectId, startedAt },
+              context as ToolContext & { readonly resource: Resource },
+            ),
     ),
     checkOutput: output === null ? null : createOutputCheck(output),
   };
@@ -242,14 +276,21 @@ const createPrepare = (
   input: SchemaCheck,
   resource: ToolResource | null,
   handle: (value: unknown, context: ToolContext) => unknown,
+  look: ((value: unknown, startedAt: number, context: ToolContext) => unknown) | null,
 ): InlineTool['prepare'] => {
+  const withResource = (context: ToolContext, use: (context: ToolContext) => unknown): unknown =>
+    resource === null
+      ? use(context)
+      : resource.run((made) => use(Object.assign(context, { resource: made })), name, context);
   const bind = (checked: Checked): Prepared => {
     if (!checked.ok) return checked;
     const { value } = checked;
-    if (resource === null) return { ok: true, invocation: { run: (context) => handle(value, context) } };
-    const run = (context: ToolContext): unknown =>
-      resource.run((made) => handle(value, Object.assign(context, { resource: made })), name, context);
-    return { ok: true, invocation: { run } };
+    const run = (context: ToolContext): unknown => withResource(context, (given) => handle(value, given));
+    if (look === null)
+      return { ok: true, invocation: { run: resource === null ? (context) => handle(value, context) : run } };
+    const reconcile = (startedAt: number, context: ToolContext): unknown =>
+      withResource(context, (given) => look(value, startedAt, given));
+    return { ok: true, invocation: { run, reconcile } };
   };
   return (value) => {
     const checked = input.check(value);

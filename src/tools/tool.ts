@@ -70,6 +70,8 @@ export type ToolContext = {
 export type Invocation = {
   /** Runs the handler. May return anything, a promise too, and may throw anything. */
   readonly run: (context: ToolContext) => unknown;
+  /** Looks whether an earlier run with these arguments took effect; left out where the tool cannot. May do the same. */
+  readonly reconcile?: (startedAt: number, context: ToolContext) => unknown;
 };
 
 export type Prepared =
@@ -126,6 +128,8 @@ export type ToolFacts = {
   readonly maxDurationMs: number;
   /** The argument that says which upstream a call talks to; null = always the same one, or a function tells. */
   readonly breakerKey: string | null;
+  /** How long a look at whether its write took effect may take, in milliseconds; null = its code cannot look. */
+  readonly reconcileTimeoutMs: number | null;
   /** What all its calls go to; null = nothing that it shares with other tools. */
   readonly upstream: Upstream | null;
   /** Where it comes from, for people: `builtin`, a file. */
@@ -192,6 +196,7 @@ export const UNSTATED = {
   background: 'never',
   maxDurationMs: DEFAULT_MAX_DURATION_MS,
   breakerKey: null,
+  reconcileTimeoutMs: null,
   upstream: null,
   source: 'builtin',
   isolation: 'process',

@@ -68,9 +68,10 @@ const now = (): number => performance.now();
 /** Puts the parts together; the only place that knows them all. Rejects where they cannot be, in words for people. */
 export const wire = async (config: Config, log: Logger, options: WireOptions = {}) => {
   const services = await openServices(config, log, options);
-  const { tools, pending, webhooks, load, extensions, store } = services;
+  const { tools, pending, webhooks, load, extensions, store, decide } = services;
   const executor = createServiceExecutor(config, services, options);
   pending.start(executor.executeBatch);
+  decide.start();
   const tracing = await wireTracing(config, services);
   const http = await openHttp(config, services, { executor, beginTrace: tracing.beginTrace, options });
   return {
@@ -93,6 +94,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     close: async (): Promise<void> => {
       load.stop();
       http.closeAccess();
+      decide.close();
       await pending.close();
       // Before the store, which keeps what is not delivered.
       await webhooks.close();
@@ -138,9 +140,15 @@ const openServices = async (config: Config, log: Logger, options: WireOptions) =
   const hasTool = (name: string): boolean => tools.registry.find(name) !== undefined;
   const lanes = configFile?.content.lanes;
   const pending = await openCalls({ budget, sessions, keys, apiKeys, hasTool, lanes });
+  const { openDecide } = await PACKAGES.decide();
+  const decide = await openDecide(config, {
+    ...{ backend, keys, sessions, webhooks, redactor, log, metrics, now, time: store.time },
+    ...{ registry: tools.registry, runHosted: tools.runHosted, createLog: createCallLog(log, redactor) },
+    settlePending: pending.service.settle.bind(pending.service),
+  });
   return {
     ...{ log, environment, version, now, createId, metrics, observer, onResponse, redactor, memory, budget },
-    ...{ store, extensions, load, tools, webhooks, pending, apiKeys },
+    ...{ store, extensions, load, tools, webhooks, pending, decide, apiKeys },
   };
 };
 type Services = Awaited<ReturnType<typeof openServices>>;
@@ -174,6 +182,7 @@ const createServiceExecutor = (config: Config, services: Services, { logFailure 
     keys: store.keys,
     time: store.time,
     pending: services.pending.service,
+    reconciler: services.decide.reconciler,
     slots: services.load.slots,
     circuits: createCircuitBreakers({
       failures: config.CIRCUIT_FAILURES,

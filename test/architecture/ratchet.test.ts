@@ -10,16 +10,18 @@ const ROOT = join(import.meta.dirname, '../..');
 
 /** Most lines of each unit, with scripts of Redis, pages and styles; without tests and README. */
 const LINES: Readonly<Record<string, number>> = {
-  src: 27942,
-  'packages/background': 5120,
+  // 310 for effect ids, and for the seam by which writes are looked for afterwards.
+  src: 28320,
+  'packages/background': 5160,
   'packages/cli': 1390,
   'packages/console': 2000,
+  'packages/decide': 1460,
   'packages/dialects': 2940,
   'packages/mcp-server': 1700,
   'packages/store-redis': 1280,
   'packages/store-sqlite': 720,
   'packages/testing': 540,
-  'packages/tool-hosts': 6260,
+  'packages/tool-hosts': 6265,
   'packages/toolkit-files': 450,
   'packages/toolkit-google': 2460,
   // 35 for directories that were listed within the last second: a model that guesses paths made each wrong one cost five reads.
@@ -40,7 +42,7 @@ const SLACK = 150;
 /** Files of the executor that import each other in one chain, at most. */
 const MOST_FLOORS = 10;
 /** Files of the service that packages import, beside its public entries. */
-const MOST_DOORS = 122;
+const MOST_DOORS = 126;
 const MOST_TYPES_PER_1000_LINES = 18;
 /** Of all functions, those whose names begin with `to`, in percent. */
 const MOST_CONVERSIONS_PERCENT = 8;

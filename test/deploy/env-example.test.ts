@@ -96,6 +96,7 @@ test('the settings that operators rely on are there, once each, with their defau
     REDIS_MEMORY_MB: '256',
     CIRCUIT_FAILURES: '10',
     CIRCUIT_OPEN_MS: '10000',
+    RECONCILE_DELAYS: '1s,5s,30s,2m,10m,1h,6h',
     CONFIG_FILE: '',
     SHUTDOWN_GRACE_MS: '25000',
     ROLE: 'all',

@@ -45,7 +45,7 @@ const anyBatch = fc.record({
 const stable = (value: unknown): unknown =>
   JSON.parse(
     JSON.stringify(value, (key, member: unknown) =>
-      ['duration_ms', 'reference', 'request_id', 'status'].includes(key) ? '' : member,
+      ['duration_ms', 'reference', 'request_id', 'status', 'effect_id'].includes(key) ? '' : member,
     ),
   );
 

@@ -97,6 +97,11 @@ export class PendingService implements PendingCalls {
     return reattach(toCallKey(tenant, handleOfPlace(place))).catch(this.#orNull);
   }
 
+  /** Puts what a check has found in the place of a result that says that it is unknown how the call ended. Rejects with the store. */
+  async settle(tenant: string, handle: string, result: string): Promise<void> {
+    await this.#options.records.settle(toCallKey(tenant, handle), result);
+  }
+
   /**
    * Where a call of the tenant stands, after at most `waitMs` or at its end, and what it runs by; null: unknown, or no reader waits
    * any more since `over` has resolved. Rejects with the store.

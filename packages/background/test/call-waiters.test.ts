@@ -73,6 +73,7 @@ const watchQuestions = (records: CallRecords) => {
     renew: (lease, progress) => records.renew(lease, progress),
     release: (lease, lackedAt) => records.release(lease, lackedAt),
     commit: (lease, result, how) => records.commit(lease, result, how),
+    settle: (key, result) => records.settle(key, result),
     cancel: (key, how) => records.cancel(key, how),
     due: (most) => records.due(most),
     enterAgain: (key, spec, afterMs) => records.enterAgain(key, spec, afterMs),

@@ -67,6 +67,7 @@ const loseAnswers = (records: CallRecords, lost: { confirm: number; withdraw: nu
     create: (key, spec) => records.create(key, spec),
     versions: (keys) => records.versions(keys),
     describe: (key) => records.describe(key),
+    settle: (key, result) => records.settle(key, result),
     publishPart: (lease, valueJson) => records.publishPart(lease, valueJson),
     confirm: (key) => lose('confirm', records.confirm(key)),
     withdraw: (key) => (lost.withdraw > 0 ? lose('withdraw', Promise.resolve()) : records.withdraw(key)),

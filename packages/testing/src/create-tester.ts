@@ -9,6 +9,7 @@ import { createCircuitBreakers } from 'recourse-server/executor/circuit-breakers
 import type { Client, RunHosted } from 'recourse-server/executor/deadline';
 import { createUnpackRound } from 'recourse-server/executor/journal';
 import { NO_PENDING_CALLS } from 'recourse-server/executor/pending-calls';
+import { NO_RECONCILER } from 'recourse-server/executor/reconciler';
 import { createExecutor, type Executor } from 'recourse-server/executor/run-batch';
 import { createStoreMemory } from 'recourse-server/memory/store-memory';
 import { createRefusalPace } from 'recourse-server/queue/refusal-pace';
@@ -164,6 +165,7 @@ const createTestExecutor = (
     ...SERVICE_DEFAULTS,
     registry,
     sessions,
+    reconciler: NO_RECONCILER,
     keys: createIdempotencyStore({ store: records, durability: 'process', memory }),
     requests: createRequestSessionStore({ settings: SESSION_SETTINGS }),
     pending: NO_PENDING_CALLS,

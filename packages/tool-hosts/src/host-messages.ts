@@ -1,5 +1,6 @@
 import { type Effects, EXECUTED } from 'recourse-server/contract/failure';
 import { Issue, Warning } from 'recourse-server/contract/tool-result';
+import type { Purpose } from 'recourse-server/executor/deadline';
 import { parseJson } from 'recourse-server/json/parse-json';
 import * as z from 'zod';
 
@@ -15,8 +16,7 @@ export type CallTerms = {
   readonly effectId: string;
   readonly traceparent: string | null;
   readonly graceful: 'on' | 'off';
-  /** `check`: only the arguments are checked. */
-  readonly purpose: 'run' | 'check';
+  readonly purpose: Purpose;
 };
 
 /** What the service says to a host. The body carries sources (load) or the call's arguments (call). */

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import {
+  DURATION,
   flag,
   list,
   listOf,
@@ -193,6 +194,17 @@ export const SETTINGS = {
     'Consecutive batches with a fault of a tool or its upstream that open its circuit; 0 = never.',
   ),
   CIRCUIT_OPEN_MS: whole(10_000, 1, MAX_TIMER_MS).describe('Milliseconds for which an open circuit refuses calls.'),
+  RECONCILE_DELAYS: listOf(DURATION, 'must be durations such as 200ms,30s,2m,6h', [
+    '1s',
+    '5s',
+    '30s',
+    '2m',
+    '10m',
+    '1h',
+    '6h',
+  ]).describe(
+    'When a write whose outcome is unknown is looked for again, after each look; the last one repeats. It is looked for for 24 hours.',
+  ),
   SHUTDOWN_GRACE_MS: whole(25_000, 0, MAX_TIMER_MS).describe(
     'Time that running calls get after SIGTERM, in milliseconds.',
   ),

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { memberOf } from '../../contract/json-record.ts';
 import type {
   EarlierCall,
   FoundAnswer,
@@ -24,8 +25,16 @@ import {
   STARTED,
   setCall,
 } from './idempotency-kinds.ts';
-import { type Names, readByNames, reserveByNames } from './record-names.ts';
-import { capResult, LEASE_MS, RECORD_TTL_MS, type ResultLimits, readResults } from './result-cap.ts';
+import { type Names, readByNames, reserveByNames, updateByNames } from './record-names.ts';
+import {
+  capResult,
+  LEASE_MS,
+  parseObject,
+  RECORD_TTL_MS,
+  type ResultLimits,
+  readResults,
+  withoutRoom,
+} from './result-cap.ts';
 
 // What is larger is committed in several updates, of which each makes sense alone: a batch that is admitted meanwhile waits 50 ms for
 // its answer, on the same connection.
@@ -79,6 +88,14 @@ export const createIdempotencyStore = ({
         const answer = await answers.read(requestKey, (state) => state.answer);
         return answer === null ? null : records.read(answer.record, (record, now) => toFound(record, answer, now));
       }),
+    settle: async ({ recordKey, place }, result) => {
+      const capped = result === null ? null : capResult(result, 0, limits);
+      const weight = createWeight(capped === null ? 0 : Buffer.byteLength(capped));
+      const tenant = tenantOfKey(recordKey);
+      const hasRoom = capped === null || (await space.take(tenant, 'results', weight)) === null;
+      const text = capped === null || hasRoom ? capped : withoutRoom(capped);
+      await updateByNames(records, toNames(recordKey), (record) => settleCall(record, place, text));
+    },
   };
 };
 
@@ -176,7 +193,8 @@ type Piece = { readonly results: readonly ResultToKeep[]; readonly isLast: boole
 
 const commitPiece = (record: IdempotencyRecord, id: string, { results, isLast }: Piece, now: number): void => {
   for (const { index, result, kind } of results) {
-    if (kind === 'final') setCall(record, index, result);
+    if (kind === 'final' || (kind === 'unknown' && toResult(record.calls.get(index)) === null))
+      setCall(record, index, result);
     // Its call never ran.
     else if (record.calls.get(index) === STARTED) removeCall(record, index);
   }
@@ -184,6 +202,16 @@ const commitPiece = (record: IdempotencyRecord, id: string, { results, isLast }:
   if (isLast) record.committer = id;
   record.endsAt = now + RECORD_TTL_MS;
 };
+
+/** Puts a result in the place of a mark or of a result that is unknown, or takes that out. */
+const settleCall = (record: IdempotencyRecord, index: number, result: string | null): void => {
+  const existing = record.calls.get(index);
+  if (existing === undefined || (existing !== STARTED && !isUnknown(existing))) return;
+  if (result === null) removeCall(record, index);
+  else setCall(record, index, result);
+};
+
+const isUnknown = (result: string): boolean => memberOf(parseObject(result), 'outcome') === 'unknown';
 
 /** At least one, for it is the last that ends the lease. */
 const splitResults = (results: readonly ResultToKeep[]): readonly Piece[] => {
@@ -197,7 +225,7 @@ const splitResults = (results: readonly ResultToKeep[]): readonly Piece[] => {
       pieces.push(piece);
     }
     piece.push(one);
-    bytes += one.kind === 'final' ? Buffer.byteLength(one.result) : 0;
+    bytes += one.kind !== 'repeatable' ? Buffer.byteLength(one.result) : 0;
   }
   return pieces.map((ofPiece, at) => ({ results: ofPiece, isLast: at === pieces.length - 1 }));
 };
@@ -269,7 +297,7 @@ class HeldRecord implements LeasedRecord {
     this.#bytes = bytes;
     if (state === 'lost') return 'lost';
     if (!hasRoom) return 'marked';
-    for (const { index, kind } of stored) if (kind === 'final') this.#finals.add(index);
+    for (const { index, kind } of stored) if (kind !== 'repeatable') this.#finals.add(index);
     return 'held';
   };
 

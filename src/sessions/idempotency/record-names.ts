@@ -81,3 +81,18 @@ export const readByNames = async <Result>(
   }
   return null;
 };
+
+/** Changes the record that these names lead to, if there is one. */
+export const updateByNames = async (
+  records: Records<IdempotencyRecord>,
+  names: Names,
+  change: (record: IdempotencyRecord) => void,
+): Promise<void> => {
+  const changeOrFollow: Decide<IdempotencyRecord, string> = (record) => {
+    if (record.alias === '' && !isUnused(record)) change(record);
+    return record.alias;
+  };
+  for (const first of names)
+    for (let [name, step] = [first, 0]; name !== '' && step < MOST_STEPS; step += 1)
+      name = await records.update(name, changeOrFollow, 'long');
+};

@@ -194,6 +194,10 @@ export const settleBudgets = (
 const settleTool = (session: SessionState, outcome: ToolOutcome, admitted: AdmittedTool, now: number): void => {
   const tool = toolState(session, outcome.name);
   const reservation = tool.reservations.find(({ id }) => id === admitted.reservationId);
+  if (outcome.refunds === true) {
+    refund(tool, reservation, admitted);
+    return;
+  }
   if (reservation === undefined) {
     settleUnreserved(session, tool, outcome, admitted, now);
     return;
@@ -203,6 +207,15 @@ const settleTool = (session: SessionState, outcome: ToolOutcome, admitted: Admit
     reservation.running = Math.max(0, reservation.running - 1);
   settleReservation(tool, reservation, outcome, now);
   dropEnded(tool, now);
+};
+
+/** Gives back what a round was charged with, unless that was given back, or the tool has become clean, since. */
+const refund = (tool: ToolState, reservation: Reservation | undefined, { permit }: AdmittedTool): void => {
+  if (tool.failures === 0 || (reservation !== undefined && reservation.verdict !== 'failed')) return;
+  if (reservation !== undefined) reservation.verdict = 'over';
+  tool.failures -= 1;
+  if (permit.decision === 'retry') tool.used = Math.max(0, tool.used - 1);
+  if (tool.failures === 0) refresh(tool);
 };
 
 // No reservation: a first attempt without a name, or a batch that settles after its lease and is a round of its own now. A

@@ -55,6 +55,7 @@ const DEFAULTS = {
   STORE_KEYS: [],
   CIRCUIT_FAILURES: 10,
   CIRCUIT_OPEN_MS: 10_000,
+  RECONCILE_DELAYS: ['1s', '5s', '30s', '2m', '10m', '1h', '6h'],
   SHUTDOWN_GRACE_MS: 25_000,
   ROLE: 'all',
   WORKER_LANES: [],

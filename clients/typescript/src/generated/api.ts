@@ -326,6 +326,7 @@ export interface components {
             readonly value: unknown;
             readonly message: string;
             readonly duration_ms: number;
+            readonly reconciled?: components["schemas"]["Reconciled"];
             /** @enum {boolean} */
             readonly empty?: true;
             /** @enum {boolean} */
@@ -340,6 +341,17 @@ export interface components {
             readonly error: null;
             readonly retry: null;
         };
+        readonly Reconciled: {
+            /**
+             * @description `run`: the run itself ended after its answer.
+             * @enum {string}
+             */
+            readonly by: "tool" | "run" | "person";
+            /** @description How often was looked. */
+            readonly attempts: number;
+            /** @description From the end of the run, or from when it was taken for dead. */
+            readonly after_ms: number;
+        };
         readonly Warning: {
             readonly code: string;
             readonly message: string;
@@ -353,6 +365,7 @@ export interface components {
             readonly value: unknown;
             readonly message: string;
             readonly duration_ms: number;
+            readonly reconciled?: components["schemas"]["Reconciled"];
             /** @enum {boolean} */
             readonly empty?: true;
             /** @enum {boolean} */
@@ -412,6 +425,7 @@ export interface components {
             readonly value: null;
             readonly message: string;
             readonly duration_ms: number;
+            readonly reconciled?: components["schemas"]["Reconciled"];
             /** @enum {boolean} */
             readonly empty?: true;
             /** @enum {boolean} */

@@ -92,6 +92,13 @@ export const createRedisDeliveryIndex = (client: Client) => {
   return (endpoint: string, limits: DueLimits): DueIndex => open(`webhooks:${endpoint}`, limits);
 };
 
+/** Of the effects of writes that are looked for. */
+export const createRedisEffectIndex = (client: Client, limits: DueLimits): DueIndex =>
+  createRedisDueIndexes(client, {
+    // Longer than an effect is looked for, and than a look at it is put off.
+    ...{ names: ['effects', 'tenants'], ttlMs: 25 * HOUR_MS, furthestMs: 25 * HOUR_MS },
+  })('effects', limits);
+
 /** All entries, each once, however many there are; a scan may tell one twice. */
 async function* listAll(client: Pick<SharedClient, 'callWithTimeout'>, key: string): ReturnType<DueIndex['list']> {
   const seen = new Set<string>();

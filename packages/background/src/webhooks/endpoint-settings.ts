@@ -6,6 +6,7 @@ export const WEBHOOK_EVENTS = [
   'tool_call.approval_requested',
   'tool_call.completed',
   'tool_calls.completed',
+  'tool_call.reconciled',
 ] as const;
 export type WebhookEventType = (typeof WEBHOOK_EVENTS)[number];
 

@@ -94,7 +94,7 @@ test.each([
     'an unknown event',
     { events: ['tool_call.done'] },
     [
-      'webhooks.ops.events[0]: Invalid option: expected one of "tool_call.pending"|"tool_call.approval_requested"|"tool_call.completed"|"tool_calls.completed"',
+      'webhooks.ops.events[0]: Invalid option: expected one of "tool_call.pending"|"tool_call.approval_requested"|"tool_call.completed"|"tool_calls.completed"|"tool_call.reconciled"',
     ],
   ],
   ['no event', { events: [] }, ['webhooks.ops.events: must name at least one event']],

@@ -24,6 +24,7 @@ const LoadedFacts = z.object({
   background: z.enum(BACKGROUND),
   maxDurationMs: z.int().positive(),
   breakerKey: z.string().nullable(),
+  reconcileTimeoutMs: z.int().positive().nullable(),
   // Shared by tools of one place that the service itself connects to, and never a tool file's to say.
   upstream: z.null(),
   source: z.string(),

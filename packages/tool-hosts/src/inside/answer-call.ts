@@ -1,6 +1,7 @@
+import { createReconcilingTool } from '@recourse/decide/finding';
 import { CallContext } from 'recourse-server/executor/call-context';
 import type { CallOutcome } from 'recourse-server/executor/call-outcome';
-import { type Cancellation, startNodeTimer } from 'recourse-server/executor/deadline';
+import { type Cancellation, type Purpose, startNodeTimer } from 'recourse-server/executor/deadline';
 import { invokeTool, toCheckingTool } from 'recourse-server/executor/invoke-tool';
 import { toJsonValue } from 'recourse-server/executor/json-proof';
 import { toCallOutcome } from 'recourse-server/executor/outcome';
@@ -36,7 +37,7 @@ const MAX_LOG_TEXT = 1000;
 
 /** A call, not started yet. Its answer goes over the channel exactly once. */
 export const createHostCall = (loaded: InlineTool, order: CallOrder, terms: HostCallOptions) => {
-  const declared = order.terms.purpose === 'check' ? toCheckingTool(loaded) : loaded;
+  const declared = toPurpose(loaded, order.terms.purpose);
   const tool = declared.effects === order.effects ? declared : { ...declared, effects: order.effects };
   let isAnswered = false;
   const context = new CallContext({
@@ -64,6 +65,11 @@ export const createHostCall = (loaded: InlineTool, order: CallOrder, terms: Host
       else answer(toCallOutcome(run, tool, endOptions), false);
     },
   };
+};
+
+const toPurpose = (tool: InlineTool, purpose: Purpose): InlineTool => {
+  if (purpose === 'run') return tool;
+  return purpose === 'check' ? toCheckingTool(tool) : createReconcilingTool(tool, purpose.startedAt);
 };
 
 const describeEnd = (end: CallOutcome): HostEnd => {

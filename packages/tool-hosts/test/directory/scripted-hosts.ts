@@ -80,6 +80,7 @@ const factsOf = (name: string): LoadedFacts => ({
   background: 'never',
   maxDurationMs: 3_600_000,
   breakerKey: null,
+  reconcileTimeoutMs: null,
   upstream: null,
   source: 'builtin',
   exampleArguments: '{}',

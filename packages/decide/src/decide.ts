@@ -1,0 +1,105 @@
+import { createDueIndex, type DueIndex } from '@recourse/background/jobs/due-index';
+import type { Logger } from 'pino';
+import type { Config } from 'recourse-server/config/settings/config';
+import type { CreateCallLog } from 'recourse-server/executor/call-context';
+import type { RunHosted } from 'recourse-server/executor/deadline';
+import type { Redactor } from 'recourse-server/executor/redactor';
+import { readDuration } from 'recourse-server/extensions/setting-kinds';
+import type { StoreBackend } from 'recourse-server/sessions/store-backend';
+import { describeCauses } from 'recourse-server/telemetry/describe-error';
+import type { Metrics } from 'recourse-server/telemetry/metrics';
+import type { ToolRegistry } from 'recourse-server/tools/registry';
+import { type ApplyOptions, createApply } from './apply-verdict.ts';
+import { createChecks } from './checks.ts';
+import { createEffectMetrics } from './effect-metrics.ts';
+import { effectKind, type StoredEffect } from './effects/effect-kind.ts';
+import { EffectStore, entryOf } from './effects/effect-store.ts';
+import { Looker } from './looker.ts';
+import { createReconciler } from './reconciler.ts';
+import { createSweep } from './sweep.ts';
+
+export type DecideParts = Pick<ApplyOptions, 'keys' | 'settlePending' | 'sessions' | 'webhooks' | 'time'> & {
+  readonly backend: StoreBackend;
+  readonly registry: ToolRegistry;
+  readonly runHosted: RunHosted;
+  readonly createLog: CreateCallLog;
+  readonly redactor: Redactor;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly now: () => number;
+};
+
+// Further ones are looked for when they are repeated.
+const LIMITS = { ofHolder: 100_000, ofAll: 100_000 } as const;
+
+/** Finds out how writes ended of which nobody knows: beside their batches, afterwards, and when a person says so. */
+export const openDecide = async (config: Config, parts: DecideParts) => {
+  const { backend, registry, log, metrics, redactor, now, time } = parts;
+  const counted = createEffectMetrics(metrics);
+  const effects = new EffectStore({
+    ...{ store: backend.records, sealing: backend.sealing, live: await openLive(backend, now) },
+  });
+  const onFailed = (error: unknown): void => {
+    counted.stepFailed();
+    log.warn({ causes: describeCauses(error) }, 'step on an effect failed');
+  };
+  const findCheck = createChecks({ ...parts, maxResultBytes: config.MAX_RESULT_BYTES });
+  const looker = new Looker({
+    ...{ delays: config.RECONCILE_DELAYS.map(readDuration), redactor, looked: counted.looked },
+    onProblem: ({ tool, effectId, problem }) =>
+      log.warn(
+        { tool, effect_id: effectId, problem: redactor.cut(problem, MAX_PROBLEM, 'log') },
+        'reconcile failed: it counts as unclear',
+      ),
+  });
+  const apply = createApply({
+    ...{ ...parts, effects },
+    onApplied: ({ tool, effectId, requestId }, { end, attempts }) =>
+      log.info(
+        { tool, effect_id: effectId, request_id: requestId, verdict: end?.verdict, by: end?.by, attempts },
+        'unknown outcome settled',
+      ),
+  });
+  const reconciler = createReconciler({
+    ...{ effects, looker, findCheck, now, time, onFailed, apply },
+    onContradiction: ({ tool, effectId, tenant }) => {
+      looker.distrust(tool);
+      counted.contradicted(tool);
+      log.error({ tool, effect_id: effectId, tenant }, 'a write ended otherwise than its reconcile had said');
+    },
+  });
+  const isCovered = (): boolean => registry.list().some(({ name }) => findCheck(name) !== null);
+  const sweep = createSweep({ effects, looker, findCheck, apply, onFailed, isCovered });
+  await takeBack(backend, effects);
+  return {
+    reconciler,
+    /** Looks for what was left, from now on. */
+    start: (): void => sweep.start(),
+    close: (): void => {
+      sweep.close();
+      reconciler.close();
+    },
+  };
+};
+
+const MAX_PROBLEM = 500;
+
+const openLive = async ({ shared }: StoreBackend, now: () => number): Promise<DueIndex> => {
+  if (shared === null) return createDueIndex({ limits: LIMITS, now });
+  const { createRedisEffectIndex } = await import('@recourse/background/jobs/redis-due-index');
+  return createRedisEffectIndex(shared.client, LIMITS);
+};
+
+/** Of a store that only this process has: the process before it has ended, and so have its runs. */
+const takeBack = async ({ records, shared, keysOf }: StoreBackend, { live }: EffectStore): Promise<void> => {
+  if (shared !== null) return;
+  const stored = records.open(effectKind);
+  const endRun = ({ effect }: StoredEffect, now: number): void => {
+    if (effect === null || effect.leaseEndsAt === 0) return;
+    Object.assign(effect, { leaseEndsAt: effect.state === 'running' ? now : 0, actsUntil: now });
+  };
+  for (const key of keysOf(effectKind.name)) {
+    await stored.update(key, endRun, 'long');
+    await live.enterAgain(entryOf(key), 0);
+  }
+};

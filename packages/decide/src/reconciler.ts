@@ -1,0 +1,224 @@
+import type { CallOutcome } from 'recourse-server/executor/call-outcome';
+import type { Cancellation } from 'recourse-server/executor/deadline';
+import type { RecordState } from 'recourse-server/executor/idempotency-store';
+import type { Reconciler, UnknownRun, Write } from 'recourse-server/executor/reconciler';
+import type { Tool } from 'recourse-server/tools/tool';
+import { type Check, createEnd, type Sought } from './checks.ts';
+import { adoptRun, claimLook, endLook, noteRunOver, type RunEnd } from './effects/effect-decisions.ts';
+import { type Effect, effectKeyOf, type StoredEffect } from './effects/effect-kind.ts';
+import type { EffectStore } from './effects/effect-store.ts';
+import type { Ledger, Looker, LookStep } from './looker.ts';
+import { createSettledOutcome, describeFailure, withCheckAhead } from './settled-outcome.ts';
+
+export type ReconcilerOptions = {
+  readonly effects: EffectStore;
+  readonly looker: Looker;
+  readonly findCheck: (tool: string) => Check | null;
+  /** Milliseconds of a clock that never goes back: that of deadlines. */
+  readonly now: () => number;
+  /** The store's, in Unix milliseconds. */
+  readonly time: () => number;
+  readonly onFailed: (error: unknown) => void;
+  /** A run has ended otherwise than a verdict had said. */
+  readonly onContradiction: (write: Pick<Write, 'tenant' | 'effectId'> & { readonly tool: string }) => void;
+  /** What was found out of a run that another batch has begun. */
+  readonly apply: (key: string, effect: Effect) => Promise<void>;
+};
+
+/** A write that runs here, or whose handler goes on. */
+type Run = { readonly fence: number; readonly tool: string };
+
+const RENEW_EVERY_MS = 1500;
+// Less is not worth a look.
+const LEAST_MS = 20;
+// A pending call keeps nobody waiting: what is not found out by then is, while it goes on being looked for, unknown.
+const MOST_OF_PENDING_MS = 10_000;
+const PAUSE_MS = 250;
+
+/** Looks for writes beside their batches, and keeps what others need to look for them afterwards. */
+export const createReconciler = (options: ReconcilerOptions): Reconciler & { readonly close: () => void } => {
+  const { effects, findCheck, onFailed, onContradiction } = options;
+  const runs = new Map<string, Run>();
+  const renewAll = (): void => {
+    for (const [key, { fence }] of runs) void effects.renew(key, fence).catch(onFailed);
+  };
+  const timer = setInterval(renewAll, RENEW_EVERY_MS).unref();
+  const quietly = (step: Promise<unknown>): void => void step.catch(onFailed);
+
+  const begin = async (write: Write, mark: Promise<RecordState>): Promise<RecordState> => {
+    const key = effectKeyOf(write);
+    const beginning = effects.begin(write).catch((error: unknown) => {
+      onFailed(error);
+      return AWAY;
+    });
+    const [marked, begun] = await Promise.all([mark, beginning]);
+    if (marked === 'held' && begun.kind === 'held') runs.set(key, { fence: begun.fence, tool: write.tool.name });
+    else if (begun.kind === 'held') quietly(effects.withdraw(key, begun.fence));
+    return marked === 'held' ? begun.kind : marked;
+  };
+
+  const end = async (key: string, { fence, tool }: Run, write: Pick<Write, 'tenant' | 'effectId'>, runEnd: RunEnd) => {
+    if ((await effects.end(key, fence, runEnd)) === 'contradiction') onContradiction({ ...write, tool });
+  };
+
+  const ended = (write: Pick<Write, 'tenant' | 'effectId'>, outcome: CallOutcome): void => {
+    const key = effectKeyOf(write);
+    const run = runs.get(key);
+    if (run === undefined) return;
+    runs.delete(key);
+    // A handler that ends after its time without saying what it did can at least do no more.
+    if (isUnknown(outcome)) quietly(effects.noteOver(key, run.fence));
+    else quietly(end(key, run, write, describeRunEnd(outcome)));
+  };
+
+  const settle = async (write: Write, unknown: UnknownRun): Promise<CallOutcome> => {
+    const check = findCheck(write.tool.name);
+    if (check === null) return unknown.outcome;
+    try {
+      return await new UnknownWrite(write, unknown, check, { ...options, runs }).settle();
+    } catch (error) {
+      onFailed(error);
+      return unknown.outcome;
+    }
+  };
+  return {
+    covers: ({ name, effects: does }: Tool) => does === 'write' && findCheck(name) !== null,
+    begin,
+    ended,
+    settle,
+    close: () => clearInterval(timer),
+  };
+};
+
+const AWAY = { kind: 'away' } as const;
+
+const isUnknown = (outcome: CallOutcome): boolean =>
+  outcome.kind === 'failure' && outcome.failure.outcome === 'unknown';
+
+const describeRunEnd = (outcome: CallOutcome): RunEnd => {
+  if (outcome.kind === 'failure') return { executed: outcome.failure.executed, end: null };
+  const { valueJson, message, executed } = outcome;
+  return { executed, end: { ...createEnd('run', 'happened', { message }), valueJson } };
+};
+
+/** One write that is looked for while its caller waits. */
+class UnknownWrite {
+  readonly #write: Write;
+  readonly #unknown: UnknownRun;
+  readonly #check: Check;
+  readonly #options: ReconcilerOptions & { readonly runs: Map<string, Run> };
+  readonly #key: string;
+  /** Whether something of it outlives its batch. */
+  readonly #isRecorded: boolean;
+
+  constructor(
+    write: Write,
+    unknown: UnknownRun,
+    check: Check,
+    options: ReconcilerOptions & { readonly runs: Map<string, Run> },
+  ) {
+    this.#write = write;
+    this.#unknown = unknown;
+    this.#check = check;
+    this.#options = options;
+    this.#key = effectKeyOf(write);
+    this.#isRecorded = write.places.length > 0 || write.handle !== null;
+  }
+
+  async settle(): Promise<CallOutcome> {
+    const { outcome, run } = this.#unknown;
+    const ledger = this.#isRecorded ? await this.#openRecord() : this.#openBesideBatch();
+    const effect = await this.#look(ledger);
+    const settled = effect === null ? null : createSettledOutcome(effect);
+    if (effect === null || settled === null) return this.#isRecorded ? withCheckAhead(outcome) : outcome;
+    // The batch itself answers its own run, and keeps, counts and writes down what that came to.
+    if (this.#isRecorded && run === 'own') await this.#options.effects.markApplied(this.#key, effect.fence);
+    if (run === 'earlier') await this.#options.apply(this.#key, effect);
+    return settled;
+  }
+
+  async #openRecord(): Promise<Ledger> {
+    const { effects, runs, onFailed } = this.#options;
+    const { outcome, late } = this.#unknown;
+    const key = this.#key;
+    const failure = describeFailure(outcome, this.#write.sessionKey !== null);
+    const run = runs.get(key);
+    if (run === undefined) await effects.adopt(this.#write, failure);
+    else {
+      if (late === null) runs.delete(key);
+      await effects.open(key, run.fence, failure, late === null);
+      // What its handler comes to is reported by who writes it down; that its process was killed is said by nobody else.
+      void late?.then((end) => {
+        if (end === null && runs.delete(key)) effects.noteOver(key, run.fence).catch(onFailed);
+      });
+    }
+    return {
+      claim: (checkMs, afterMs) => effects.claim(key, checkMs, afterMs),
+      endLook: (look, found, terms) => effects.endLook(key, look, found, terms),
+    };
+  }
+
+  /** Of a call that nothing is kept of: the same steps on a record that only this batch knows. */
+  #openBesideBatch(): Ledger {
+    const { time } = this.#options;
+    const { outcome, late, ranMs } = this.#unknown;
+    const stored: StoredEffect = { effect: null };
+    const failure = describeFailure(outcome, false);
+    adoptRun({ creation: '', spec: '', timeoutMs: 0, failure })(stored, time());
+    const leaseEndsAt = late === null ? 0 : Number.POSITIVE_INFINITY;
+    if (stored.effect !== null)
+      Object.assign(stored.effect, { startedAt: time() - ranMs, actsUntil: time(), leaseEndsAt });
+    void late?.then(() => noteRunOver(1)(stored, time()));
+    return {
+      claim: async (checkMs, afterMs) => claimLook(checkMs, afterMs)(stored, time()),
+      endLook: async (look, found, terms) => endLook(look, found, terms)(stored, time()),
+    };
+  }
+
+  async #look(ledger: Ledger): Promise<Effect | null> {
+    const { looker, now } = this.#options;
+    const { cancellation } = this.#unknown;
+    const until = this.#write.handle === null ? Number.POSITIVE_INFINITY : now() + MOST_OF_PENDING_MS;
+    for (;;) {
+      const leftMs = this.#leftMs(until);
+      if (leftMs < LEAST_MS) return null;
+      const step = await looker.lookOnce(ledger, this.#check, leftMs - LEAST_MS / 2, (effect) =>
+        this.#describeSought(effect),
+      );
+      if (step.kind === 'settled') return step.effect;
+      const waitMs = findWaitMs(step);
+      if (waitMs > this.#leftMs(until) - LEAST_MS) return null;
+      await pause(waitMs, cancellation);
+    }
+  }
+
+  /** How long its caller waits yet. */
+  #leftMs(until: number): number {
+    const { cancellation } = this.#unknown;
+    const moment = this.#options.now();
+    return cancellation.causeAt(moment) === null ? Math.min(cancellation.remainingAt(moment), until - moment) : 0;
+  }
+
+  #describeSought({ startedAt }: Effect): Sought {
+    const { tool, input, ...about } = this.#write;
+    return { ...about, tool: tool.name, input, startedAt };
+  }
+}
+
+const findWaitMs = (step: Exclude<LookStep, { kind: 'settled' }>): number => {
+  if (step.kind === 'unclear') return step.nextMs;
+  // Another process that looks may have found it out before its time is over.
+  return step.retryAfterMs === null ? Number.POSITIVE_INFINITY : Math.min(step.retryAfterMs, PAUSE_MS);
+};
+
+/** Waits so long, or until the batch is over. */
+const pause = (ms: number, cancellation: Cancellation): Promise<void> =>
+  new Promise((resolve) => {
+    const end = (): void => {
+      stop();
+      unsubscribe();
+      resolve();
+    };
+    const stop = cancellation.startTimer(end, ms);
+    const unsubscribe = cancellation.onCancel(end);
+  });

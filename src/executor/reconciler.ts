@@ -1,0 +1,70 @@
+import type { Tool } from '../tools/tool.ts';
+import type { CallOutcome, FailureOutcome } from './call-outcome.ts';
+import type { Cancellation } from './deadline.ts';
+import type { RecordState } from './idempotency-store.ts';
+import type { CallPlace } from './pending-calls.ts';
+
+/** A write as it is looked for, in whichever process. Times in milliseconds. */
+export type Write = {
+  readonly effectId: string;
+  readonly tool: Tool;
+  /** Its arguments as they were parsed. */
+  readonly input: Readonly<Record<string, unknown>>;
+  readonly tenant: string;
+  /** Who of the tenant sent it; null: anonymous. */
+  readonly caller: string | null;
+  readonly requestId: string;
+  readonly batchId: string;
+  readonly sessionKey: string | null;
+  readonly index: number;
+  readonly id: string | number | null;
+  readonly name: string | null;
+  /** The records that have its mark and its result; none, and no handle: nothing of it outlives its batch. */
+  readonly places: readonly CallPlace[];
+  /** Of the pending call that it is. */
+  readonly handle: string | null;
+  /** `Admission.ticketOf` its tool; null without a session. */
+  readonly ticket: string | null;
+  /** The webhook endpoint that its batch has named. */
+  readonly notify: string | null;
+  /** How long its run may take. */
+  readonly timeoutMs: number;
+  readonly traceId: string | null;
+};
+
+/** What is known of a write whose outcome is unknown. */
+export type UnknownRun = {
+  /** Without secrets. */
+  readonly outcome: FailureOutcome;
+  /** `own`: it ran in this batch. `earlier`: what another one, or another worker, has left of it. */
+  readonly run: 'own' | 'earlier';
+  /** The end of a handler that goes on; null where its process was killed, or it has ended. Never rejects. */
+  readonly late: Promise<CallOutcome | null> | null;
+  /** How long its handler had run when it was given up; 0 where that is not known. */
+  readonly ranMs: number;
+  /** Until when its caller waits. */
+  readonly cancellation: Cancellation;
+};
+
+/** Finds out how writes ended of which nobody knows. Nothing here rejects. */
+export type Reconciler = {
+  /** Whether writes of this tool can be looked for. */
+  readonly covers: (tool: Tool) => boolean;
+  /**
+   * Notes that a write begins that has a record, beside the mark in that record, so that any process can look for it. Only where
+   * this says `held` may it begin.
+   */
+  readonly begin: (write: Write, mark: Promise<RecordState>) => Promise<RecordState>;
+  /** A write that was noted has ended so, or has not begun. */
+  readonly ended: (write: Pick<Write, 'tenant' | 'effectId'>, outcome: CallOutcome) => void;
+  /** Looks for a write as long as its caller waits; gives what it has come to, or what is known meanwhile. */
+  readonly settle: (write: Write, unknown: UnknownRun) => Promise<CallOutcome>;
+};
+
+/** Where no write can be looked for. */
+export const NO_RECONCILER: Reconciler = {
+  covers: () => false,
+  begin: (_write, mark) => mark,
+  ended: () => undefined,
+  settle: async (_write, { outcome }) => outcome,
+};

@@ -1,0 +1,73 @@
+import { type Call, isReady, type ReadyCall, readArguments } from './call.ts';
+import type { CallOutcome } from './call-outcome.ts';
+import { effectIdOf } from './effect-id.ts';
+import type { RecordState } from './idempotency-store.ts';
+import type { Write } from './reconciler.ts';
+import { redactOutcome } from './redact-outcome.ts';
+
+// Writes that can be looked for afterwards: what the executor tells of them, and what it gets to know.
+
+/** Notes that a write begins, beside its mark, where it can be looked for. */
+export const beginWrite = (call: ReadyCall, mark: Promise<RecordState>): Promise<RecordState> => {
+  const { reconciler } = call.batch.services;
+  if (!reconciler.covers(call.tool)) return mark;
+  call.isNoted = true;
+  return reconciler.begin(toWrite(call), mark);
+};
+
+/**
+ * Looks for a write of which nobody knows how it ended, before it is answered; another that was noted is known to have ended.
+ * `run`: it ran in this batch.
+ */
+export const settleWrite = (call: Call, run: 'own' | 'earlier'): Promise<void> | undefined => {
+  const { outcome, batch, state } = call;
+  if (outcome === null || !isReady(call)) return undefined;
+  if (outcome.kind !== 'failure' || outcome.failure.outcome !== 'unknown') return endWrite(call, outcome);
+  // What is hidden from its caller stays as it is.
+  const isHidden = state.kind === 'replayed' && state.result === null;
+  if (isHidden || !batch.services.reconciler.covers(call.tool)) return undefined;
+  return settle(call, run);
+};
+
+/** Reports how a write that was noted has ended, after its answer too. */
+export const endWrite = (call: Call, outcome: CallOutcome): undefined => {
+  if (!call.isNoted) return;
+  const { services, request } = call.batch;
+  services.reconciler.ended({ tenant: request.tenant, effectId: effectIdOf(call) }, outcome);
+};
+
+const settle = async (call: ReadyCall, run: 'own' | 'earlier'): Promise<void> => {
+  const { batch, late } = call;
+  const redacted = call.outcome === null ? null : redactOutcome(call.outcome, call);
+  if (redacted?.kind !== 'failure') return;
+  const { cancellation, services, size } = batch;
+  const ranMs = run === 'own' ? call.durationMs : 0;
+  const unknown = { outcome: redacted, run, late, ranMs, cancellation } as const;
+  const found = await services.reconciler.settle(toWrite(call), unknown);
+  if (found === redacted) return;
+  // What was answered before is not what is answered now.
+  if (call.state.kind === 'overdue') call.end(found);
+  else call.state = found;
+  size.keep(call);
+};
+
+const toWrite = (call: ReadyCall): Write => {
+  const { batch, tool, index, id, name, recordKey } = call;
+  const { request, admission } = batch;
+  const { resumed, idempotency } = request;
+  const parsed = readArguments(call);
+  const own = recordKey === null ? [] : [{ recordKey, place: 0 }];
+  const ofBatch = idempotency === null ? [] : [{ recordKey: idempotency.recordKey, place: index }];
+  const ticket = admission?.ticketOf(call.budgetKey) ?? null;
+  return {
+    ...{ effectId: effectIdOf(call), tool, input: parsed.ok ? parsed.value : {}, tenant: request.tenant },
+    ...{ caller: request.callerId ?? null, requestId: request.requestId, batchId: request.batchId },
+    ...{ sessionKey: request.sessionKey, index: resumed?.spec.index ?? index, id, name },
+    places: [...own, ...ofBatch],
+    handle: resumed === undefined ? null : request.batchId,
+    ticket: request.sessionKey === null ? null : (resumed?.spec.ticket ?? ticket),
+    notify: resumed?.spec.notify ?? batch.async?.notify ?? null,
+    timeoutMs: Math.min(call.timeoutMs, request.deadlineMs),
+    traceId: request.traceId,
+  };
+};
