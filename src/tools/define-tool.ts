@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import type * as z from 'zod';
 import { EFFECTS, type Effects } from '../contract/failure.ts';
-import { memberOf } from '../contract/json-record.ts';
+import { isRecord, memberOf } from '../contract/json-record.ts';
 import type { JsonSchema } from '../contract/tool-description.ts';
 import type { MemberRule, Refuse } from './check-definition.ts';
 import {
@@ -21,7 +21,7 @@ import {
 } from './check-definition.ts';
 import { createExampleArguments, propertiesOf } from './json-schema.ts';
 import type { Checked } from './json-schema-checks.ts';
-import { createSchemaCheck, type SchemaCheck } from './schema-check.ts';
+import { createSchemaCheck, isZodSchema, type SchemaCheck } from './schema-check.ts';
 import type { Background, InlineTool, Prepared, ToolContext, Upstream } from './tool.ts';
 import { BACKGROUND, DEFAULT_MAX_DURATION_MS, LONGEST_DURATION_MS, MAX_TIMER_MS } from './tool.ts';
 import { findResource, type Setup, type Teardown, type ToolResource } from './tool-resource.ts';
@@ -203,6 +203,17 @@ export const defineTool = <
   const output =
     definition.output === undefined ? null : compileSchema('output', definition.output, upstream !== null, refuse);
   const resource = findResource(definition, refuse);
+  // The one place where a word is taken for a type: the value comes from that very schema, the resource from that very setup.
+  const handle = (value: unknown, context: ToolContext): unknown =>
+    definition.run(value as ToolArguments<Schema>, context as ToolContext & { readonly resource: Resource });
+  const look =
+    reconcile === undefined
+      ? null
+      : (value: unknown, startedAt: number, context: ToolContext) =>
+          reconcile(
+            { input: value as ToolArguments<Schema>, effectId: context.effectId, startedAt },
+            context as ToolContext & { readonly resource: Resource },
+          );
   const declared: InlineTool = {
     ...{ role: 'tool', runsIn: 'service', name, description, effects, retries, timeoutMs, gracefulErrors, sequential },
     ...{ concurrency, maxCallsPerSession, background, maxDurationMs, polling, env, source, upstream, extractError },
@@ -214,21 +225,23 @@ export const defineTool = <
     // What stays open between calls would keep other files from a shared process, and be torn down with every turn.
     isolation: resource !== null && isolation === 'process' ? 'own' : isolation,
     ...(resource === null ? {} : { close: () => resource.close() }),
-    prepare: createPrepare(
-      name,
-      input,
-      resource,
-      // The one place where a word is taken for a type: the value comes from that very schema, the resource from that very setup.
-      (value, context) =>
-        definition.run(value as ToolArguments<Schema>, context as ToolContext & { readonly resource: Resource }),
-      reconcile === undefined
-        ? null
-        : (value, startedAt, context) =>
-            reconcile(
-              { input: value as ToolArguments<Schema>, effectId: context.effectId, startedAt },
-              context as ToolContext & { readonly resource: Resource },
-            ),
-    ),
+    prepare: createPrepare(name, input, resource, handle, look),
+    ...(isZodSchema(definition.input)
+      ? {}
+      : {
+          prepareWithEffectId: {
+            inArgument: (schema, complete) => {
+              const check = createSchemaCheck(schema, 'input', upstream === null ? 'own' : 'foreign');
+              return createPrepare(
+                name,
+                check,
+                resource,
+                (value, context) => handle(isRecord(value) ? complete(value, context.effectId) : value, context),
+                look,
+              );
+            },
+          },
+        }),
     checkOutput: output === null ? null : createOutputCheck(output),
   };
   return reportDeclared(declared, defineTool);

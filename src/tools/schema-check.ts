@@ -10,7 +10,7 @@ export type SchemaCheck = {
 };
 
 /** Whether `schema` is a zod 4 schema and not a plain JSON Schema. */
-const isZodSchema = (schema: z.ZodType | JsonSchema): schema is z.ZodType => '_zod' in schema;
+export const isZodSchema = (schema: z.ZodType | JsonSchema): schema is z.ZodType => '_zod' in schema;
 
 type Side = 'input' | 'output';
 

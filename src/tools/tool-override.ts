@@ -2,6 +2,35 @@ import * as z from 'zod';
 import { EFFECTS } from '../contract/failure.ts';
 import { BACKGROUND, LONGEST_DURATION_MS, MAX_TIMER_MS } from './tool.ts';
 
+// Set by the client, or never by anyone (OpenAPI: "Accept, Content-Type or Authorization … shall be ignored").
+const CLIENT_HEADERS: ReadonlySet<string> = new Set([
+  ...['accept', 'accept-encoding', 'authorization', 'connection', 'content-length', 'content-type', 'cookie', 'expect'],
+  ...['host', 'http2-settings', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'user-agent', 'via'],
+  ...['cookie2', 'set-cookie', 'set-cookie2'],
+  ...['traceparent', 'tracestate', 'baggage', 'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto'],
+]);
+
+/** Whether a header, in any case, is one that only the client of an API itself writes. */
+export const isClientHeader = (name: string): boolean =>
+  CLIENT_HEADERS.has(name.toLowerCase()) || /^proxy-/i.test(name);
+
+// RFC 6901, but for the empty one, which is all arguments; a token (RFC 9110, section 5.1).
+const POINTER = z
+  .string()
+  .regex(/^(\/([^/~]|~[01])*)+$/, 'must be a JSON Pointer into the arguments, such as /reference');
+const HEADER = z
+  .string()
+  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'must be the name of a header')
+  .refine((name) => !isClientHeader(name), 'is a header that only the client itself writes: name another');
+
+/** Where the effect id of each call goes: into a member of the arguments, or into a header of the import's requests. */
+export const EffectIdPlace = z
+  .strictObject({ argument: POINTER.optional(), header: HEADER.optional() })
+  .refine(({ argument, header }) => (argument === undefined) !== (header === undefined), {
+    error: 'must have either argument or header',
+  });
+export type EffectIdPlace = Readonly<z.infer<typeof EffectIdPlace>>;
+
 /** What an operator says of a tool instead of what it says of itself; what is left out stays as the tool has it. */
 export const ToolOverride = z.strictObject({
   enabled: z.boolean().optional().describe('false: disables the tool; the catalogue gives the reason'),
@@ -28,6 +57,7 @@ export const ToolOverride = z.strictObject({
     .optional()
     .describe('Time limit of a background call in milliseconds, at most 24 h'),
   gracefulErrors: z.boolean().optional().describe("false: an exception of it is fatal for the agent's run"),
+  effectId: EffectIdPlace.optional().describe('Argument or header that carries the effect id of each call'),
 });
 export type ToolOverride = Readonly<z.infer<typeof ToolOverride>>;
 

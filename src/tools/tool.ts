@@ -147,6 +147,19 @@ export type InlineTool = ToolFacts & {
   readonly runsIn: 'service';
   /** Checks the arguments against the schema. A promise only where the schema itself is asynchronous. */
   readonly prepare: (input: Readonly<Record<string, unknown>>) => Prepared | Promise<Prepared>;
+  /**
+   * How it is prepared where an operator names what carries the effect id of each call upstream. Left out where its schema is
+   * code: such a tool reads `context.effectId` itself.
+   */
+  readonly prepareWithEffectId?: {
+    /** Checks arguments against this schema instead of its own; its handler gets what `complete` makes of them. Throws where the schema cannot be compiled. */
+    readonly inArgument: (
+      inputSchema: JsonSchema,
+      complete: (checked: Readonly<Record<string, unknown>>, effectId: string) => Readonly<Record<string, unknown>>,
+    ) => InlineTool['prepare'];
+    /** Sends it in this header of each request; a text: why it does not. Left out: it sends no such requests. */
+    readonly inHeader?: (name: string) => InlineTool['prepare'] | string;
+  };
   /** What is wrong with the output, empty where nothing is; null where the tool declared no output schema. */
   readonly checkOutput: ((value: unknown) => readonly Issue[] | Promise<readonly Issue[]>) | null;
   /** A failure hidden in a returned value, as the tool declares it; undefined where the value is a success. */

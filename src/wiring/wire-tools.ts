@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import type { Variables } from '../config/file/expand-variables.ts';
+import type { ConfigContent } from '../config/file/load-config-file.ts';
 import { type HostLimits, readMachine, toHostLimits } from '../config/host-limits.ts';
 import { warnOfUnusedNames } from '../config/misspelled-names.ts';
 import { toRequiredTools } from '../config/required-tools.ts';
@@ -122,8 +123,16 @@ const wireDirectory = async (config: Config, options: ToolsOptions, publish: Pub
   });
 };
 
-/** Loads a tools directory as a service of these settings does, without serving. Rejects with one sentence for people. */
-export const checkTools = async (directory: string, config: Config, environment: Variables) => {
+/**
+ * Loads a tools directory as a service of these settings and this configuration file does, without serving. `misfits`: what the
+ * file says of the tools that does not fit them, one sentence each. Rejects with one sentence for people.
+ */
+export const checkTools = async (
+  directory: string,
+  config: Config,
+  environment: Variables,
+  content: ConfigContent | undefined,
+) => {
   const builtin = await wireExtensions(config, {
     version: 'check',
     log: pino({ level: 'silent' }),
@@ -134,5 +143,8 @@ export const checkTools = async (directory: string, config: Config, environment:
   const taken = [...builtin.tools, ...createBuiltinReducers()];
   const { checkToolDirectory } = await PACKAGES.toolHosts();
   const parts = { environment, hostLimits: toHostLimits(config, readMachine()), taken };
-  return checkToolDirectory(directory, config, parts).finally(builtin.close);
+  const checked = await checkToolDirectory(directory, config, parts).finally(builtin.close);
+  if (content === undefined) return { ...checked, misfits: [] };
+  const { findMisfits } = await PACKAGES.upstreams();
+  return { ...checked, misfits: findMisfits([...builtin.tools, ...checked.offered], content) };
 };

@@ -432,6 +432,7 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   '@upstream-mcp/stdio-transport.ts': 'a server that takes no more input has most often ended',
   '@upstream-mcp/list-refresh.ts': 'a list that cannot be read leaves the one before',
   '@upstream-mcp/tool-list.ts': 'an empty cursor may be refused; an annotation that is none is left out',
+  '@upstreams/effect-id-place.ts': 'a schema that cannot be compiled without an argument makes its tool unavailable',
   '@upstream-openapi/linked-files.ts': 'a file that is not there has no real path, and its document goes on',
   '@upstream-openapi/load-operations.ts': 'an operation that cannot be offered is unavailable, not its document',
   '@upstream-openapi/openapi-import.ts': 'a look-up that fails says nothing about the address',

@@ -11,9 +11,9 @@ const ROOT = join(import.meta.dirname, '../..');
 /** Most lines of each unit, with scripts of Redis, pages and styles; without tests and README. */
 const LINES: Readonly<Record<string, number>> = {
   // 310 for effect ids, and for the seam by which writes are looked for afterwards.
-  src: 28320,
+  src: 28380,
   'packages/background': 5160,
-  'packages/cli': 1390,
+  'packages/cli': 1400,
   'packages/console': 2000,
   'packages/decide': 1460,
   'packages/dialects': 2940,
@@ -32,8 +32,8 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/toolkit-web': 180,
   'packages/tracing': 500,
   'packages/upstream-mcp': 2850,
-  'packages/upstream-openapi': 3470,
-  'packages/upstreams': 1170,
+  'packages/upstream-openapi': 3482,
+  'packages/upstreams': 1382,
 };
 
 /** How far a unit may lie below its number before the number has to follow. */

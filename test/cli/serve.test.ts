@@ -196,6 +196,29 @@ test('check says which files share processes, and the names of the variables tha
   expect(own.stdout).toBe('3 tools: a, alone, b; no problems\n');
 });
 
+test('check refuses a configuration file with a mistake in it, or one that does not fit the tools', async () => {
+  const directory = makeDirectory();
+  writeFileSync(join(directory, 'double.ts'), DOUBLE);
+  const config = join(makeDirectory(), 'c.yaml');
+  const variables = join(makeDirectory(), 'variables');
+  writeFileSync(variables, `CONFIG_FILE=${config}`);
+  const check = async (tools: string) => {
+    writeFileSync(config, `tools: { ${tools} }`);
+    return recourse(['check', directory, '--env-file', variables]);
+  };
+  const wrong = await check('double: { effectId: { argument: text } }');
+  expect([wrong.code, wrong.stdout]).toEqual([2, '']);
+  expect(wrong.stderr).toContain(
+    `CONFIG_FILE ${config} line 1, column 32: tools.double.effectId.argument: must be a JSON Pointer into the arguments, such as /reference`,
+  );
+  const unfit = await check("'dou*': { effectId: { argument: /text } }");
+  expect([unfit.code, unfit.stdout]).toEqual([2, '']);
+  expect(unfit.stderr).toContain(
+    `CONFIG_FILE ${config}: Tool 'double': tools['dou*'].effectId does not fit it: it is written in code: use context.effectId in its code, and remove effectId here.`,
+  );
+  expect(await check('double: { retries: 0 }')).toMatchObject({ code: 0, stdout: '1 tool: double; no problems\n' });
+});
+
 test('check shows the name of a file without its control characters', async () => {
   const directory = makeDirectory();
   writeFileSync(join(directory, 'bad\u001b]0;title\u0007\u009b31m.ts'), 'export const = 1;\n');

@@ -2,6 +2,7 @@ import { isAbsolute, join, relative, resolve } from 'node:path';
 import type { LoadProblem } from '@recourse/tool-hosts/directory/load-problem';
 import type { FileGroup } from '@recourse/tool-hosts/hosted-files';
 import { type CliContext, type ExitCode, toPlainLines, toPlainText } from 'recourse-server/cli/terminal';
+import { readFirstConfigFile } from 'recourse-server/config/file/read-config-file';
 import { readExtensions } from 'recourse-server/config/read-configuration';
 import { loadConfig } from 'recourse-server/config/settings/config';
 import { checkTools } from 'recourse-server/wiring/wire-tools';
@@ -10,7 +11,10 @@ import { createPaint, escapeForTerminal, formatCount, type Paint, readMessage, W
 /** Each as it was written on the command line. */
 export type CheckWords = { readonly directory: string; readonly json?: boolean; readonly envFile?: string };
 
-/** Loads the tools of a directory as the service does, and shows each problem with its place. 1 where a tool does not load. */
+/**
+ * Loads the tools of a directory as the service does, and shows each problem with its place. 1 where a tool does not load. Mistakes
+ * of settings and of the configuration file, also where it does not fit these tools, are a wrong use.
+ */
 export const runCheck = async (words: CheckWords, { terminal, loadEnvironment }: CliContext): Promise<ExitCode> => {
   const { directory } = words;
   const { variables, mistake } = loadEnvironment(words.envFile);
@@ -18,13 +22,22 @@ export const runCheck = async (words: CheckWords, { terminal, loadEnvironment }:
   const { extensions, mistakes: inExtensions } = await readExtensions(environment);
   const loaded = loadConfig(environment, extensions);
   const inSettings = 'mistakes' in loaded ? loaded.mistakes : [];
-  const mistakes = [...(mistake === null ? [] : [mistake]), ...inExtensions, ...inSettings];
-  if (mistakes.length > 0) throw new WrongUse(mistakes.join('\n'));
-  const { tools, problems, processes } = await checkTools(directory, loaded.config, variables).catch(
-    (error: unknown) => {
-      throw new WrongUse(readMessage(error).replace(/^TOOLS_DIR /, ''));
-    },
-  );
+  const { file, mistakes: inFile } = await readFirstConfigFile(loaded.config, environment);
+  refuseMistakes([
+    ...(mistake === null ? [] : [mistake]),
+    ...inExtensions,
+    ...inSettings,
+    ...(inExtensions.length > 0 ? [] : inFile),
+  ]);
+  const { tools, problems, processes, misfits } = await checkTools(
+    directory,
+    loaded.config,
+    variables,
+    file?.content,
+  ).catch((error: unknown) => {
+    throw new WrongUse(readMessage(error).replace(/^TOOLS_DIR /, ''));
+  });
+  refuseMistakes(misfits.map((misfit) => `CONFIG_FILE ${file?.path}: ${misfit}`));
   const ok = problems.every(({ level }) => level === 'warning');
   const paint = createPaint(terminal.colors);
   const lines =
@@ -37,6 +50,10 @@ export const runCheck = async (words: CheckWords, { terminal, loadEnvironment }:
         ];
   for (const line of lines) terminal.write(`${line}\n`);
   return ok ? 0 : 1;
+};
+
+const refuseMistakes = (mistakes: readonly string[]): void => {
+  if (mistakes.length > 0) throw new WrongUse(mistakes.join('\n'));
 };
 
 const formatLines = (problem: LoadProblem, directory: string, paint: Paint): string => {

@@ -72,6 +72,7 @@ export const createOperationPlan = (operation: DocumentedOperation, effects: Eff
         .map(Number),
     ),
     idempotencyKey: decideKey(keyHeader, fitsAny(operation, settings.idempotencyKeys)),
+    credentials,
   };
 };
 

@@ -18,6 +18,7 @@ import type { ImportMeans } from './import-means.ts';
 import type { OperationPlan } from './operation-plan.ts';
 import { createOperationRequest } from './operation-request.ts';
 import { readOperationValue } from './operation-value.ts';
+import { isHidden } from './parameters.ts';
 
 const ERROR_BODY_BYTES = 65_536;
 
@@ -35,7 +36,7 @@ export const createOperationTool = (
 ): InlineTool => {
   const { effects, description, inputSchema } = plan;
   const { upstream, settings } = means;
-  const run = createRun(plan, means);
+  const run = createRun(plan, means, null);
   const check = means.checkFor(inputSchema);
   return {
     ...defineTool({
@@ -43,25 +44,51 @@ export const createOperationTool = (
     }),
     inputSchema,
     exampleArguments: createExampleArguments(inputSchema),
-    prepare: (input) => {
-      const checked = check(input);
-      if (!checked.ok) return checked;
-      // An object that was checked stays one.
-      const given = isRecord(checked.value) ? checked.value : input;
-      return { ok: true, invocation: { run: (context) => run(given, context) } };
+    prepare: createPrepare(check, run),
+    prepareWithEffectId: {
+      inArgument: (schema, complete) =>
+        createPrepare(means.checkFor(schema), (input, context) => run(complete(input, context.effectId), context)),
+      inHeader: (header) =>
+        explainSentHeader(header.toLowerCase(), plan) ??
+        createPrepare(check, createRun(plan, means, header.toLowerCase())),
     },
   };
 };
 
-const createRun = (plan: OperationPlan, means: ImportMeans) => {
+type Run = (input: JsonRecord, context: ToolContext) => Promise<unknown>;
+
+const createPrepare =
+  (check: JsonSchemaCheck, run: Run): InlineTool['prepare'] =>
+  (input) => {
+    const checked = check(input);
+    if (!checked.ok) return checked;
+    // An object that was checked stays one.
+    const given = isRecord(checked.value) ? checked.value : input;
+    return { ok: true, invocation: { run: (context) => run(given, context) } };
+  };
+
+/** What else says what a header holds, so that it cannot carry an effect id; null where nothing does. */
+const explainSentHeader = (header: string, { parameters, credentials }: OperationPlan): string | null => {
+  if (isHidden('header', header, credentials)) return `the header ${header} carries credentials: name another.`;
+  const part = parameters.find((one) => one.in === 'header' && one.name.toLowerCase() === header);
+  if (part === undefined) return null;
+  return part.argument === null
+    ? `parameters of the import set the header ${header}: name another, or remove it there.`
+    : `models send the header ${header} as an argument: write argument: /${part.argument} instead.`;
+};
+
+/** `effectIdHeader`: the header, in lower case, that carries the effect id of a call; null where none does. */
+const createRun = (plan: OperationPlan, means: ImportMeans, effectIdHeader: string | null): Run => {
   const { maxResponseBytes } = means.settings;
   const isSafeMethod = plan.method === 'GET' || plan.method === 'HEAD';
-  return async (input: JsonRecord, context: ToolContext): Promise<unknown> => {
+  return async (input, context) => {
     const { effects } = context;
     const request = await createOperationRequest(plan, input, means, context);
     const client = await means.openClient();
     const fetched = await client.send({
       ...request,
+      // Last, so that it stands in for the key of the call where that has the same header.
+      headers: { ...request.headers, ...(effectIdHeader === null ? {} : { [effectIdHeader]: context.effectId }) },
       signal: context.signal,
       // Before the call's own end, so that a slow API is reported as such.
       limitMs: toWorkMs(context.timeoutMs),

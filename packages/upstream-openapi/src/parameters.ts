@@ -1,6 +1,7 @@
 import { showText } from '@recourse/toolkit-kit/egress/show-url';
 import { isRecord, type JsonRecord, memberOf, recordAt, textAt } from 'recourse-server/contract/json-record';
 import type { JsonSchema } from 'recourse-server/contract/tool-description';
+import { isClientHeader } from 'recourse-server/tools/tool-override';
 import type { OpenApiAuth, OpenApiImportSettings, ParameterRule } from './openapi-import-settings.ts';
 import { toPlainText } from './plain-text.ts';
 import { OperationProblem } from './references.ts';
@@ -176,14 +177,6 @@ export const readTemplate = (text: string, all: readonly Part[]) => {
 
 const nameOf = (pair: string): string => pair.split('=', 1)[0] ?? '';
 
-// Set by the client, or never by anyone (OpenAPI: "Accept, Content-Type or Authorization … shall be ignored").
-const OWN_HEADERS: ReadonlySet<string> = new Set([
-  ...['accept', 'accept-encoding', 'authorization', 'connection', 'content-length', 'content-type', 'cookie', 'expect'],
-  ...['host', 'http2-settings', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'user-agent', 'via'],
-  ...['cookie2', 'set-cookie', 'set-cookie2'],
-  ...['traceparent', 'tracestate', 'baggage', 'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto'],
-]);
-
 /** `header x-api-key`: headers are the same in any case, the others are not. */
 const placeKey = (place: string, name: string): string => `${place} ${place === 'header' ? name.toLowerCase() : name}`;
 
@@ -200,6 +193,4 @@ export const findCredentialKeys = (root: JsonRecord, auth: OpenApiAuth | undefin
 
 /** Whether no model is told of a parameter: it carries credentials, or the client itself writes it. */
 export const isHidden = (place: string, name: string, credentials: ReadonlySet<string>): boolean =>
-  credentials.has(placeKey(place, name)) || (place === 'header' && isOwnHeader(name.toLowerCase()));
-
-const isOwnHeader = (name: string): boolean => OWN_HEADERS.has(name) || name.startsWith('proxy-');
+  credentials.has(placeKey(place, name)) || (place === 'header' && isClientHeader(name));

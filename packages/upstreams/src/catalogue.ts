@@ -114,8 +114,9 @@ export class Catalogue {
       outdated: this.#mergeMarks(sources, ({ outdated }) => outdated),
       unreachable: this.#mergeMarks(sources, ({ unreachable }) => unreachable),
     };
-    this.#offer({ ...this.#settled, tools: this.#settled.tools.map((tool) => this.#applyOverride(tool)) });
-    this.#logRefused(refused);
+    const { tools, misfits } = this.#applyOverrides(this.#settled.tools);
+    this.#offer({ ...this.#settled, tools, unavailable: [...this.#settled.unavailable, ...misfits] });
+    this.#logRefused([...refused, ...misfits]);
   }
 
   #sortSources(): readonly (readonly [source: string, offer: ToolOffer])[] {
@@ -157,10 +158,18 @@ export class Catalogue {
     );
   }
 
-  #applyOverride(tool: Tool): Tool {
-    const members = tool.role === 'tool' ? this.#lookup(tool.name).members : {};
-    this.#logEffects(tool, members);
-    return this.#override(tool, members);
+  /** A tool that an override does not fit keeps its name, and is unavailable: without the override it would do something else. */
+  #applyOverrides(settled: readonly Tool[]) {
+    const tools: Tool[] = [];
+    const misfits: UnavailableTool[] = [];
+    for (const tool of settled) {
+      const override = tool.role === 'tool' ? this.#lookup(tool.name) : NO_OVERRIDE;
+      this.#logEffects(tool, override.members);
+      const next = this.#override(tool, override);
+      if (typeof next === 'string') misfits.push({ facts: tool, reason: `The configuration file is wrong: ${next}` });
+      else tools.push(next);
+    }
+    return { tools, misfits };
   }
 
   /** Logs each tool that lost its name once. */
@@ -183,6 +192,7 @@ export class Catalogue {
   }
 }
 
+const NO_OVERRIDE: EffectiveOverride = { members: {}, disabledBy: null, effectIdBy: null };
 const MAX_NEAREST = 3;
 const MOST_LOGGED = 10_000;
 

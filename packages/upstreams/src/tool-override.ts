@@ -1,11 +1,19 @@
 import type { Tool } from 'recourse-server/tools/tool';
 import { matchesPattern, specificityOf, type ToolOverride } from 'recourse-server/tools/tool-override';
+import { placeEffectId } from './effect-id-place.ts';
 
 /** Name or pattern → override, in the order they are written in. */
 export type ToolOverrides = ReadonlyMap<string, ToolOverride>;
 
-/** All that is said of one tool. `disabledBy`: the name or pattern that switches it off; null = it is on. */
-export type EffectiveOverride = { readonly members: ToolOverride; readonly disabledBy: string | null };
+/**
+ * All that is said of one tool. `disabledBy`: the name or pattern that switches it off; null = it is on. `effectIdBy`: the one
+ * that says where its effect id goes; null = none does.
+ */
+export type EffectiveOverride = {
+  readonly members: ToolOverride;
+  readonly disabledBy: string | null;
+  readonly effectIdBy: string | null;
+};
 
 const MOST_REMEMBERED = 10_000;
 
@@ -21,7 +29,8 @@ export const createOverrideLookup = (overrides: ToolOverrides): ((name: string) 
     const [pattern = null, enabling = null] = entries.find(([, { enabled }]) => enabled !== undefined) ?? [];
     // The most specific is written last.
     const members: ToolOverride = Object.assign({}, ...entries.map(([, override]) => override).toReversed());
-    return { members, disabledBy: enabling?.enabled === false ? pattern : null };
+    const [effectIdBy = null] = entries.find(([, { effectId }]) => effectId !== undefined) ?? [];
+    return { members, disabledBy: enabling?.enabled === false ? pattern : null, effectIdBy };
   };
   return (name) => {
     const override = found.get(name) ?? find(name);
@@ -32,18 +41,23 @@ export const createOverrideLookup = (overrides: ToolOverrides): ((name: string) 
   };
 };
 
-/** Gives tools their overrides: the same object again as long as tool and override are the same. */
-export const createOverriding = (): ((tool: Tool, override: ToolOverride) => Tool) => {
-  const overridden = new WeakMap<Tool, { readonly key: string; readonly tool: Tool }>();
-  return (tool, { enabled: _catalogue, ...override }) => {
+/**
+ * Gives tools their overrides: the same object again as long as tool and override are the same. A text: why the override does not
+ * fit the tool, which must not serve without it.
+ */
+export const createOverriding = (): ((tool: Tool, override: EffectiveOverride) => Tool | string) => {
+  const overridden = new WeakMap<Tool, { readonly key: string; readonly next: Tool | string }>();
+  return (tool, { members: { enabled: _catalogue, effectId, ...override }, effectIdBy }) => {
     // null says something of its own: no limit.
     const stated = Object.entries(override).filter(([, value]) => value !== undefined);
-    if (stated.length === 0) return tool;
-    const key = JSON.stringify(stated);
+    if (stated.length === 0 && effectId === undefined) return tool;
+    const key = JSON.stringify([stated, effectId, effectIdBy]);
     const before = overridden.get(tool);
-    if (before?.key === key) return before.tool;
-    const next: Tool = { ...tool, ...Object.fromEntries(stated) };
-    overridden.set(tool, { key, tool: next });
+    if (before?.key === key) return before.next;
+    const changed: Tool = { ...tool, ...Object.fromEntries(stated) };
+    const placed = effectId === undefined ? changed : placeEffectId(changed, effectId);
+    const next = typeof placed === 'string' ? `tools['${effectIdBy}'].effectId does not fit it: ${placed}` : placed;
+    overridden.set(tool, { key, next });
     return next;
   };
 };

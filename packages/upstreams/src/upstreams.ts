@@ -16,7 +16,7 @@ import { findFileSecrets } from './file-secrets.ts';
 import { type ConfigFileState, followConfigFile } from './follow-config-file.ts';
 import { createOverrideCheck } from './override-check.ts';
 import { createSourceSet, type SourceChanges } from './source-set.ts';
-import { createOverrideLookup } from './tool-override.ts';
+import { createOverrideLookup, createOverriding } from './tool-override.ts';
 import { createWorkspaceReader } from './workspace-reader.ts';
 
 export type OpenedUpstreams = {
@@ -170,6 +170,19 @@ const readRules = (content?: ConfigContent): CatalogueRules => ({
   overrides: content?.tools ?? new Map(),
   lanePatterns: content?.lanes.flatMap(({ tools }) => tools) ?? [],
 });
+
+/** What the configuration file says of these tools that does not fit them, one sentence each. */
+export const findMisfits = (
+  tools: readonly Tool[],
+  { tools: overrides }: Pick<ConfigContent, 'tools'>,
+): readonly string[] => {
+  const lookup = createOverrideLookup(overrides);
+  const override = createOverriding();
+  return tools.flatMap((tool) => {
+    const next = tool.role === 'tool' ? override(tool, lookup(tool.name)) : tool;
+    return typeof next === 'string' ? [`Tool '${tool.name}': ${next}`] : [];
+  });
+};
 
 /** Entries of TOOLS_REQUIRED that no start can meet, since the configuration file disables their tools: one sentence each. */
 export const findDisabledRequired = (config: Config, { tools }: Pick<ConfigContent, 'tools'>): readonly string[] => {

@@ -41,7 +41,7 @@ test('the example reads', () => {
   ]);
   expect(Object.fromEntries(tools)).toEqual({
     'billing_*': { retries: 1 },
-    billing_createRefund: { retries: 0, maxCallsPerSession: 1 },
+    billing_createRefund: { retries: 0, maxCallsPerSession: 1, effectId: { header: 'Idempotency-Key' } },
     fetch_url: { timeoutMs: 5000, concurrency: 2 },
     write_file: { enabled: false },
   });

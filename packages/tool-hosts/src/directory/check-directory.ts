@@ -1,4 +1,4 @@
-import type { ToolFacts } from 'recourse-server/tools/tool';
+import type { Tool, ToolFacts } from 'recourse-server/tools/tool';
 import { type LoadOptions, loadChangedFiles } from './file-versions.ts';
 import type { LoadProblem } from './load-problem.ts';
 import { readDirectory } from './read-directory.ts';
@@ -12,6 +12,8 @@ type CheckOptions = Omit<LoadOptions, 'log'> & {
 export type CheckedDirectory = {
   /** Names of the tools that would serve, sorted. */
   readonly tools: readonly string[];
+  /** The same as the service would have them, and reducers. */
+  readonly offered: readonly Tool[];
   readonly problems: readonly LoadProblem[];
 };
 
@@ -27,6 +29,7 @@ export const checkDirectory = async (root: string, options: CheckOptions): Promi
   const settled = settleNames(states, { taken, holders: new Map() });
   return {
     tools: settled.offer.tools.flatMap(({ role, name }) => (role === 'tool' ? [name] : [])).sort(),
+    offered: settled.offer.tools,
     problems: listProblems(states, settled),
   };
 };
