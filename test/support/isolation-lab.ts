@@ -27,7 +27,11 @@ export type LabFile = {
   readonly tool: (name: string, role?: 'tool' | 'reducer') => HostedTool;
 };
 
-export type CallAbout = { readonly role?: 'tool' | 'reducer'; readonly idempotencyKey?: string };
+export type CallAbout = {
+  readonly role?: 'tool' | 'reducer';
+  readonly idempotencyKey?: string;
+  readonly effectId?: string;
+};
 
 /** Real tool hosts without the service around them. */
 export type Lab = {

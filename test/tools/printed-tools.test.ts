@@ -30,7 +30,7 @@ test('the reducer that docs/writing-tools.md prints says where the time went', a
   ]);
 });
 
-test('the tool that docs/writing-tools.md prints hands its key on to its upstream, and none where it has none', async () => {
+test('the tool that docs/writing-tools.md prints sends its effect id to its upstream as the key of the booking', async () => {
   const keys: unknown[] = [];
   const server = createServer((request, response) => {
     keys.push(request.headers['idempotency-key']);
@@ -49,10 +49,10 @@ test('the tool that docs/writing-tools.md prints hands its key on to its upstrea
   });
   const file = await lab.load(printed("name: 'book_room'"));
   const booking = { day: '2026-12-23', room: 'Elm', pin: '1234' };
-  const book = async (about: { readonly idempotencyKey?: string }): Promise<unknown> =>
-    toOutcome(await file.call('book_room', booking, 60_000, about));
-  expect(await book({ idempotencyKey: 'order-7#0' })).toEqual({ day: '2026-12-23', room: 'Elm' });
-  expect(await book({})).toEqual({ day: '2026-12-23', room: 'Elm' });
-  expect(keys).toEqual(['order-7#0', undefined]);
+  const book = async (effectId: string): Promise<unknown> =>
+    toOutcome(await file.call('book_room', booking, 60_000, { effectId }));
+  for (const effectId of ['e_first', 'e_second'])
+    expect(await book(effectId)).toEqual({ day: '2026-12-23', room: 'Elm' });
+  expect(keys).toEqual(['e_first', 'e_second']);
   expect(file.tool('book_room').maxCallsPerSession).toBe(10);
 });
