@@ -196,9 +196,8 @@ export const defineTool = <
   const { gracefulErrors = null, sequential = false, concurrency = null, maxCallsPerSession = null } = definition;
   const { background = 'never', maxDurationMs = DEFAULT_MAX_DURATION_MS, polling = false } = definition;
   const { isolation = 'process', env = [], source = 'builtin', upstream = null, extractError = null } = definition;
-  if (definition.reconcile !== undefined && effects !== 'write')
-    refuse('reconcile', `reconcile is for writes, and effects is '${effects}': a repeat does no harm. Leave it out.`);
   const { reconcile, reconcileTimeoutMs = DEFAULT_RECONCILE_MS } = definition;
+  checkReconcile(reconcile, effects, refuse);
   const input = compileSchema('input', definition.input, upstream !== null, refuse);
   const output =
     definition.output === undefined ? null : compileSchema('output', definition.output, upstream !== null, refuse);
@@ -245,6 +244,11 @@ export const defineTool = <
     checkOutput: output === null ? null : createOutputCheck(output),
   };
   return reportDeclared(declared, defineTool);
+};
+
+const checkReconcile = (reconcile: unknown, effects: Effects, refuse: Refuse): void => {
+  if (reconcile !== undefined && effects !== 'write')
+    refuse('reconcile', `reconcile is for writes, and effects is '${effects}': a repeat does no harm. Leave it out.`);
 };
 
 const compileSchema = (

@@ -34,10 +34,10 @@ const writeCommands = (directory: string, { kind, command }: FoundPackage) => [
   ...(kind === 'missing'
     ? [[`npm install --prefix ${quote(directory)}`, 'installs recourse-server there'] as const]
     : []),
-  [`npm test --prefix ${quote(directory)}`, 'runs the test of the tool'] as const,
-  [`${command} check ${quote(directory)}`, 'loads it like the service'] as const,
-  [`${command} call --tools ${quote(directory)} roll_dice count=2 sides=6`, 'calls it'] as const,
-  [`${command} --tools ${quote(directory)}`, 'serves it'] as const,
+  [`npm test --prefix ${quote(directory)}`, 'runs the tests of the tools'] as const,
+  [`${command} check ${quote(directory)}`, 'loads them like the service'] as const,
+  [`${command} call --tools ${quote(directory)} roll_dice count=2 sides=6`, 'calls one'] as const,
+  [`${command} --tools ${quote(directory)}`, 'serves them'] as const,
 ];
 
 const quote = (path: string): string => (/^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`);
@@ -101,6 +101,8 @@ const writeTemplateFiles = (options: Template): ReadonlyMap<string, string> =>
   new Map([
     ['roll-dice.ts', TOOL],
     ['roll-dice.test.ts', TEST],
+    ['add-note.ts', WRITE],
+    ['add-note.test.ts', WRITE_TEST],
     ['package.json', writeManifest(options)],
     ['tsconfig.json', writeTypeScriptSettings(options)],
     ['README.md', writeReadme(options)],
@@ -147,6 +149,51 @@ const TEST = withoutIndent(`
     const result = await tester.call('roll_dice', { count: 1, sides: 1 });
     assert.equal(result.outcome, 'retry');
     assert.match(result.message, /Use 2 or more\\./);
+  });
+`);
+
+const WRITE = withoutIndent(`
+  import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+  import { tmpdir } from 'node:os';
+  import { join } from 'node:path';
+  import { defineTool, z } from 'recourse-server';
+
+  // Calls may run in several processes.
+  const FILE = join(tmpdir(), 'recourse-notes.jsonl');
+
+  export const addNote = defineTool({
+    name: 'add_note',
+    description: 'Writes a note down.',
+    effects: 'write',
+    input: z.object({ text: z.string().min(1).max(1000) }),
+    run: ({ text }, { effectId }) => {
+      // The same for each repeat under an Idempotency-Key: the note of an earlier try is found by it. An API gets it as its
+      // idempotency key or reference.
+      const isNew = !existsSync(FILE) || !readFileSync(FILE, 'utf8').includes(\`{"id":"\${effectId}"\`);
+      if (isNew) appendFileSync(FILE, \`\${JSON.stringify({ id: effectId, text })}\\n\`);
+      return { id: effectId, isNew };
+    },
+  });
+`);
+
+const WRITE_TEST = withoutIndent(`
+  import assert from 'node:assert/strict';
+  import { randomUUID } from 'node:crypto';
+  import { test } from 'node:test';
+  import { createTester } from 'recourse-server/testing';
+  import { addNote } from './add-note.ts';
+
+  test('a repeat finds the note of the first try, also where the service has no record of that', async () => {
+    const key = randomUUID();
+    const add = async (): Promise<unknown> => {
+      const tester = createTester(addNote); // knows nothing of the one before
+      const result = await tester.call('add_note', { text: 'Buy tea.' }, { key });
+      await tester.close();
+      return result.value;
+    };
+    const first = await add();
+    assert.partialDeepStrictEqual(first, { isNew: true });
+    assert.deepEqual(await add(), { ...Object(first), isNew: false });
   });
 `);
 

@@ -33,7 +33,7 @@ const EXAMPLES = `
 Examples:
   recourse                                  serve on http://127.0.0.1:8080
   recourse --tools tools --port 9000        serve the tools of a directory as well
-  recourse init                             create a tools directory with one tool and its test
+  recourse init                             create a tools directory with two tools and their tests
   recourse check tools                      list its problems with file, line and column
   recourse call --tools tools roll_dice count=2 sides=6
   recourse call read_file path=notes.md     call a tool of the running service
@@ -136,9 +136,9 @@ const addInit = (add: AddCommand, context: CliContext): void => {
   };
   add('init', act)
     .argument('[dir]', 'the directory to create', 'tools')
-    .summary('create a tools directory: one tool, its test, and their project files')
+    .summary('create a tools directory: two tools, their tests, and their project files')
     .description(
-      'Creates a tools directory: one tool, its test, package.json, tsconfig.json, .gitignore and README.md.',
+      'Creates a tools directory: two tools, their tests, package.json, tsconfig.json, .gitignore and README.md.',
     )
     .addHelpText(
       'after',

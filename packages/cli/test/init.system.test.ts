@@ -24,6 +24,9 @@ const run = (file: string, words: readonly string[], cwd = directory): Promise<S
 const recourse = (...words: readonly string[]): Promise<Shown> =>
   run('node', [...FROM_SOURCES, join(ROOT, 'src/main.ts'), ...words]);
 
+// What `check` says of the two tools.
+const SHARED = '2 files share processes: add-note.ts, roll-dice.ts\n';
+
 let made: Shown;
 beforeAll(async () => {
   made = await recourse('init', 'our tools');
@@ -32,7 +35,7 @@ beforeAll(async () => {
 test('what was made is named, with the commands to go on with', () => {
   expect([made.code, made.stderr]).toEqual([0, '']);
   expect(made.stdout).toMatch(
-    /^Made our tools: roll-dice\.ts, roll-dice\.test\.ts, package\.json, tsconfig\.json, README\.md, \.gitignore\.\n\nNext:\n/,
+    /^Made our tools: roll-dice\.ts, roll-dice\.test\.ts, add-note\.ts, add-note\.test\.ts, package\.json, tsconfig\.json, README\.md, \.gitignore\.\n\nNext:\n/,
   );
   expect(made.stdout).toContain("  npm test --prefix 'our tools' ");
   expect(made.stdout).toContain("src/main.ts call --tools 'our tools' roll_dice count=2 sides=6");
@@ -41,11 +44,11 @@ test('what was made is named, with the commands to go on with', () => {
 test('its tests pass, its types are right under strict, and it loads', { timeout: timeLimit(60_000) }, async () => {
   const tools = join(directory, 'our tools');
   const tested = await run('npm', ['test'], tools);
-  expect([tested.code, tested.stdout]).toEqual([0, expect.stringContaining('pass 2')]);
+  expect([tested.code, tested.stdout]).toEqual([0, expect.stringContaining('pass 3')]);
   expect(await run('npm', ['run', '--silent', 'types'], tools)).toEqual({ code: 0, stdout: '', stderr: '' });
   expect(await run('npm', ['run', '--silent', 'check'], tools)).toEqual({
     code: 0,
-    stdout: '1 tool: roll_dice; no problems\n',
+    stdout: `${SHARED}2 tools: add_note, roll_dice; no problems\n`,
     stderr: '',
   });
 });
