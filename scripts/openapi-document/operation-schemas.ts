@@ -22,6 +22,7 @@ import {
 import { ANSWER_EXAMPLES, REFUSED_ENVELOPE, REQUEST_EXAMPLES, readExample } from './call-examples.ts';
 import { STREAM_CONTENT } from './stream-schemas.ts';
 import { LateAnswer, LateQuery, TurnAnswer, TurnBody, TurnQuery } from './turn-schemas.ts';
+import { LIST_UNKNOWN_SCHEMA, RECONCILE_SCHEMA } from './unknown-operations.ts';
 
 // What the OpenAPI document says of each operation. Nothing is validated or serialised with it.
 
@@ -564,6 +565,8 @@ export const OPERATIONS = [
   ['GET', '/tool-calls/:request_id/events', EVENTS_SCHEMA],
   ['DELETE', '/tool-calls/:request_id', CANCEL_SCHEMA],
   ['DELETE', '/tool-calls/:request_id/calls/:index', CANCEL_CALL_SCHEMA],
+  ['POST', '/tool-calls/:request_id/calls/:index/reconcile', RECONCILE_SCHEMA],
+  ['GET', '/calls/unknown', LIST_UNKNOWN_SCHEMA],
   ['GET', '/calls/pending', LIST_PENDING_SCHEMA],
   ['DELETE', '/calls/pending', CANCEL_PENDING_SCHEMA],
   ['GET', '/tools', LIST_TOOLS_SCHEMA],

@@ -78,6 +78,9 @@ export type Opening =
   /** The store is away: nothing can be promised. */
   | { readonly kind: 'unavailable' };
 
+/** Where a result is that is unknown. `requestKey`: under which it was answered; '': under none. */
+export type SettledPlace = { readonly recordKey: string; readonly place: number; readonly requestKey: string };
+
 /**
  * Records of keyed batches, for 24 hours. `open` is atomic: of any number of replicas that open one key at once, one
  * holds it. A result beyond the cap is kept without its value, and says so.
@@ -92,13 +95,10 @@ export type IdempotencyStore = {
    */
   readonly find: (requestKey: string) => Promise<FoundAnswer | null | 'unavailable'>;
   /**
-   * Puts what a check has found in the place of a result that is unknown; null: lifts its mark, so that the same key runs the call
-   * again. A result that is known stays. Rejects where the store fails.
+   * Puts what a check has found in the place of a result that is unknown: `final` results stand under the key; a `repeatable` one stands
+   * under its request id alone, and the same key runs the call again. A result that is known stays. Rejects where the store fails.
    */
-  readonly settle: (
-    place: { readonly recordKey: string; readonly place: number },
-    result: string | null,
-  ) => Promise<void>;
+  readonly settle: (place: SettledPlace, result: string, kind: 'final' | 'repeatable') => Promise<void>;
 };
 
 /** What the record says, or that the store that keeps it is away. */

@@ -186,10 +186,15 @@ const HIDDEN = '(hidden)';
 
 /** The arguments of a call without what the schema marks sensitive; where they cannot be read, their text or nothing of it. */
 export const showArguments = (call: ReadyCall): string => {
-  const hiding = toHiding(call.tool);
-  if (hiding === null) return toArgumentsJson(call);
+  if (toHiding(call.tool) === null) return toArgumentsJson(call);
   const parsed = readArguments(call);
-  return parsed.ok ? toCanonicalText(hideMembers(parsed.value, hiding, [])) : HIDDEN;
+  return parsed.ok ? toCanonicalText(hideSensitive(parsed.value, call.tool)) : HIDDEN;
+};
+
+/** Arguments without what the schema of their tool marks sensitive. */
+export const hideSensitive = (input: unknown, tool: Tool): unknown => {
+  const hiding = toHiding(tool);
+  return hiding === null ? input : hideMembers(input, hiding, []);
 };
 
 const hidings = new WeakMap<Tool, JsonSchema | null>();

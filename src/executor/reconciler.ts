@@ -1,8 +1,7 @@
 import type { Tool } from '../tools/tool.ts';
 import type { CallOutcome, FailureOutcome } from './call-outcome.ts';
 import type { Cancellation } from './deadline.ts';
-import type { RecordState } from './idempotency-store.ts';
-import type { CallPlace } from './pending-calls.ts';
+import type { RecordState, SettledPlace } from './idempotency-store.ts';
 
 /** A write as it is looked for, in whichever process. Times in milliseconds. */
 export type Write = {
@@ -13,6 +12,8 @@ export type Write = {
   readonly tenant: string;
   /** Who of the tenant sent it; null: anonymous. */
   readonly caller: string | null;
+  /** Between whom the slots of the service are shared: the tenant, or the address of whoever is anonymous. */
+  readonly holder: string;
   readonly requestId: string;
   readonly batchId: string;
   readonly sessionKey: string | null;
@@ -20,7 +21,7 @@ export type Write = {
   readonly id: string | number | null;
   readonly name: string | null;
   /** The records that have its mark and its result; none, and no handle: nothing of it outlives its batch. */
-  readonly places: readonly CallPlace[];
+  readonly places: readonly SettledPlace[];
   /** Of the pending call that it is. */
   readonly handle: string | null;
   /** `Admission.ticketOf` its tool; null without a session. */

@@ -56,12 +56,17 @@ const toWrite = (call: ReadyCall): Write => {
   const { request, admission } = batch;
   const { resumed, idempotency } = request;
   const parsed = readArguments(call);
-  const own = recordKey === null ? [] : [{ recordKey, place: 0 }];
-  const ofBatch = idempotency === null ? [] : [{ recordKey: idempotency.recordKey, place: index }];
+  const own = recordKey === null ? [] : [{ recordKey, place: 0, requestKey: '' }];
+  const ofBatch = idempotency === null ? [] : [{ ...idempotency, place: index }];
   const ticket = admission?.ticketOf(call.budgetKey) ?? null;
   return {
     ...{ effectId: effectIdOf(call), tool, input: parsed.ok ? parsed.value : {}, tenant: request.tenant },
-    ...{ caller: request.callerId ?? null, requestId: request.requestId, batchId: request.batchId },
+    ...{
+      caller: request.callerId ?? null,
+      holder: request.caller,
+      requestId: request.requestId,
+      batchId: request.batchId,
+    },
     ...{ sessionKey: request.sessionKey, index: resumed?.spec.index ?? index, id, name },
     places: [...own, ...ofBatch],
     handle: resumed === undefined ? null : request.batchId,

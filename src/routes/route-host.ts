@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Caller } from '../auth/callers.ts';
+import type { Caller, Operation } from '../auth/callers.ts';
 import type { ToolDescription } from '../contract/tool-description.ts';
 import type { ExecuteBatch } from '../executor/batch-request.ts';
 import type { EndedSessions } from '../executor/session-store.ts';
@@ -8,7 +8,7 @@ import type { PendingTasks } from './pending-tasks.ts';
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The operation that a key needs for this route, and no other, before its body is read. Left out: by path and method. */
-    readonly operation?: 'operate';
+    readonly operation?: Operation;
   }
 }
 

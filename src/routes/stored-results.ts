@@ -146,7 +146,7 @@ const readLateTerms = ({ format: named, scheduling }: z.infer<typeof Query>): La
 
 const RETRY_AFTER_SECONDS = '2';
 
-const parseIndex = (index: string): number => {
+export const parseIndex = (index: string): number => {
   if (/^\d{1,4}$/.test(index)) return Number(index);
   throw new ProblemError(400, 'invalid_index', 'The index of a call is its place in the batch, from 0.');
 };

@@ -145,6 +145,10 @@ const openServices = async (config: Config, log: Logger, options: WireOptions) =
     ...{ backend, keys, sessions, webhooks, redactor, log, metrics, now, time: store.time },
     ...{ registry: tools.registry, runHosted: tools.runHosted, createLog: createCallLog(log, redactor) },
     settlePending: pending.service.settle.bind(pending.service),
+    findPending: async (tenant, handle) => {
+      const state = await pending.service.stateOf(tenant, handle, 0);
+      return state?.kind === 'ended' ? state.result : null;
+    },
   });
   return {
     ...{ log, environment, version, now, createId, metrics, observer, onResponse, redactor, memory, budget },
@@ -215,14 +219,14 @@ type HttpServices = {
 /** The routes, and what they need of the service. */
 const openHttp = (config: Config, services: Services, { executor, beginTrace, options }: HttpServices) => {
   const { log, metrics, version, createId, onResponse, redactor, memory, budget, apiKeys } = services;
-  const { store, load, tools, webhooks, pending, extensions } = services;
+  const { store, load, tools, webhooks, pending, decide, extensions } = services;
   const { registry, runHosted } = tools;
   const { answered } = pending;
   const maxResultBytes = config.MAX_RESULT_BYTES;
   return wireHttp(config, {
     ...{ log, metrics, version, createId, now, memory, apiKeys, executor, onResponse, beginTrace },
     ...extensions.http,
-    added: [pending.added, ...extensions.http.added],
+    added: [pending.added, decide.added, ...extensions.http.added],
     rates: store.rates,
     shed: load.shed,
     refusals: load.refusals,

@@ -35,10 +35,10 @@ export const createApply =
     const spec = effects.openSpec(key, effect);
     if (outcome === null || spec === null) return;
     const { tenant, handle, places } = spec;
-    const isLifted = effect.end?.verdict === 'did_not_happen';
+    const kind = effect.end?.verdict === 'did_not_happen' ? 'repeatable' : 'final';
     const result = renderSettled(spec, outcome);
     await Promise.all([
-      ...places.map((place) => keys.settle(place, isLifted ? null : result)),
+      ...places.map((place) => keys.settle(place, result, kind)),
       handle === null ? undefined : settlePending(tenant, handle, result),
     ]);
     if (!(await effects.markApplied(key, effect.fence))) return;

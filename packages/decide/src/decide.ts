@@ -3,8 +3,10 @@ import type { Logger } from 'pino';
 import type { Config } from 'recourse-server/config/settings/config';
 import type { CreateCallLog } from 'recourse-server/executor/call-context';
 import type { RunHosted } from 'recourse-server/executor/deadline';
+import type { IdempotencyStore } from 'recourse-server/executor/idempotency-store';
 import type { Redactor } from 'recourse-server/executor/redactor';
 import { readDuration } from 'recourse-server/extensions/setting-kinds';
+import type { AddedRoutes } from 'recourse-server/routes/route-host';
 import type { StoreBackend } from 'recourse-server/sessions/store-backend';
 import { describeCauses } from 'recourse-server/telemetry/describe-error';
 import type { Metrics } from 'recourse-server/telemetry/metrics';
@@ -17,15 +19,19 @@ import { EffectStore, entryOf } from './effects/effect-store.ts';
 import { Looker } from './looker.ts';
 import { createReconciler } from './reconciler.ts';
 import { createSweep } from './sweep.ts';
+import { addUnknownRoutes, type UnknownRoutesOptions } from './unknown-routes.ts';
 
-export type DecideParts = Pick<ApplyOptions, 'keys' | 'settlePending' | 'sessions' | 'webhooks' | 'time'> & {
+export type DecideParts = Pick<ApplyOptions, 'settlePending' | 'sessions' | 'webhooks' | 'time'> & {
   readonly backend: StoreBackend;
+  readonly keys: Pick<IdempotencyStore, 'find' | 'settle'>;
   readonly registry: ToolRegistry;
   readonly runHosted: RunHosted;
   readonly createLog: CreateCallLog;
   readonly redactor: Redactor;
   readonly log: Logger;
   readonly metrics: Metrics;
+  /** The result of a pending call of the tenant, JSON text; null: it has not ended, or is unknown. Rejects with the store. */
+  readonly findPending: UnknownRoutesOptions['findPending'];
   readonly now: () => number;
 };
 
@@ -69,10 +75,18 @@ export const openDecide = async (config: Config, parts: DecideParts) => {
     },
   });
   const isCovered = (): boolean => registry.list().some(({ name }) => findCheck(name) !== null);
-  const sweep = createSweep({ effects, looker, findCheck, apply, onFailed, isCovered });
+  const sweep = createSweep({
+    ...{ effects, looker, findCheck, apply, onFailed, isCovered, time, now, sampled: counted.sampled },
+  });
   await takeBack(backend, effects);
+  const addRoutes: AddedRoutes['addRoutes'] = (app, host) =>
+    addUnknownRoutes(app, host, {
+      ...{ ...parts, effects, apply, look: sweep.look, findTool: registry.find },
+      onDecided: ({ effectId, ...about }) => log.info({ effect_id: effectId, ...about }, 'verdict by hand'),
+    });
   return {
     reconciler,
+    added: { addRoutes } satisfies AddedRoutes,
     /** Looks for what was left, from now on. */
     start: (): void => sweep.start(),
     close: (): void => {

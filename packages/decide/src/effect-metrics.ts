@@ -4,7 +4,7 @@ import type { LookResult } from './looker.ts';
 
 /** What is counted of writes that are looked for. */
 export const createEffectMetrics = ({ registry, toolNames }: Metrics) => {
-  const { counter, count } = createDefinitions(registry, toolNames);
+  const { counter, count, gauge, tallyGauge } = createDefinitions(registry, toolNames);
   const looks = counter('reconciles_total', 'Looks for writes whose outcome is unknown, by what they came to.', [
     'tool',
     'verdict',
@@ -15,7 +15,26 @@ export const createEffectMetrics = ({ registry, toolNames }: Metrics) => {
     ['tool'],
   );
   const failed = count('reconcile_errors_total', 'Steps on the effects of writes that failed and are tried again.');
+  const open = tallyGauge(
+    'unknown_outcomes',
+    'Writes whose outcome is unknown now; every replica shows the same number.',
+    ['tool'],
+  );
+  const shown = new Set<string>();
+  let oldestSeconds = 0;
+  gauge(
+    'unknown_outcome_oldest_seconds',
+    'For how long the outcome of the oldest such write has been unknown; 0: there is none.',
+    [],
+    (age) => age.set(oldestSeconds),
+  );
   return {
+    /** All that are unknown now: how many of each tool, and how old the oldest is in milliseconds. */
+    sampled: (counts: ReadonlyMap<string, number>, oldestMs: number): void => {
+      for (const tool of counts.keys()) shown.add(tool);
+      for (const tool of shown) open({ tool }).count = counts.get(tool) ?? 0;
+      oldestSeconds = oldestMs / 1000;
+    },
     looked: (tool: string, verdict: LookResult): void => {
       looks({ tool, verdict }).count += 1;
     },

@@ -14,6 +14,11 @@ export type SweepOptions = {
   readonly onFailed: (error: unknown) => void;
   /** Whether any tool's writes can be looked for now. */
   readonly isCovered: () => boolean;
+  /** How many writes of each tool are unknown, and for how long the oldest is, in milliseconds. */
+  readonly sampled: (counts: ReadonlyMap<string, number>, oldestMs: number) => void;
+  /** The store's, in Unix milliseconds. */
+  readonly time: () => number;
+  readonly now: () => number;
 };
 
 const AT_ONCE = 20;
@@ -27,14 +32,19 @@ export type EffectSweep = ReturnType<typeof createSweep>;
 
 /** Looks for effects whose time has come, whichever process has left them. Never rejects. */
 export const createSweep = (options: SweepOptions) => {
-  const { effects, onFailed, isCovered } = options;
+  const { effects, onFailed, isCovered, now } = options;
   let isClosed = false;
+  let sampledAt = Number.NEGATIVE_INFINITY;
   let timer: NodeJS.Timeout | undefined;
   const look = (entry: DueEntry): Promise<void> => lookAt(entry.key, options).then(() => undefined, onFailed);
   /** Gives the milliseconds until the next sweep. */
   const sweepOnce = async (): Promise<number> => {
     // Another process looks for what this one has no tool for.
     if (!isCovered()) return LONGEST_PAUSE_MS;
+    if (now() - sampledAt >= SAMPLE_EVERY_MS) {
+      sampledAt = now();
+      await sample(options);
+    }
     const { entries, nextMs } = await effects.live.popDue(AT_ONCE, AGAIN_MS);
     await Promise.all(entries.map(look));
     if (entries.length === AT_ONCE) return LEAST_PAUSE_MS;
@@ -59,6 +69,26 @@ export const createSweep = (options: SweepOptions) => {
 };
 
 const LEAST_PAUSE_MS = 25;
+const SAMPLE_EVERY_MS = 5000;
+// Counting more would take longer than it is worth: an alert has been raised long before.
+const MOST_SAMPLED = 1000;
+
+const sample = async ({ effects, sampled, time }: SweepOptions): Promise<void> => {
+  const counts = new Map<string, number>();
+  const now = time();
+  let oldestAt = now;
+  let seen = 0;
+  for await (const part of effects.live.list()) {
+    const read = await Promise.all(part.slice(0, MOST_SAMPLED - seen).map(({ key }) => effects.find(key)));
+    seen += read.length;
+    for (const open of read) {
+      if (open?.effect.state !== 'open') continue;
+      counts.set(open.spec.tool, (counts.get(open.spec.tool) ?? 0) + 1);
+      oldestAt = Math.min(oldestAt, open.effect.openedAt);
+    }
+  }
+  sampled(counts, now - oldestAt);
+};
 
 const lookAt = async (key: string, { effects, looker, findCheck, apply }: SweepOptions): Promise<LookStep> => {
   const found = await effects.find(key);

@@ -88,13 +88,15 @@ export const createIdempotencyStore = ({
         const answer = await answers.read(requestKey, (state) => state.answer);
         return answer === null ? null : records.read(answer.record, (record, now) => toFound(record, answer, now));
       }),
-    settle: async ({ recordKey, place }, result) => {
-      const capped = result === null ? null : capResult(result, 0, limits);
-      const weight = createWeight(capped === null ? 0 : Buffer.byteLength(capped));
-      const tenant = tenantOfKey(recordKey);
-      const hasRoom = capped === null || (await space.take(tenant, 'results', weight)) === null;
-      const text = capped === null || hasRoom ? capped : withoutRoom(capped);
-      await updateByNames(records, toNames(recordKey), (record) => settleCall(record, place, text));
+    settle: async ({ recordKey, place, requestKey }, uncapped, kind) => {
+      const capped = capResult(uncapped, 0, limits);
+      const weight = createWeight(Buffer.byteLength(capped));
+      const hasRoom = (await space.take(tenantOfKey(recordKey), 'results', weight)) === null;
+      const result = hasRoom ? capped : withoutRoom(capped);
+      const kept = kind === 'final' ? result : null;
+      await updateByNames(records, toNames(recordKey), (record) => settleCall(record, place, kept));
+      if (kind === 'final' || requestKey === '') return;
+      await answers.update(requestKey, ({ answer }) => void answer?.own.push([place, result]), 'long');
     },
   };
 };

@@ -87,6 +87,46 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/tool-calls/{request_id}/calls/{index}/reconcile": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Look for a write now, or settle it by hand
+         * @description Without a body: its tool looks once whether the write took effect. With a body a person decides; that needs a key with the operation `operate`, which is never implied, and `If-Match`. What is found out replaces the stored result. After `did_not_happen` the same Idempotency-Key runs the call again, with the same effect id.
+         */
+        readonly post: operations["reconcileCall"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/calls/unknown": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * List the writes whose outcome is unknown
+         * @description Writes of the caller's tenant that are looked for by the `reconcile` of their tool, of the tools that its key may use; anonymous callers see those of their address.
+         */
+        readonly get: operations["listUnknownCalls"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/calls/pending": {
         readonly parameters: {
             readonly query?: never;
@@ -547,6 +587,45 @@ export interface components {
         readonly Heartbeat: {
             /** @enum {string} */
             readonly event: "heartbeat";
+        };
+        readonly UnknownCall: {
+            /** @description Of the batch that ran the call. */
+            readonly request_id: string;
+            /** @description The place of the call in its batch. */
+            readonly index: number;
+            readonly id: string | number | null;
+            readonly tool: string;
+            /** @description What the effect of the call is known by to its tool. */
+            readonly effect_id: string;
+            /** @description The beginning of the arguments as JSON text, redacted; "" if the tool is not here now. */
+            readonly arguments: string;
+            /**
+             * @description `open`: it is looked for. `settled`: it is known how it ended. `ended`: its run has said so itself.
+             * @enum {string}
+             */
+            readonly state: "running" | "open" | "settled" | "ended";
+            readonly verdict: ("happened" | "did_not_happen") | null;
+            /** @description Who found out. */
+            readonly by: ("tool" | "run" | "person") | null;
+            /** @description Why nobody knows; null if its process died. */
+            readonly code: ("invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "interrupted" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error") | null;
+            /** @description Since when nobody knows. */
+            readonly since: string | null;
+            /** @description How often was looked. */
+            readonly attempts: number;
+            readonly next_look_at: string | null;
+            /** @description Until then the run may still take effect, and that it did not happen is not believed; null: it is over. */
+            readonly run_may_act_until: string | null;
+            /** @description For `If-Match`: rises with each run and each verdict. */
+            readonly fence: number;
+        };
+        readonly VerdictByHand: {
+            /** @enum {string} */
+            readonly verdict: "happened" | "did_not_happen";
+            /** @description The value of the call, if it happened. */
+            readonly value?: unknown;
+            /** @description How the person knows; for the log. */
+            readonly reason: string;
         };
         readonly ToolCatalogue: {
             readonly tools: readonly components["schemas"]["ToolDescription"][];
@@ -3170,6 +3249,659 @@ export interface operations {
                     readonly "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:store_unavailable",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "code": "store_unavailable",
+                     *       "detail": "The session store is unavailable. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly reconcileCall: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description The fence of the call as it was read. Required with a body. */
+                readonly "if-match"?: string;
+            };
+            readonly path: {
+                /** @example lost-answer-0001 */
+                readonly request_id: string;
+                /**
+                 * @description The place of the call in its batch, from 0.
+                 * @example 0
+                 */
+                readonly index: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["VerdictByHand"];
+            };
+        };
+        readonly responses: {
+            /** @description How the call stands now. `ETag` has its fence. */
+            readonly 200: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "request_id": "lost-answer-0001",
+                     *       "index": 0,
+                     *       "id": "call_1",
+                     *       "tool": "create_payment",
+                     *       "effect_id": "e_0123456789abcdefghijkl",
+                     *       "arguments": "{\"amount\":5}",
+                     *       "state": "settled",
+                     *       "verdict": "happened",
+                     *       "by": "tool",
+                     *       "code": "timeout",
+                     *       "since": "2026-11-29T03:00:00.000Z",
+                     *       "attempts": 4,
+                     *       "next_look_at": null,
+                     *       "run_may_act_until": null,
+                     *       "fence": 2
+                     *     }
+                     */
+                    readonly "application/json": components["schemas"]["UnknownCall"];
+                };
+            };
+            /** @description The index or the body is not valid. */
+            readonly 400: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:invalid_verdict",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "code": "invalid_verdict",
+                     *       "detail": "Send {\"verdict\": \"happened\" | \"did_not_happen\", \"value\"?, \"reason\"}.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            readonly 401: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description The required authentication scheme. */
+                    readonly "WWW-Authenticate"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unauthorized",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "code": "unauthorized",
+                     *       "detail": "Send a valid key as Authorization: Bearer … or X-API-Key.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key may not do that. */
+            readonly 403: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:operation_not_allowed",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "operation_not_allowed",
+                     *       "detail": "The key may not settle calls by hand.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No such call of this request is looked for. */
+            readonly 404: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:result_not_kept",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "code": "result_not_kept",
+                     *       "detail": "No results are stored under this request id: its batch had no Idempotency-Key, did not prefer an asynchronous answer and joined no pending call, is still waiting for its first answer, has expired, or its results were evicted because the store needed memory.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request did not arrive in time. */
+            readonly 408: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It is known how the call ended, it still runs, or it has changed since that fence. */
+            readonly 409: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:outcome_settled",
+                     *       "title": "Conflict",
+                     *       "status": 409,
+                     *       "code": "outcome_settled",
+                     *       "detail": "It is known how this call ended. Read its result.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is larger than 300,000 bytes. */
+            readonly 413: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:body_too_large",
+                     *       "title": "Payload Too Large",
+                     *       "status": 413,
+                     *       "code": "body_too_large",
+                     *       "detail": "The body is larger than MAX_BODY_BYTES. Send fewer or smaller calls.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The path is too long. */
+            readonly 414: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:uri_too_long",
+                     *       "title": "URI Too Long",
+                     *       "status": 414,
+                     *       "code": "uri_too_long",
+                     *       "detail": "The path is too long.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not application/json in UTF-8. */
+            readonly 415: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unsupported_media_type",
+                     *       "title": "Unsupported Media Type",
+                     *       "status": 415,
+                     *       "code": "unsupported_media_type",
+                     *       "detail": "Send application/json in UTF-8 (with curl: -H 'content-type: application/json').",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Expect header is not 100-continue. */
+            readonly 417: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue is supported.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A verdict without `If-Match`. */
+            readonly 428: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:fence_required",
+                     *       "title": "Precondition Required",
+                     *       "status": 428,
+                     *       "code": "fence_required",
+                     *       "detail": "Send If-Match with the fence that GET /calls/unknown shows.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This caller has sent too many requests. */
+            readonly 429: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    readonly "Retry-After"?: number;
+                    /** @description Whose rate is used up, and seconds until it is not (draft 10). */
+                    readonly RateLimit?: string;
+                    /** @description That rate: requests, and seconds of its window. */
+                    readonly "RateLimit-Policy"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:rate_limited",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "code": "rate_limited",
+                     *       "detail": "This key may send 600 requests in 60 s, and has sent them. Nothing has run; retry after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The headers are too large. */
+            readonly 431: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error: a bug of the service, logged under the request id. */
+            readonly 500: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The store is unavailable, the token cannot be verified now, or the service is stopping. */
+            readonly 503: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:store_unavailable",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "code": "store_unavailable",
+                     *       "detail": "The session store is unavailable. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly listUnknownCalls: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Calls of one tool. */
+                readonly tool?: string;
+                /** @description How many are listed. Default 100. */
+                readonly limit?: number;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The calls. */
+            readonly 200: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "calls": [
+                     *         {
+                     *           "request_id": "lost-answer-0001",
+                     *           "index": 0,
+                     *           "id": "call_1",
+                     *           "tool": "create_payment",
+                     *           "effect_id": "e_0123456789abcdefghijkl",
+                     *           "arguments": "{\"amount\":5}",
+                     *           "state": "open",
+                     *           "verdict": null,
+                     *           "by": null,
+                     *           "code": "timeout",
+                     *           "since": "2026-11-29T03:00:00.000Z",
+                     *           "attempts": 3,
+                     *           "next_look_at": "2026-11-29T03:00:36.000Z",
+                     *           "run_may_act_until": null,
+                     *           "fence": 1
+                     *         }
+                     *       ],
+                     *       "total": 1
+                     *     }
+                     */
+                    readonly "application/json": {
+                        /** @description Oldest first. */
+                        readonly calls: readonly components["schemas"]["UnknownCall"][];
+                        /** @description How many fit the filter, listed or not. */
+                        readonly total: number;
+                    };
+                };
+            };
+            /** @description A parameter is not valid or not known. */
+            readonly 400: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:invalid_query",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "code": "invalid_query",
+                     *       "detail": "limit: must be from 1 to 1000",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            readonly 401: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description The required authentication scheme. */
+                    readonly "WWW-Authenticate"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unauthorized",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "code": "unauthorized",
+                     *       "detail": "Send a valid key as Authorization: Bearer … or X-API-Key.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Requests from this origin are refused, or the key lacks the permission. */
+            readonly 403: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:forbidden_origin",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "forbidden_origin",
+                     *       "detail": "Requests from this origin or for this host are refused. Add the origin to ALLOWED_ORIGINS; without keys use a loopback host.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request did not arrive in time. */
+            readonly 408: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The path is too long. */
+            readonly 414: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:uri_too_long",
+                     *       "title": "URI Too Long",
+                     *       "status": 414,
+                     *       "code": "uri_too_long",
+                     *       "detail": "The path is too long.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Expect header is not 100-continue. */
+            readonly 417: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue is supported.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This caller has sent too many requests. */
+            readonly 429: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    readonly "Retry-After"?: number;
+                    /** @description Whose rate is used up, and seconds until it is not (draft 10). */
+                    readonly RateLimit?: string;
+                    /** @description That rate: requests, and seconds of its window. */
+                    readonly "RateLimit-Policy"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:rate_limited",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "code": "rate_limited",
+                     *       "detail": "This key may send 600 requests in 60 s, and has sent them. Nothing has run; retry after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The headers are too large. */
+            readonly 431: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error: a bug of the service, logged under the request id. */
+            readonly 500: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The store is unavailable, the token cannot be verified now, or the service is stopping. */
+            readonly 503: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
