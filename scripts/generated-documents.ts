@@ -5,7 +5,7 @@ import { createWireTypes } from '../clients/python/scripts/create-wire-types.ts'
 import { createApiTypes } from '../clients/typescript/scripts/create-api-types.ts';
 import { SETTINGS, TOOL_SETTINGS } from '../src/config/settings/settings.ts';
 import { FAILURE_POLICY, type FailurePolicy } from '../src/contract/failure.ts';
-import { createMetrics } from '../src/telemetry/metrics.ts';
+import { createAllMetrics } from './all-metrics.ts';
 import { createDashboard } from './dashboard/create-dashboard.ts';
 import { toMarkdownTable } from './markdown-table.ts';
 import { createOpenapiDocument } from './openapi-document/create-openapi-document.ts';
@@ -120,8 +120,8 @@ const Described = z.object({
 });
 
 const toMetricTable = (): string => {
-  const metrics = createMetrics('0.0.0')
-    .registry.getMetricsAsArray()
+  const metrics = createAllMetrics()
+    .getMetricsAsArray()
     .map((metric) => Described.parse(metric))
     .filter(({ name }) => name.startsWith('recourse_'))
     .sort((one, other) => (one.name < other.name ? -1 : 1));

@@ -20,6 +20,9 @@ export const sum = (expression: string): string => `sum(${expression})`;
 /** One sum for each value of these labels. */
 export const sumBy = (by: string, expression: string): string => `sum by (${by}) (${expression})`;
 
+/** The largest for each value of these labels: of what every replica shows alike. */
+export const maxBy = (by: string, expression: string): string => `max by (${by}) (${expression})`;
+
 /** 0 where there is nothing yet: a counter has no series before it first counts. */
 export const orZero = (expression: string): string => `(${expression} or vector(0))`;
 

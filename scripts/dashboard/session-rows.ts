@@ -1,5 +1,5 @@
-import { line, only, type Row } from './panel.ts';
-import { CHOSEN_TOOLS, increase, orZero, quantile, rate, series, share, sum, sumBy } from './queries.ts';
+import { line, only, type Row, ZERO_IS_WELL } from './panel.ts';
+import { CHOSEN_TOOLS, increase, maxBy, orZero, quantile, rate, series, share, sum, sumBy } from './queries.ts';
 
 const DECISIONS = 'recourse_retry_budget_decisions_total';
 
@@ -117,6 +117,46 @@ export const SESSIONS_ROW: Row = {
             legend: 'calls',
           },
         ],
+      },
+      {
+        kind: 'graph',
+        title: 'Unknown outcomes that are looked for',
+        alerts: ['RecourseOutcomesUnsettled'],
+        description:
+          'Writes whose outcome is unknown now, by tool: their reconcile has not found out yet whether they took effect. The console lists them.',
+        unit: 'short',
+        queries: only(maxBy('tool', series('recourse_unknown_outcomes', CHOSEN_TOOLS)), '{{tool}}'),
+      },
+    ),
+    line(
+      {
+        kind: 'graph',
+        title: 'Looks for writes',
+        description:
+          'Looks for writes whose outcome was unknown, per second, by what they came to: happened and did_not_happen settle a call; failed means that reconcile itself failed.',
+        unit: 'cps',
+        queries: only(sumBy('verdict', rate('recourse_reconciles_total', CHOSEN_TOOLS)), '{{verdict}}'),
+      },
+      {
+        kind: 'stat',
+        title: 'Oldest unknown outcome',
+        description: 'For how long nobody has known of the oldest such write whether it took effect.',
+        unit: 's',
+        steps: [
+          { from: null, colour: 'green' },
+          { from: 900, colour: 'orange' },
+        ],
+        queries: only(`max(${series('recourse_unknown_outcome_oldest_seconds')})`),
+      },
+      {
+        kind: 'stat',
+        title: 'Writes that contradicted their reconcile',
+        alerts: ['RecourseReconcileContradiction'],
+        description:
+          'Writes that ended otherwise than their reconcile had said, over the time shown: such a write may have happened twice. Must stay 0.',
+        unit: 'short',
+        steps: ZERO_IS_WELL,
+        queries: only(orZero(sum(increase('recourse_reconcile_contradictions_total')))),
       },
       {
         kind: 'graph',

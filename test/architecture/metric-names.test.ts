@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import * as z from 'zod';
-import { createMetrics } from '#src/telemetry/metrics.ts';
+import { createAllMetrics } from '../../scripts/all-metrics.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
@@ -48,7 +48,7 @@ const NAME = /\b(?:recourse[_:]|nodejs_|process_)[a-z0-9_:]*[a-z0-9]/g;
 const namesIn = (text: string): readonly string[] => [...new Set(text.match(NAME))].sort();
 
 const exported = async (): Promise<ReadonlySet<string>> => {
-  const metrics = await createMetrics('1.0.0').registry.getMetricsAsJSON();
+  const metrics = await createAllMetrics().getMetricsAsJSON();
   return new Set(metrics.map(({ name }) => name));
 };
 

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { SETTINGS } from '#src/config/settings/settings.ts';
-import { createMetrics } from '#src/telemetry/metrics.ts';
+import { createAllMetrics } from '../../scripts/all-metrics.ts';
 import { SECURITY_CONTROLS } from './security-controls.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -141,7 +141,7 @@ test.each([
   const settings = new Set(text.match(CAPITALS));
   expect([...settings].filter((name) => !Object.hasOwn(SETTINGS, name) && !OTHER_WORDS.includes(name))).toEqual([]);
   expect(settings.size).toBeGreaterThan(5);
-  const metrics = new Set((await createMetrics('1.0.0').registry.getMetricsAsJSON()).map(({ name }) => name));
+  const metrics = new Set((await createAllMetrics().getMetricsAsJSON()).map(({ name }) => name));
   expect((text.match(/\brecourse_[a-z_]*[a-z]/g) ?? []).filter((name) => !metrics.has(name))).toEqual([]);
 });
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import * as z from 'zod';
-import { createMetrics } from '../../src/telemetry/metrics.ts';
+import { createAllMetrics } from '../../scripts/all-metrics.ts';
 import { ROOT } from './script-sandbox.ts';
 
 const AlertRule = z.strictObject({
@@ -37,8 +37,8 @@ const suffixesOf = (type: string): readonly string[] => (type === 'histogram' ? 
 /** The labels of each series that the service exports, by its name in a query, and those that a scrape adds. */
 export const EXPORTED: ReadonlyMap<string, readonly string[]> = new Map([
   ['up', ['job', 'instance']],
-  ...createMetrics('1.0.0')
-    .registry.getMetricsAsArray()
+  ...createAllMetrics()
+    .getMetricsAsArray()
     .map((metric) => Described.parse(metric))
     .flatMap(({ name, type, labelNames }) =>
       suffixesOf(type).map(

@@ -14,6 +14,7 @@ test('who is woken is a short list, and the rest are tickets', () => {
   expect(ALERTS.filter(({ labels }) => labels.severity === 'page').map(({ alert }) => alert)).toEqual([
     'RecourseServerError',
     'RecourseContractViolation',
+    'RecourseReconcileContradiction',
     'RecourseBatchesLostFastBurn',
     'RecourseServiceFaultFastBurn',
     'RecourseOverloaded',
@@ -23,7 +24,7 @@ test('who is woken is a short list, and the rest are tickets', () => {
     'RecoursePagingToolFailing',
     'RecourseMetricsAbsent',
   ]);
-  expect(ALERTS).toHaveLength(37);
+  expect(ALERTS).toHaveLength(39);
   expect(new Set(NAMES).size).toBe(37);
 });
 
@@ -44,7 +45,7 @@ test('every alert has a section in the runbook, and every section there an alert
 
 test('every section says what it means, where to look, why it may be, what to do and when to escalate', () => {
   const sections = RUNBOOK.split(/^#{1,4} /m).filter((section) => section.startsWith('Recourse'));
-  expect(sections).toHaveLength(37);
+  expect(sections).toHaveLength(39);
   for (const section of sections)
     expect(section.match(/^- \*\*\w+\*\*: ./gm), section).toEqual([
       expect.stringContaining('Means'),

@@ -46,7 +46,6 @@ export const openDecide = async (config: Config, parts: DecideParts) => {
     ...{ store: backend.records, sealing: backend.sealing, live: await openLive(backend, now) },
   });
   const onFailed = (error: unknown): void => {
-    counted.stepFailed();
     log.warn({ causes: describeCauses(error) }, 'step on an effect failed');
   };
   const findCheck = createChecks({ ...parts, maxResultBytes: config.MAX_RESULT_BYTES });

@@ -2,9 +2,9 @@ import type { Metrics } from 'recourse-server/telemetry/metrics';
 import { createDefinitions } from 'recourse-server/telemetry/tally';
 import type { LookResult } from './looker.ts';
 
-/** What is counted of writes that are looked for. */
+/** What is counted of writes that are looked for; adds its metrics to those of the service. */
 export const createEffectMetrics = ({ registry, toolNames }: Metrics) => {
-  const { counter, count, gauge, tallyGauge } = createDefinitions(registry, toolNames);
+  const { counter, gauge, tallyGauge } = createDefinitions(registry, toolNames);
   const looks = counter('reconciles_total', 'Looks for writes whose outcome is unknown, by what they came to.', [
     'tool',
     'verdict',
@@ -14,7 +14,6 @@ export const createEffectMetrics = ({ registry, toolNames }: Metrics) => {
     'Writes that ended otherwise than their reconcile had said. Must stay 0.',
     ['tool'],
   );
-  const failed = count('reconcile_errors_total', 'Steps on the effects of writes that failed and are tried again.');
   const open = tallyGauge(
     'unknown_outcomes',
     'Writes whose outcome is unknown now; every replica shows the same number.',
@@ -40,9 +39,6 @@ export const createEffectMetrics = ({ registry, toolNames }: Metrics) => {
     },
     contradicted: (tool: string): void => {
       contradictions({ tool }).count += 1;
-    },
-    stepFailed: (): void => {
-      failed.count += 1;
     },
   };
 };

@@ -1,0 +1,10 @@
+import { createEffectMetrics } from '@recourse/decide/effect-metrics';
+import type { Registry } from 'prom-client';
+import { createMetrics } from '../src/telemetry/metrics.ts';
+
+/** The metrics of the service and of its packages, as a service has them that has counted nothing. */
+export const createAllMetrics = (): Registry => {
+  const metrics = createMetrics('0.0.0');
+  createEffectMetrics(metrics);
+  return metrics.registry;
+};
