@@ -17,7 +17,7 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/console': 2000,
   'packages/decide': 1800,
   'packages/dialects': 2940,
-  'packages/mcp-server': 1700,
+  'packages/mcp-server': 1710,
   'packages/store-redis': 1280,
   'packages/store-sqlite': 720,
   'packages/testing': 540,

@@ -39,7 +39,16 @@ const Schema: z.ZodType<Schema> = z.lazy(() =>
 const Document = z.object({ components: z.object({ schemas: z.record(z.string(), Schema) }) });
 
 // `ToolResult` is written by hand, as a success, a failure and a pending call: the document cannot say that one member tells which.
-const ROOTS = ['Problem', 'FailureDetail', 'RetryState', 'Warning', 'ToolDescription', 'SessionView', 'PendingCall'];
+const ROOTS = [
+  'Problem',
+  'FailureDetail',
+  'RetryState',
+  'Warning',
+  'ToolDescription',
+  'SessionView',
+  'PendingCall',
+  'Reconciled',
+];
 
 const SIMPLE: Readonly<Record<string, string>> = {
   string: 'str',

@@ -27,6 +27,7 @@ export type {
   FailureDetail,
   PendingCall,
   Problem,
+  Reconciled,
   RetryState,
   SessionView,
   StreamEvent,

@@ -13,6 +13,8 @@ export type PendingCall = Schemas['PendingCall'];
 /** Why a call failed: a code of the closed list, and what else is known. */
 export type FailureDetail = Schemas['FailureDetail'];
 export type FailureCode = FailureDetail['code'];
+/** It was unknown how a write ended, and was found out. */
+export type Reconciled = Schemas['Reconciled'];
 /** What a session still has for a tool. */
 export type RetryState = Schemas['RetryState'];
 /** What happens while a batch runs: `event` tells what its `data` is. */

@@ -121,8 +121,13 @@ const isShown = (part: Part, { links }: CallAbout): boolean => {
 };
 
 /** Whether a success has something to say that its content does not. */
-const hasDetail = ({ empty, replayed, truncated, warnings }: ToolResult, { isKeyed }: CallAbout): boolean =>
-  isKeyed || empty === true || replayed === true || truncated === true || warnings !== undefined;
+const hasDetail = ({ empty, replayed, truncated, reconciled, warnings }: ToolResult, { isKeyed }: CallAbout): boolean =>
+  isKeyed ||
+  empty === true ||
+  replayed === true ||
+  truncated === true ||
+  reconciled !== undefined ||
+  warnings !== undefined;
 
 const writeDetail = (result: ToolResult, { requestId }: CallAbout): Readonly<Record<string, unknown>> => {
   const { index: _index, id: _id, name: _name, success, message: _message, value, ...rest } = result;

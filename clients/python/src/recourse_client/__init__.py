@@ -6,7 +6,16 @@ from .client import Recourse, RecourseSession
 from .events import AcceptedEvent, DoneEvent, PartEvent, ProgressEvent, ResultEvent, StreamEvent
 from .formats import CatalogueFormat, ConversationFormat, MessageFormat, ProviderFormat
 from .results import ToolCall, ToolFailure, ToolPending, ToolResult, ToolSuccess, is_fatal, is_retryable, may_have_run
-from .wire import FailureCode, FailureDetail, PendingCall, Problem, RetryState, SessionView, ToolDescription
+from .wire import (
+    FailureCode,
+    FailureDetail,
+    PendingCall,
+    Problem,
+    Reconciled,
+    RetryState,
+    SessionView,
+    ToolDescription,
+)
 
 __all__ = [
     "AcceptedEvent",
@@ -29,6 +38,7 @@ __all__ = [
     "Recourse",
     "RecourseError",
     "RecourseSession",
+    "Reconciled",
     "RecoveredAnswer",
     "ResultEvent",
     "ResultsAnswer",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, Mapping, TypedDict, Union
 
-from .wire import FailureDetail, PendingCall, RetryState, Warning
+from .wire import FailureDetail, PendingCall, Reconciled, RetryState, Warning
 
 
 class ToolCall(TypedDict, total=False):
@@ -33,6 +33,8 @@ class _ResultRequired(TypedDict):
 
 
 class _Result(_ResultRequired, total=False):
+    reconciled: Reconciled
+    """It was unknown how the write ended, and was found out."""
     empty: Literal[True]
     replayed: Literal[True]
     truncated: Literal[True]

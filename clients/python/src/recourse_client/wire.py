@@ -274,3 +274,12 @@ class _PendingCallRequired(TypedDict):
 class PendingCall(_PendingCallRequired, total=False):
     mode: Literal["memory", "sqlite"]
     """Only without Redis. `memory`: the call and its result are lost when this process ends. `sqlite`: they are in a file, and the next process goes on with them."""
+
+
+class Reconciled(TypedDict):
+    by: Literal["tool", "run", "person"]
+    """`run`: the run itself ended after its answer."""
+    attempts: int
+    """How often was looked."""
+    after_ms: float
+    """From the end of the run, or from when it was taken for dead."""
