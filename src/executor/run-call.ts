@@ -58,12 +58,10 @@ const beginMarked = (call: ReadyCall, state: RecordState, waitedMs: number): Pro
   if (cause !== null || services.isDraining()) return giveUpSlots(call, text.explainNotStarted(cause ?? 'shutdown'));
   if (state === 'held') return run(call, now, waitedMs);
   const { tool } = call;
-  return giveUpSlots(
-    call,
-    state === 'away'
-      ? toFailure('store_unavailable', text.IDEMPOTENCY_STORE_UNAVAILABLE_TEXT, tool)
-      : toFailure('outcome_unknown', text.takenOverText(tool.name), tool),
-  );
+  if (state === 'away')
+    return giveUpSlots(call, toFailure('store_unavailable', text.IDEMPOTENCY_STORE_UNAVAILABLE_TEXT, tool));
+  giveUpSlots(call, toFailure('outcome_unknown', text.takenOverText(tool.name), tool));
+  return settleWrite(call, 'earlier');
 };
 
 /** Gives back the slots of a call that does not run after all. */

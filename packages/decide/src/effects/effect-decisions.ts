@@ -74,9 +74,15 @@ export const renewRun =
 /** Takes back a run that did not begin. */
 export const withdrawRun =
   (fence: number): Decide<StoredEffect, void> =>
-  (stored) => {
-    if (stored.effect?.fence === fence && stored.effect.state === 'running') stored.effect = null;
+  (stored, now) => {
+    if (stored.effect?.fence === fence && stored.effect.state === 'running') forget(stored, stored.effect, null, now);
   };
+
+/** Ends what is known to have ended so. An earlier run of it may end yet, of which a verdict has said that it did not happen. */
+const forget = (stored: StoredEffect, effect: Effect, end: EffectEnd | null, now: number): void => {
+  if (effect.fence === 1) stored.effect = null;
+  else settle(effect, end ?? CAME_TO_NOTHING, now, true);
+};
 
 /** Notes that nobody knows how a run ended. `isOver`: it can no longer act. */
 export const openRun =
@@ -114,9 +120,7 @@ export const endRun =
     if (effect === null) return 'ended';
     if (effect.fence !== fence) return compareEnd(effect, fence, run, now);
     const wasOpen = effect.state === 'open';
-    // An earlier run of it may end yet, of which a verdict has said that it did not happen.
-    if (fence === 1) stored.effect = null;
-    else settle(effect, run.end ?? CAME_TO_NOTHING, now, true);
+    forget(stored, effect, run.end, now);
     return wasOpen ? 'late' : 'ended';
   };
 
