@@ -5,7 +5,10 @@ import { didNotHappen, happened, unclear } from 'recourse-server';
 type Payment = { readonly reference: string; readonly amount: unknown };
 
 /** A bank with a ledger, and the tool that pays by it. A test says where a payment is cut, and whether a look can tell. */
-export const createBank = (first: { cut?: 'never' | 'before' | 'after'; unclear?: boolean } = {}) => {
+export const createBank = (
+  first: { cut?: 'never' | 'before' | 'after'; unclear?: boolean } = {},
+  background: 'never' | 'optional' = 'never',
+) => {
   const payments: Payment[] = [];
   const effectIds: string[] = [];
   const bank = { cut: 'never', unclear: false, ...first, payments, effectIds };
@@ -16,6 +19,7 @@ export const createBank = (first: { cut?: 'never' | 'before' | 'after'; unclear?
     'pay',
     {
       effects: 'write',
+      background,
       reconcile: ({ effectId }) => {
         const payment = payments.find(({ reference }) => reference === effectId);
         if (bank.unclear) return unclear();

@@ -1,5 +1,8 @@
 import { freshName, startLab } from '@recourse/test-support/keyed-client.ts';
+import { createPendingClient } from '@recourse/test-support/pending-client.ts';
 import { type RedisForTests, redisForTests } from '@recourse/test-support/redis-server.ts';
+import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
+import { DEADLINE, NEW_SECRET, startReceiver } from '@recourse/test-support/webhook-lab.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createBank } from './bank.ts';
 
@@ -9,10 +12,16 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-describe.each(['memory', 'redis'] as const)('on %s', (store) => {
+const STORES = {
+  memory: () => ({}),
+  sqlite: () => ({ STORE: `sqlite:${makeDirectory({}).root}/store.db` }),
+  redis: () => ({ REDIS_URL: redis.url }),
+} as const;
+
+describe.each(['memory', 'sqlite', 'redis'] as const)('on %s', (store) => {
   const environmentOf = (more: Readonly<Record<string, string>> = {}) => ({
     RECONCILE_DELAYS: '50ms,100ms,200ms',
-    ...(store === 'redis' ? { REDIS_URL: redis.url } : {}),
+    ...STORES[store](),
     ...more,
   });
   const start = (bank: ReturnType<typeof createBank>, more = {}) => startLab([bank.pay], environmentOf(more));
@@ -68,5 +77,30 @@ describe.each(['memory', 'redis'] as const)('on %s', (store) => {
     const view = await session(id);
     expect(view.calls[0]).toMatchObject({ outcome: 'unknown', late: { outcome: 'success', executed: 'yes' } });
     expect(view.tools[0]).toMatchObject({ name: 'pay', failures: 0, used: 0 });
+  });
+
+  test('a pending call that ended as unknown gets another result, of which its webhook endpoint is told', async () => {
+    const receiver = await startReceiver();
+    const ops = { url: receiver.url, secret: NEW_SECRET, events: ['tool_call.reconciled'], privateAddresses: 'allow' };
+    const { root } = makeDirectory({ 'recourse.config.json': JSON.stringify({ webhooks: { ops } }) });
+    const bank = createBank({ cut: 'after', unclear: true }, 'optional');
+    // Later than a worker waits: the call ends as unknown at once.
+    const lab = await start(bank, { CONFIG_FILE: `${root}/recourse.config.json`, RECONCILE_DELAYS: '1h' });
+    const { begin, finish } = createPendingClient(lab.service.url);
+    const { requestId } = await begin({ notify: 'ops', calls: [{ name: 'pay', arguments: { amount: 5 } }] });
+    expect((await finish(requestId)).results[0]).toMatchObject({
+      outcome: 'unknown',
+      error: { effect_id: bank.effectIds[0] },
+    });
+    bank.unclear = false;
+    const looked = await fetch(`${lab.service.url}/tool-calls/${requestId}/calls/0/reconcile`, { method: 'POST' });
+    expect(await looked.json()).toMatchObject({ state: 'settled', verdict: 'happened' });
+    expect((await finish(requestId)).results[0]).toMatchObject({ success: true, reconciled: { by: 'tool' } });
+    await expect.poll(() => receiver.received.length, DEADLINE).toBe(1);
+    expect(JSON.parse(receiver.received[0]?.body ?? '')).toMatchObject({
+      type: 'tool_call.reconciled',
+      data: { request_id: requestId, index: 0, tool: 'pay', outcome: 'success', executed: 'yes', code: null },
+    });
+    expect(bank.payments).toHaveLength(1);
   });
 });
