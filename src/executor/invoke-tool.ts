@@ -25,19 +25,20 @@ export const invokeTool = (
 };
 
 /** The tool as it is asked whether it takes arguments: it checks them, and its handler is not run. */
-export const toCheckingTool = (tool: InlineTool): InlineTool => {
-  const toIdle = (prepared: Prepared): Prepared => (prepared.ok ? VALID : prepared);
-  return {
-    ...tool,
-    effects: 'read',
-    checkOutput: null,
-    extractError: null,
-    prepare: (input) => {
-      const prepared = tool.prepare(input);
-      return prepared instanceof Promise ? prepared.then(toIdle) : toIdle(prepared);
-    },
-  };
-};
+export const toCheckingTool = (tool: InlineTool): InlineTool =>
+  toReadingTool(tool, (prepared) => (prepared.ok ? VALID : prepared));
+
+/** The tool as one that only reads, with something else in the place of its handler. */
+export const toReadingTool = (tool: InlineTool, change: (prepared: Prepared) => Prepared): InlineTool => ({
+  ...tool,
+  effects: 'read',
+  checkOutput: null,
+  extractError: null,
+  prepare: (input) => {
+    const prepared = tool.prepare(input);
+    return prepared instanceof Promise ? prepared.then(change) : change(prepared);
+  },
+});
 
 const VALID: Prepared = { ok: true, invocation: { run: () => null } };
 

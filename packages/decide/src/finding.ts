@@ -1,4 +1,5 @@
-import type { InlineTool, Prepared } from 'recourse-server/tools/tool';
+import { toReadingTool } from 'recourse-server/executor/invoke-tool';
+import type { InlineTool, ToolContext } from 'recourse-server/tools/tool';
 import { readVerdict } from 'recourse-server/tools/tool-values';
 import * as z from 'zod';
 
@@ -14,26 +15,13 @@ export const Finding = z.object({
 export type Finding = Readonly<z.infer<typeof Finding>>;
 
 /** The tool as it is asked whether a run that began at that moment took effect: it reads, and its value is a `Finding`. */
-export const createReconcilingTool = (tool: InlineTool, startedAt: number): InlineTool => {
-  const toLooking = (prepared: Prepared): Prepared => {
+export const createReconcilingTool = (tool: InlineTool, startedAt: number): InlineTool =>
+  toReadingTool(tool, (prepared) => {
     if (!prepared.ok) return prepared;
     const { reconcile } = prepared.invocation;
-    return {
-      ok: true,
-      invocation: { run: async (context) => describeFinding(tool, await reconcile?.(startedAt, context)) },
-    };
-  };
-  return {
-    ...tool,
-    effects: 'read',
-    checkOutput: null,
-    extractError: null,
-    prepare: (input) => {
-      const prepared = tool.prepare(input);
-      return prepared instanceof Promise ? prepared.then(toLooking) : toLooking(prepared);
-    },
-  };
-};
+    const run = async (context: ToolContext) => describeFinding(tool, await reconcile?.(startedAt, context));
+    return { ok: true, invocation: { run } };
+  });
 
 const describeFinding = async (tool: InlineTool, returned: unknown): Promise<Finding> => {
   const verdict = readVerdict(returned);
