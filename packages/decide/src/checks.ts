@@ -1,5 +1,11 @@
 import { CallContext, type CreateCallLog } from 'recourse-server/executor/call-context';
-import { type Client, createCancellation, type RunHosted, type RunOutcome } from 'recourse-server/executor/deadline';
+import {
+  type Client,
+  type Clock,
+  createCancellation,
+  type RunHosted,
+  type RunOutcome,
+} from 'recourse-server/executor/deadline';
 import { invokeTool } from 'recourse-server/executor/invoke-tool';
 import { toCallOutcome } from 'recourse-server/executor/outcome';
 import type { ToolRegistry } from 'recourse-server/tools/registry';
@@ -28,12 +34,11 @@ export type Check = {
   readonly run: (sought: Sought, limitMs: number) => Promise<Checked>;
 };
 
-export type ChecksOptions = {
+export type ChecksOptions = Clock & {
   readonly registry: Pick<ToolRegistry, 'find'>;
   readonly runHosted: RunHosted;
   readonly createLog: CreateCallLog;
   readonly maxResultBytes: number;
-  readonly now: () => number;
 };
 
 /** Finds how the writes of a tool are looked for; null: they cannot be. */
@@ -52,8 +57,8 @@ export const createChecks =
 const NOBODY: Client = { isGone: () => false, whenGone: () => () => undefined };
 
 const askTool = async (tool: Tool, sought: Sought, limitMs: number, options: ChecksOptions): Promise<Checked> => {
-  const { now, maxResultBytes } = options;
-  const cancellation = createCancellation(limitMs, NOBODY, { now });
+  const { maxResultBytes } = options;
+  const cancellation = createCancellation(limitMs, NOBODY, options);
   try {
     const ran = await look(tool, sought, { ...options, limitMs, cancellation });
     const reading = { ...tool, effects: 'read' } as const;

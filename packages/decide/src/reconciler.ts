@@ -18,6 +18,8 @@ export type ReconcilerOptions = {
   readonly now: () => number;
   /** The store's, in Unix milliseconds. */
   readonly time: () => number;
+  /** Calls back again and again, so many milliseconds apart, until it is called off; left out: by Node's timers. */
+  readonly every?: (listener: () => void, ms: number) => () => void;
   readonly onFailed: (error: unknown) => void;
   /** A run has ended otherwise than a verdict had said. */
   readonly onContradiction: (write: Pick<Write, 'tenant' | 'effectId'> & { readonly tool: string }) => void;
@@ -37,12 +39,12 @@ const PAUSE_MS = 250;
 
 /** Looks for writes beside their batches, and keeps what others need to look for them afterwards. */
 export const createReconciler = (options: ReconcilerOptions): Reconciler & { readonly close: () => void } => {
-  const { effects, findCheck, onFailed, onContradiction } = options;
+  const { effects, findCheck, onFailed, onContradiction, every = repeat } = options;
   const runs = new Map<string, Run>();
   const renewAll = (): void => {
     for (const [key, { fence }] of runs) void effects.renew(key, fence).catch(onFailed);
   };
-  const timer = setInterval(renewAll, RENEW_EVERY_MS).unref();
+  const stopRenewing = every(renewAll, RENEW_EVERY_MS);
   const quietly = (step: Promise<unknown>): void => void step.catch(onFailed);
 
   const begin = async (write: Write, mark: Promise<RecordState>): Promise<RecordState> => {
@@ -86,11 +88,16 @@ export const createReconciler = (options: ReconcilerOptions): Reconciler & { rea
     begin,
     ended,
     settle,
-    close: () => clearInterval(timer),
+    close: stopRenewing,
   };
 };
 
 const AWAY = { kind: 'away' } as const;
+
+const repeat = (listener: () => void, ms: number): (() => void) => {
+  const timer = setInterval(listener, ms).unref();
+  return () => clearInterval(timer);
+};
 
 const isUnknown = (outcome: CallOutcome): boolean =>
   outcome.kind === 'failure' && outcome.failure.outcome === 'unknown';
