@@ -4,6 +4,8 @@ export { createTester } from '@recourse/testing/create-tester';
 export type {
   BatchOptions,
   CallOptions,
+  Loss,
+  SoughtEffect,
   TestArguments,
   TestCall,
   TestClock,
@@ -14,5 +16,6 @@ export type {
   TestResult,
   TestSession,
   TestSuccess,
+  TestVerdict,
 } from '@recourse/testing/tester';
 export { RefusedBatchError } from '@recourse/testing/tester';

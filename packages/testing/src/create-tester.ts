@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { performance as eventLoop } from 'node:perf_hooks';
+import { isRecord } from 'recourse-server/contract/json-record';
 import { ToolCallsRequest } from 'recourse-server/contract/tool-call';
 import { type RenderedResult, ToolResult } from 'recourse-server/contract/tool-result';
 import type { BatchAnswer, BatchRequest, IdempotencyKey } from 'recourse-server/executor/batch-request';
@@ -9,7 +10,6 @@ import { createCircuitBreakers } from 'recourse-server/executor/circuit-breakers
 import type { Client, RunHosted } from 'recourse-server/executor/deadline';
 import { createUnpackRound } from 'recourse-server/executor/journal';
 import { NO_PENDING_CALLS } from 'recourse-server/executor/pending-calls';
-import { NO_RECONCILER } from 'recourse-server/executor/reconciler';
 import { createExecutor, type Executor } from 'recourse-server/executor/run-batch';
 import { createStoreMemory } from 'recourse-server/memory/store-memory';
 import { createRefusalPace } from 'recourse-server/queue/refusal-pace';
@@ -23,11 +23,14 @@ import { createRequestSessionStore } from 'recourse-server/sessions/request-sess
 import { createMemoryRecordStore } from 'recourse-server/store/memory-record-store';
 import { isDefinedTool } from 'recourse-server/tools/define-tool';
 import { createToolRegistry } from 'recourse-server/tools/registry';
-import type { InlineTool, ToolProgress } from 'recourse-server/tools/tool';
+import type { InlineTool, Tool, ToolFile, ToolProgress } from 'recourse-server/tools/tool';
+import { createLossyRun } from './lossy-run.ts';
 import { createTestClock, type ExecutorClock } from './test-clock.ts';
+import { createTestReconciler, type TestReconciler } from './test-reconciler.ts';
 import {
   type BatchOptions,
   type CallOptions,
+  type Loss,
   RefusedBatchError,
   type TestArguments,
   type TestCall,
@@ -58,6 +61,7 @@ export const createTester = (tools: InlineTool | readonly InlineTool[], { now }:
   return {
     call,
     batch,
+    reconcile: async (name, args, sought) => executor.ask(name, toInput(args), sought),
     session: (id, { tenant = ANONYMOUS } = {}) => ({
       call: (name, args, options) => call(name, args, { tenant, ...options, session: id }),
       round: (calls, options) => batch(calls, { tenant, ...options, session: id }),
@@ -65,11 +69,7 @@ export const createTester = (tools: InlineTool | readonly InlineTool[], { now }:
     }),
     clock: { now: clock.now, advance: clock.advance },
     logs: log.lines,
-    close: async () => {
-      executor.drain();
-      executor.endAll();
-      await executor.whenIdle();
-    },
+    close: executor.close,
   };
 };
 
@@ -129,6 +129,7 @@ export const SERVICE_DEFAULTS = {
   maxQueuedCalls: 2048,
   circuitFailures: 10,
   circuitOpenMs: 10_000,
+  reconcileDelaysMs: [1000, 5000, 30_000, 120_000, 600_000, 3_600_000, 21_600_000],
 } as const;
 
 const SESSION_SETTINGS = {
@@ -143,30 +144,44 @@ const SESSION_SETTINGS = {
 // A test keeps a few sessions; the stores must not take more of the heap than a service of 200 MB gives them.
 const STORE_BYTES = 64_000_000;
 
+type ExecutorSettings = Parameters<typeof createExecutor>[0];
+
+type TestExecutor = {
+  /** Where `lose` says so, the process of each run dies. */
+  readonly executeBatch: (request: BatchRequest, lose: Loss | undefined) => ReturnType<Executor['executeBatch']>;
+  readonly readSession: ReadSession;
+  readonly ask: TestReconciler['ask'];
+  readonly close: () => Promise<void>;
+};
+
 /** Puts together what runs calls in a service: all of it but HTTP, access, tool hosts, Redis, metrics and the file log. */
-const createTestExecutor = (
-  tools: readonly InlineTool[],
-  clock: ExecutorClock,
-  log: TestLog,
-): Executor & { readonly readSession: ReadSession } => {
+const createTestExecutor = (tools: readonly InlineTool[], clock: ExecutorClock, log: TestLog): TestExecutor => {
   const now = clock.moment;
+  const startedAt = clock.now() - now();
+  const time = (): number => Math.floor(startedAt + now());
   const memory = createStoreMemory({ totalBytes: STORE_BYTES });
   const redactor = createRedactor({ secrets: [] });
   // Run to their end, as for a caller that waits.
   const registry = createToolRegistry(tools.map((tool) => ({ ...tool, background: 'never' })));
-  const records = createMemoryRecordStore({ memory, now });
+  const records = createMemoryRecordStore({ memory, now: time });
   const sessions = createRecordSessionStore({
     mode: 'memory',
     settings: SESSION_SETTINGS,
     unpackRound: createUnpackRound(redactor),
     store: records,
   });
-  const executor = createExecutor({
+  const keys = createIdempotencyStore({ store: records, durability: 'process', memory });
+  const { createLog } = log;
+  const reconciler = createTestReconciler({
+    ...{ clock, registry, records, keys, sessions, redactor, createLog, runHosted: NO_HOSTS },
+    ...{ delays: SERVICE_DEFAULTS.reconcileDelaysMs, maxResultBytes: SERVICE_DEFAULTS.maxResultBytes },
+  });
+  const settings: ExecutorSettings = {
     ...SERVICE_DEFAULTS,
     registry,
     sessions,
-    reconciler: NO_RECONCILER,
-    keys: createIdempotencyStore({ store: records, durability: 'process', memory }),
+    reconciler,
+    keys,
     requests: createRequestSessionStore({ settings: SESSION_SETTINGS }),
     pending: NO_PENDING_CALLS,
     slots: new SlotQueue({
@@ -188,12 +203,12 @@ const createTestExecutor = (
     runHosted: NO_HOSTS,
     observer: SILENT_OBSERVER,
     failureLog: { write: log.writeFailure },
-    createLog: log.createLog,
+    createLog,
     redactor,
     now,
     startTimer: clock.startTimer,
     time: clock.now,
-  });
+  };
   const { maxResultBytes } = SERVICE_DEFAULTS;
   const readSession = createSessionReader({
     sessions,
@@ -203,8 +218,41 @@ const createTestExecutor = (
     runReducer: createRunReducer({ runHosted: NO_HOSTS, maxResultBytes, redactor, now }),
     settings: SESSION_SETTINGS,
   });
-  return { ...executor, readSession };
+  return { ...createExecutors(settings, reconciler.close), readSession, ask: reconciler.ask };
 };
+
+/** An executor whose handlers run, and one for each batch whose runs are lost: they differ in nothing else. */
+const createExecutors = (
+  settings: ExecutorSettings,
+  closeReconciler: () => void,
+): Pick<TestExecutor, 'executeBatch' | 'close'> => {
+  const { registry } = settings;
+  const usual = createExecutor(settings);
+  const all = [usual];
+  let isClosed = false;
+  const createLossy = (lose: Loss): Executor => {
+    const hosted = registry.list().map((tool): Tool => ({ ...tool, runsIn: 'host', file: NO_FILE }));
+    const runHosted = createLossyRun(registry.find, lose);
+    const executor = createExecutor({ ...settings, registry: createToolRegistry(hosted), runHosted });
+    if (isClosed) executor.drain();
+    all.push(executor);
+    return executor;
+  };
+  return {
+    executeBatch: (request, lose) => (lose === undefined ? usual : createLossy(lose)).executeBatch(request),
+    close: async () => {
+      isClosed = true;
+      for (const executor of all) {
+        executor.drain();
+        executor.endAll();
+      }
+      await Promise.all(all.map((executor) => executor.whenIdle()));
+      closeReconciler();
+    },
+  };
+};
+
+const NO_FILE: ToolFile = { path: '', root: '', sources: new Map() };
 
 const NO_HOSTS: RunHosted = () => Promise.reject(new Error('A tester runs every tool in this process.'));
 
@@ -214,7 +262,7 @@ const ANONYMOUS = 'anonymous';
 const toTenantKey = (tenant: string, chosen: string): string => `${tenant}:${hash('sha256', chosen)}`;
 
 /** Sends batches to the executor as the route of the service does: what it refuses before is refused here. */
-const createRunBatch = ({ executeBatch }: Executor, { thrown }: TestLog): Tester['batch'] => {
+const createRunBatch = ({ executeBatch }: TestExecutor, { thrown }: TestLog): Tester['batch'] => {
   let batches = 0;
   return async (calls, options = {}) => {
     batches += 1;
@@ -227,7 +275,8 @@ const createRunBatch = ({ executeBatch }: Executor, { thrown }: TestLog): Tester
       parts.set(index, [...(parts.get(index) ?? []), JSON.parse(valueJson)]);
     };
     const listener = { progress: onProgress, part: onPart };
-    const results = toResults(await executeBatch({ ...toRequest(calls, options, `test-${batches}`), listener }));
+    const request = { ...toRequest(calls, options, `test-${batches}`), listener };
+    const results = toResults(await executeBatch(request, options.lose));
     return results.map(({ json }, index) => {
       const result = ToolResult.parse(JSON.parse(json));
       const own = { ...result, progress: progress.get(index) ?? [], parts: parts.get(index) ?? [] };
@@ -243,6 +292,12 @@ const withoutAbsent = ({ progress, total, message }: ToolProgress): ToolProgress
   ...(total === undefined ? {} : { total }),
   ...(message === undefined ? {} : { message }),
 });
+
+const toInput = (args: TestArguments): Readonly<Record<string, unknown>> => {
+  const value: unknown = JSON.parse(typeof args === 'string' ? args : JSON.stringify(args));
+  if (!isRecord(value)) throw new TypeError('The arguments of a call are an object.');
+  return value;
+};
 
 const toRequest = (
   calls: readonly TestCall[],

@@ -2,7 +2,14 @@ import type { StartTimer } from 'recourse-server/executor/deadline';
 import type { TestClock } from './tester.ts';
 
 /** The clock as the executor reads it: a moment in milliseconds that never goes back, and timers that go by it. */
-export type ExecutorClock = TestClock & { readonly moment: () => number; readonly startTimer: StartTimer };
+export type ExecutorClock = TestClock & {
+  readonly moment: () => number;
+  readonly startTimer: StartTimer;
+  /** A timer that nobody has to wait for: a clock that runs moves on to its end by itself. */
+  readonly startPause: StartTimer;
+  /** Calls back whenever the clock is moved, and each `ms` of the real time, until it is called off. */
+  readonly every: (listener: () => void, ms: number) => () => void;
+};
 
 type Timer = { readonly dueAt: number; readonly fire: () => void; real: NodeJS.Timeout | undefined };
 
@@ -17,6 +24,7 @@ const settle = async (): Promise<void> => {
 /** Stands at `standsAt`; or, where that is null, runs beside the real time, ahead of it by what was advanced. */
 export const createTestClock = (standsAt: Date | null): ExecutorClock => {
   const timers = new Set<Timer>();
+  const followers = new Set<() => void>();
   let ahead = 0;
   const moment = (): number => (standsAt === null ? performance.now() : 0) + ahead;
   const arm = (timer: Timer): void => {
@@ -40,26 +48,41 @@ export const createTestClock = (standsAt: Date | null): ExecutorClock => {
   const moveTo = (target: number): void => {
     ahead += Math.max(0, target - moment());
     for (const timer of timers) arm(timer);
+    for (const follow of followers) follow();
   };
   const findDue = (until: number): Timer | undefined => {
     const due = [...timers].filter(({ dueAt }) => dueAt <= until);
     return due.toSorted((one, other) => one.dueAt - other.dueAt)[0];
   };
+  const advance = async (ms: number): Promise<void> => {
+    if (!Number.isFinite(ms) || ms < 0)
+      throw new RangeError(`clock.advance takes milliseconds of at least 0, not ${String(ms)}.`);
+    await settle();
+    const target = moment() + ms;
+    for (let due = findDue(target); due !== undefined; due = findDue(target)) {
+      moveTo(due.dueAt);
+      due.fire();
+      await settle();
+    }
+    moveTo(target);
+  };
   return {
     now: () => (standsAt === null ? Date.now() : standsAt.getTime()) + ahead,
     moment,
     startTimer,
-    advance: async (ms) => {
-      if (!Number.isFinite(ms) || ms < 0)
-        throw new RangeError(`clock.advance takes milliseconds of at least 0, not ${String(ms)}.`);
-      await settle();
-      const target = moment() + ms;
-      for (let due = findDue(target); due !== undefined; due = findDue(target)) {
-        moveTo(due.dueAt);
-        due.fire();
-        await settle();
-      }
-      moveTo(target);
+    startPause: (listener, ms) => {
+      const stop = startTimer(listener, ms);
+      if (standsAt === null) void advance(ms);
+      return stop;
     },
+    every: (listener, ms) => {
+      const timer = setInterval(listener, ms).unref();
+      followers.add(listener);
+      return () => {
+        clearInterval(timer);
+        followers.delete(listener);
+      };
+    },
+    advance,
   };
 };

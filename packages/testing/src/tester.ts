@@ -14,10 +14,18 @@ export type Tester = {
   readonly call: (tool: string, args?: TestArguments, options?: CallOptions) => Promise<TestResult>;
   /** Several calls in one batch: one result per call, in the order of the calls. Rejects as `call` does. */
   readonly batch: (calls: readonly TestCall[], options?: BatchOptions) => Promise<readonly TestResult[]>;
+  /**
+   * Asks the `reconcile` of a tool alone, as a service does that looks for this effect. Rejects with an Error where the tool has
+   * none.
+   */
+  readonly reconcile: (tool: string, args: TestArguments, sought: SoughtEffect) => Promise<TestVerdict>;
   /** Calls of one session, of the tenant of that name. */
   readonly session: (id: string, options?: { readonly tenant?: string | undefined }) => TestSession;
   readonly clock: TestClock;
-  /** The lines that handlers have written by `context.log`, in their order. */
+  /**
+   * The lines that handlers have written by `context.log`, in their order; and, under the name of the tool, where its `reconcile`
+   * failed, or has said what turned out to be wrong.
+   */
   readonly logs: readonly TestLogLine[];
   /** Ends what still runs, as a service that stops: later calls are `shutting_down`. Resolves when every call is answered. */
   readonly close: () => Promise<void>;
@@ -86,6 +94,37 @@ export type BatchOptions = {
   readonly tenant?: string | undefined;
   /** Whether the caller's API key may use a tool. Left out: every tool. */
   readonly mayUse?: ((tool: string) => boolean) | undefined;
+  /** Has the process of each of its runs die. Left out: none does. */
+  readonly lose?: Loss | undefined;
+};
+
+/**
+ * When the process of a run dies, so that nobody knows what it did. `run`: before the handler begins. `answer`: when the handler
+ * has ended, whatever it returned or threw. A signal: when it aborts, if the handler has begun by then and not ended.
+ */
+export type Loss = 'run' | 'answer' | AbortSignal;
+
+/** The effect that a `reconcile` looks for. */
+export type SoughtEffect = {
+  readonly effectId: string;
+  /** When the write began, in Unix milliseconds. Left out: now. */
+  readonly startedAt?: number | undefined;
+};
+
+/** What a `reconcile` has answered. */
+export type TestVerdict = {
+  readonly verdict: 'happened' | 'did_not_happen' | 'unclear';
+  /** Of `happened`; else null. */
+  readonly value: unknown;
+  /** For the model; `''` where it gave none. */
+  readonly message: string;
+  /** Of `unclear`, where it named one; else null. */
+  readonly retryAfterMs: number | null;
+  /**
+   * What is wrong: it threw, gave no verdict, took too long or was given wrong arguments, which counts as unclear; or its value does
+   * not fit `output`. null: nothing.
+   */
+  readonly problem: string | null;
 };
 
 /** What goes with one call. Times in milliseconds. */

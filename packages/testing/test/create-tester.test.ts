@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { defineReducer, defineTool, ok, TerminalToolError, z } from 'recourse-server';
 import { loadConfig } from 'recourse-server/internal/config/settings/config.ts';
+import { readDuration } from 'recourse-server/internal/extensions/setting-kinds.ts';
 import { createTester, RefusedBatchError, type TestResult } from 'recourse-server/testing';
 import { afterEach, expect, test, vi } from 'vitest';
 import { SERVICE_DEFAULTS } from '#src/create-tester.ts';
@@ -78,6 +79,7 @@ test('the limits of a tester are those of a service with no setting changed', ()
     maxQueuedCalls: config.MAX_QUEUED_CALLS,
     circuitFailures: config.CIRCUIT_FAILURES,
     circuitOpenMs: config.CIRCUIT_OPEN_MS,
+    reconcileDelaysMs: config.RECONCILE_DELAYS.map(readDuration),
   });
 });
 

@@ -1,5 +1,8 @@
+import { readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type Lab, type Step, startLab, type Told } from './parity/parity-lab.ts';
 
 let lab: Lab;
@@ -137,6 +140,75 @@ test('a tester gives the results that a service gives, its tools inline or isola
     'upstream_rate_limited',
     'upstream_unavailable',
   ]);
+});
+
+type Payment = { readonly first: string; readonly look: string; readonly lose?: 'run' | 'answer' };
+
+const LOOKS = ['honest', 'unclear', 'throws', 'wrong_value', 'no_verdict'] as const;
+const PAYMENTS: readonly Payment[] = [
+  { first: 'answers', look: 'honest' },
+  { first: 'hangs_after', look: 'honest' },
+  ...LOOKS.flatMap((look) => ['throws_before', 'throws_after'].map((first) => ({ first, look }))),
+];
+// A process that dies is not started again at once, time after time.
+const DEATHS: readonly Payment[] = [
+  { first: 'answer', lose: 'answer', look: 'honest' },
+  { first: 'run', lose: 'run', look: 'honest' },
+  { first: 'answer', lose: 'answer', look: 'unclear' },
+];
+
+const describeEnd = (told: Told | undefined): string => {
+  const result = JSON.stringify(told);
+  const [outcome, executed] = ['outcome', 'executed'].map((name) => new RegExp(`"${name}":"(\\w+)"`).exec(result)?.[1]);
+  const marks = ['reconciled', 'replayed'].filter((mark) => new RegExp(`"${mark}":[{t]`).test(result));
+  return [outcome, executed, ...marks].join(' ');
+};
+
+let ledgers = 0;
+/** A payment twice under one key, each asker with a ledger of its own. */
+const payTwice = async (ask: (step: Step) => Promise<Told>, { first, look, lose }: Payment, key: string) => {
+  ledgers += 1;
+  const args = { ledger: join(tmpdir(), `parity-ledger-${process.pid}-${ledgers}`), first, look };
+  onTestFinished(() => rmSync(args.ledger, { force: true }));
+  // What failed looks is tried again after a second, and within the deadline.
+  const more = { session: key, key, deadlineMs: look === 'throws' || look === 'no_verdict' ? 900 : 60_000 };
+  const calls = [call('parity_pay', args, first === 'hangs_after' ? { timeout_ms: 500 } : {})];
+  const once = await ask({ calls, ...more, ...(lose === undefined ? {} : { lose }) });
+  const twice = await ask({ calls, ...more });
+  return { once, twice, ledger: readFileSync(args.ledger, 'utf8').replaceAll(/e_\S+ /g, '') };
+};
+
+test('a payment that is looked for gets from a tester what it gets from a service, and leaves the same ledger', async () => {
+  attempts += 1;
+  const ends = new Set<string>();
+  for (const [index, payment] of PAYMENTS.entries()) {
+    const key = `pay-${attempts}-${index}`;
+    const askers = [lab.byTester, lab.byInline, lab.byIsolated];
+    const [told, inline, isolated] = await Promise.all(askers.map((ask) => payTwice(ask, payment, key)));
+    expect(inline, JSON.stringify(payment)).toEqual(told);
+    expect(isolated, JSON.stringify(payment)).toEqual(told);
+    ends.add([told?.once, told?.twice].map(describeEnd).join(', then '));
+  }
+  expect([...ends].toSorted()).toEqual([
+    'retry no reconciled, then success yes',
+    'success yes reconciled, then success yes reconciled replayed',
+    'success yes, then success yes replayed',
+    'unknown maybe, then unknown maybe replayed',
+  ]);
+});
+
+test('a run that a tester loses is answered as one whose process is killed in a service', async () => {
+  attempts += 1;
+  for (const [index, payment] of DEATHS.entries()) {
+    const key = `dead-${attempts}-${index}`;
+    const [told, isolated] = await Promise.all(
+      [lab.byTester, lab.byIsolated].map((ask) => payTwice(ask, payment, key)),
+    );
+    const { ledger: _told, ...said } = told ?? {};
+    const { ledger: _isolated, ...answered } = isolated ?? {};
+    expect(answered, JSON.stringify(payment)).toEqual(said);
+    expect(isolated?.ledger.split('paid').length, JSON.stringify(payment)).toBe(2);
+  }
 });
 
 const anyArguments = fc.oneof(

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { toKeyEntry } from '@recourse/test-support/access-client.ts';
 import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { ToolCallsResponse } from 'recourse-server/internal/contract/tool-result.ts';
-import { createTester, type TestCall, type Tester } from 'recourse-server/testing';
+import { createTester, type Loss, type TestCall, type Tester } from 'recourse-server/testing';
 import { tools } from './tools.ts';
 
 const KEY = 'parity-key';
@@ -16,6 +16,8 @@ export type Step = {
   readonly order?: 'sequential';
   readonly onError?: 'stop';
   readonly deadlineMs?: number;
+  /** Of a service the tool itself has its process die. */
+  readonly lose?: Loss;
 };
 
 /** The results of a batch without what differs between two runs of one service; or the code of the problem. */
@@ -80,7 +82,8 @@ const askService = async ({ url }: RunningService, { calls, key, ...step }: Step
 };
 
 const toComparable = (result: object): unknown => {
-  const { duration_ms, progress, parts, thrown, error, ...same }: Readonly<Record<string, unknown>> = { ...result };
+  const { duration_ms, progress, parts, thrown, error, ...rest }: Readonly<Record<string, unknown>> = { ...result };
+  const same: Readonly<Record<string, unknown>> = { ...rest, reconciled: withoutTime(rest['reconciled']) };
   if (typeof error !== 'object' || error === null) return { ...same, error };
   const { reference, retry_after_ms, effect_id, ...detail }: Readonly<Record<string, unknown>> = { ...error };
   // An open circuit counts down, and a batch has used some of its time when a call of it begins.
@@ -88,3 +91,6 @@ const toComparable = (result: object): unknown => {
   const message = String(same['message']).replace(/available again in .* seconds?\b|after \d+ ms/, 'so long');
   return { ...same, message, error: { ...detail, has_effect_id: effect_id !== undefined, retry_after_ms: wait } };
 };
+
+const withoutTime = (reconciled: unknown): unknown =>
+  typeof reconciled === 'object' ? { ...reconciled, after_ms: 'so long' } : reconciled;

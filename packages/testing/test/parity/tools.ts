@@ -1,4 +1,16 @@
-import { defineTool, empty, ok, RetryableToolError, TerminalToolError, UpstreamToolError, z } from 'recourse-server';
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import {
+  defineTool,
+  didNotHappen,
+  empty,
+  happened,
+  ok,
+  RetryableToolError,
+  TerminalToolError,
+  UpstreamToolError,
+  unclear,
+  z,
+} from 'recourse-server';
 
 const nothing = z.object({});
 const anything = z.object({ value: z.unknown() });
@@ -55,7 +67,58 @@ const toTools = (effects: 'read' | 'write', prefix: string) => {
   ];
 };
 
+/** What a ledger says of an effect: `begun` for each run, `paid` for each payment. */
+const readLedger = (ledger: string, effectId: string): readonly string[] =>
+  existsSync(ledger)
+    ? readFileSync(ledger, 'utf8')
+        .split('\n')
+        .filter((line) => line.startsWith(effectId))
+        .map((line) => line.slice(effectId.length + 1))
+    : [];
+
+const payment = z.object({
+  /** A file. */
+  ledger: z.string(),
+  /** What happens to the first run of an effect. */
+  first: z.enum(['answers', 'throws_before', 'throws_after', 'hangs_after', 'run', 'answer']),
+  look: z.enum(['honest', 'unclear', 'throws', 'wrong_value', 'no_verdict']),
+});
+
+// A tester and a service have the process of the test itself, and only say that theirs died.
+const die = (): void => {
+  if (process.env['VITEST'] === undefined) process.kill(process.pid, 'SIGKILL');
+};
+
+const pay = defineTool({
+  name: 'parity_pay',
+  description: 'Pays, and can tell later whether it has.',
+  effects: 'write',
+  input: payment,
+  output: z.object({ paid: z.number() }),
+  run: async ({ ledger, first }, { effectId }) => {
+    const accident = readLedger(ledger, effectId).length === 0 ? first : 'answers';
+    appendFileSync(ledger, `${effectId} begun\n`);
+    if (accident === 'throws_before') throw THROWN.gone();
+    if (accident === 'run') die();
+    appendFileSync(ledger, `${effectId} paid\n`);
+    if (accident === 'throws_after') throw THROWN.gone();
+    if (accident === 'answer') die();
+    if (accident === 'hangs_after') await forEver();
+    return ok({ paid: 1 }, 'It is paid.');
+  },
+  // @ts-expect-error: what it returns is checked by whoever asks it
+  reconcile: ({ input, effectId }) => {
+    if (input.look === 'unclear') return unclear({ retryAfterMs: 3_600_000 });
+    if (input.look === 'throws') throw new Error('The bank is closed.');
+    if (input.look === 'no_verdict') return { paid: 1 };
+    const count = readLedger(input.ledger, effectId).filter((line) => line === 'paid').length;
+    if (count === 0) return didNotHappen('The bank has no such payment.');
+    return happened(input.look === 'wrong_value' ? 'paid' : { paid: count }, 'The bank has it.');
+  },
+});
+
 export const tools = [
+  pay,
   ...toTools('read', 'parity_read'),
   ...toTools('write', 'parity_write'),
   defineTool({
