@@ -224,6 +224,9 @@ export const defineTool = <
     // What stays open between calls would keep other files from a shared process, and be torn down with every turn.
     isolation: resource !== null && isolation === 'process' ? 'own' : isolation,
     ...(resource === null ? {} : { close: () => resource.close() }),
+    ...(reconcile === undefined
+      ? {}
+      : { handlerTexts: { run: readText(definition.run), reconcile: readText(reconcile) } }),
     prepare: createPrepare(name, input, resource, handle, look),
     ...(isZodSchema(definition.input)
       ? {}
@@ -245,6 +248,9 @@ export const defineTool = <
   };
   return reportDeclared(declared, defineTool);
 };
+
+// Not `String(…)`, for which a function may say anything.
+const readText = (handler: (...args: never) => unknown): string => Function.prototype.toString.call(handler);
 
 const checkReconcile = (reconcile: unknown, effects: Effects, refuse: Refuse): void => {
   if (reconcile !== undefined && effects !== 'write')

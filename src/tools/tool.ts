@@ -174,6 +174,8 @@ export type InlineTool = ToolFacts & {
    * teardown throws. Left out where it has no `setup`.
    */
   readonly close?: () => Promise<void>;
+  /** The JavaScript of its handlers, for whoever checks a declaration. Left out where it has no `reconcile`. */
+  readonly handlerTexts?: { readonly run: string; readonly reconcile: string };
 };
 
 /** A file of a tools directory in one version; a new version is a new object. Its sources are kept: the file on disk may be edited, or broken, by now. */

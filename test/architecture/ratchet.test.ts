@@ -11,7 +11,7 @@ const ROOT = join(import.meta.dirname, '../..');
 /** Most lines of each unit, with scripts of Redis, pages and styles; without tests and README. */
 const LINES: Readonly<Record<string, number>> = {
   // 310 for effect ids, and for the seam by which writes are looked for afterwards.
-  src: 28412,
+  src: 28418,
   'packages/background': 5160,
   'packages/cli': 1450,
   'packages/console': 2000,
@@ -21,7 +21,7 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/store-redis': 1280,
   'packages/store-sqlite': 720,
   'packages/testing': 811,
-  'packages/tool-hosts': 6265,
+  'packages/tool-hosts': 6346,
   'packages/toolkit-files': 450,
   'packages/toolkit-google': 2460,
   // 35 for directories that were listed within the last second: a model that guesses paths made each wrong one cost five reads.

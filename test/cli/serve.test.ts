@@ -177,6 +177,19 @@ test('check names each file that does not load, and ends with 1', async () => {
   ]);
 });
 
+test('check ends with 1 where a tool that can look for its writes does not send its effect id', async () => {
+  const directory = makeDirectory();
+  const members = "effects: 'write', reconcile: ({ effectId }) => didNotHappen(effectId)";
+  const text = DOUBLE.replace(/effects: '\w+'/, members).replace('defineTool,', 'defineTool, didNotHappen,');
+  writeFileSync(join(directory, 'double.ts'), text);
+  const { code, stdout } = await recourse(['check', directory]);
+  expect(code).toBe(1);
+  expect(stdout).toMatch(
+    /double\.ts:\d+:\d+: Tool 'double' has a reconcile, but its run does not use effectId: a later look /,
+  );
+  expect(stdout).toMatch(/\n1 tool: double; 1 problem\n$/);
+});
+
 test('check says which files share processes, and the names of the variables that they share', async () => {
   const directory = makeDirectory();
   for (const name of ['a', 'b', 'alone']) {

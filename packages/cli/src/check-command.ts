@@ -12,8 +12,8 @@ import { createPaint, escapeForTerminal, formatCount, type Paint, readMessage, W
 export type CheckWords = { readonly directory: string; readonly json?: boolean; readonly envFile?: string };
 
 /**
- * Loads the tools of a directory as the service does, and shows each problem with its place. 1 where a tool does not load. Mistakes
- * of settings and of the configuration file, also where it does not fit these tools, are a wrong use.
+ * Loads the tools of a directory as the service does, and shows each problem with its place. 1 where a tool does not load, or a part
+ * of it cannot work. Mistakes of settings and of the configuration file, also where it does not fit these tools, are a wrong use.
  */
 export const runCheck = async (words: CheckWords, { terminal, loadEnvironment }: CliContext): Promise<ExitCode> => {
   const { directory } = words;
@@ -59,7 +59,7 @@ const refuseMistakes = (mistakes: readonly string[]): void => {
 const formatLines = (problem: LoadProblem, directory: string, paint: Paint): string => {
   const { file, line, column, level, message, excerpt } = problem;
   const place = [toPlainText(formatPath(directory, file)), line, column].filter((part) => part !== null).join(':');
-  const mark = level === 'error' ? '' : paint('yellow', 'warning: ');
+  const mark = level !== 'warning' ? '' : paint('yellow', 'warning: ');
   const shown = excerpt === null ? '' : `\n${toPlainLines(excerpt).replace(/^/gm, '  ')}\n`;
   return `${paint('bold', place)}: ${mark}${toPlainLines(message)}${shown}`;
 };
@@ -72,7 +72,7 @@ const findShared = ({ files, variables }: FileGroup): readonly string[] => {
 };
 
 const formatSummary = (tools: readonly string[], problems: readonly LoadProblem[], paint: Paint): string => {
-  const errors = problems.filter(({ level }) => level === 'error').length;
+  const errors = problems.filter(({ level }) => level !== 'warning').length;
   const warnings = problems.length - errors;
   const counts = [
     tools.length === 0 ? 'no tool loads' : `${formatCount(tools.length, 'tool')}: ${toPlainText(tools.join(', '))}`,

@@ -1,6 +1,7 @@
 import { basename, dirname, extname, relative, resolve, sep } from 'node:path';
 import { withLookahead } from 'recourse-server/tools/describe-value';
 import type { ToolFile } from 'recourse-server/tools/tool';
+import { findUnsent } from './effect-id-use.ts';
 import { createLoadProblem, findLineAndColumn, type LoadProblem, type SourcePlace } from './load-problem.ts';
 import type { FailedFile, LoadedFacts, LoadedFile, ThrownAtLoad } from './load-tool-file.ts';
 import { isApi } from './tool-imports.ts';
@@ -29,6 +30,7 @@ export const findProblems = (
       place: findExport(file, exportName),
     }),
   ),
+  ...findUnsent(file, tools).map((facts) => describeUnsent(file, facts)),
   ...findRefusedVariables(file, tools, isAllowed),
 ];
 
@@ -51,6 +53,15 @@ const describeUnexported = (file: ToolFile, { role, name, place }: LoadedFacts):
   createLoadProblem(file, {
     message: `The ${role} '${name}' is declared but not exported, so it is not available. Write \`export const … = define${role === 'tool' ? 'Tool' : 'Reducer'}({ … })\`, or export a list of them.`,
     tool: name,
+    place,
+  });
+
+const describeUnsent = (file: ToolFile, { name, place }: LoadedFacts): LoadProblem =>
+  createLoadProblem(file, {
+    level: 'mistake',
+    message: `Tool '${name}' has a reconcile, but its run does not use effectId: a later look cannot find what was not sent upstream. Write \`run: (input, { effectId }) => …\` and send effectId as the idempotency key or the reference of the write.`,
+    tool: name,
+    member: 'run',
     place,
   });
 

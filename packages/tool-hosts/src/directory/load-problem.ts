@@ -5,8 +5,11 @@ import { isOwnSource } from './tool-imports.ts';
 
 /** Something wrong with a tool file, and where: what `GET /tools`, the log and `recourse check` say of it. */
 export type LoadProblem = {
-  /** `error`: the file, or a tool of it, does not serve. `warning`: it serves, and may not do what its author expects. */
-  readonly level: 'error' | 'warning';
+  /**
+   * `error`: the file, or a tool of it, does not serve. `mistake`: it serves, and a part of it cannot work. `warning`: it serves, and
+   * may not do what its author expects.
+   */
+  readonly level: 'error' | 'mistake' | 'warning';
   /** Relative to the tools directory. */
   readonly file: string;
   /** Counted from 1, as editors do. */

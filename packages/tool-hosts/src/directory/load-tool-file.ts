@@ -35,6 +35,8 @@ const LoadedFacts = z.object({
   inlineOnly: z.literal('breakerKey').nullable(),
   /** Whether it has a `setup`, and so holds something between its calls in the process that runs them. */
   holds: z.boolean(),
+  /** JavaScript, of a tool with a `reconcile`; null = it has none. */
+  handlerTexts: z.object({ run: z.string(), reconcile: z.string() }).nullable(),
   /** Where it is declared; null where that is not known. */
   place: SourcePlace.nullable(),
 });
@@ -47,6 +49,7 @@ export const pickFacts = (tool: InlineTool, place: z.infer<typeof SourcePlace> |
   // A name is read wherever the arguments are; a function stays where it was declared.
   inlineOnly: tool.breakerKey === null && tool.breakerKeyOf !== null ? 'breakerKey' : null,
   holds: tool.close !== undefined,
+  handlerTexts: tool.handlerTexts ?? null,
   place,
 });
 

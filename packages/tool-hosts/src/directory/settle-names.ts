@@ -127,7 +127,7 @@ const decideWinner = (key: string, claimants: readonly Claim[], { taken, holders
 const createTool = ({ version, facts }: Claim): Tool => {
   const inline = findInline(version, facts);
   if (inline !== undefined) return { ...inline, source: facts.source } satisfies InlineTool;
-  const { inlineOnly: _inlineOnly, holds: _holds, place: _place, ...known } = facts;
+  const { inlineOnly: _inlineOnly, holds: _holds, place: _place, handlerTexts: _texts, ...known } = facts;
   return { ...known, runsIn: 'host', file: version.file } satisfies HostedTool;
 };
 

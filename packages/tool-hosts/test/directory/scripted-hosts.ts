@@ -88,5 +88,6 @@ const factsOf = (name: string): LoadedFacts => ({
   env: [],
   inlineOnly: null,
   holds: false,
+  handlerTexts: null,
   place: null,
 });
