@@ -10,6 +10,7 @@ const EXAMPLE = 'examples/testing/node/forecast.test.ts';
 // They are run here: importing the file declares its tests.
 describe('the tests of the example for vitest', async () => {
   await import('../../examples/testing/vitest/forecast.test.ts');
+  await import('../../examples/payments/send-payment.test.ts');
 });
 
 test('the tests of the example for node:test pass', async () => {
@@ -25,18 +26,17 @@ test('the tests of the example for node:test pass', async () => {
 
 const normalise = (text: string): string => text.replace(/\s+/g, ' ').trim();
 
-test('docs/testing-tools.md quotes the tool and prints the tests for vitest of examples/testing, and leads to the files', () => {
+test('docs/testing-tools.md quotes the tool and prints tests for vitest of the examples, and leads to the files', () => {
   const page = readFileSync(join(ROOT, 'docs/testing-tools.md'), 'utf8');
-  const printed = [...page.matchAll(/```ts\n\/\/ (examples\/testing\/\S+)\n(.*?)```/gs)].map(
-    ([, path = '', text = '']) => ({
-      path,
-      // A line with nothing but `// …` stands for what is left out.
-      parts: text.split(/^\/\/ …$/m).map(normalise),
-    }),
-  );
+  const printed = [...page.matchAll(/```ts\n\/\/ (examples\/\S+)\n(.*?)```/gs)].map(([, path = '', text = '']) => ({
+    path,
+    // A line with nothing but `// …` stands for what is left out.
+    parts: text.split(/^\/\/ …$/m).map(normalise),
+  }));
   expect(printed.map(({ path, parts }) => [path, parts.length])).toEqual([
     ['examples/testing/forecast.ts', 3],
     ['examples/testing/vitest/forecast.test.ts', 1],
+    ['examples/payments/send-payment.test.ts', 2],
   ]);
   for (const path of [EXAMPLE, 'examples/testing/forecast.ts']) expect(page).toContain(`(../${path})`);
   for (const { path, parts } of printed) {

@@ -9,7 +9,7 @@ const PAGE = readFileSync(join(ROOT, 'docs/writing-tools.md'), 'utf8');
 const normalise = (text: string): string => text.replace(/\s+/g, ' ').trim();
 
 // A block that begins with the path of a file is quoted from it; a line with nothing but `// …` stands for what is left out.
-const EXCERPTS = [...PAGE.matchAll(/^```ts\n\/\/ ((?:src|packages)\/\S+\.ts)\n(.*?)^```$/gms)].map(
+const EXCERPTS = [...PAGE.matchAll(/^```ts\n\/\/ ((?:src|packages|examples)\/\S+\.ts)\n(.*?)^```$/gms)].map(
   ([, file = '', code = '']) => ({
     file,
     parts: code.split(/^\s*\/\/ …$/m).map(normalise),
@@ -36,7 +36,11 @@ test('docs/writing-tools.md says of a tool what the audit has proved', async () 
   expect(said.filter((one) => !isProved(one))).toEqual([]);
 });
 
-const QUOTED = ['packages/toolkit-google/src/google-failure.ts', 'packages/toolkit-kit/src/paging/page-chain.ts'];
+const QUOTED = [
+  'examples/payments/send-payment.ts',
+  'packages/toolkit-google/src/google-failure.ts',
+  'packages/toolkit-kit/src/paging/page-chain.ts',
+];
 const TOLD_OF = [
   ...['search_drive', 'search_drive', 'search_drive', 'list_calendar_events', 'post_slack_message'],
   ...['run_shell_command', 'search_drive', 'list_calendar_events', 'list_notes'],
