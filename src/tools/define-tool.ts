@@ -114,7 +114,7 @@ export type ReconcileFacts<Input = Readonly<Record<string, unknown>>> = {
   readonly input: Input;
   /** As `run` had it in its context. */
   readonly effectId: string;
-  /** When `run` began, in Unix milliseconds. */
+  /** When `run` began, or earlier where that is not known, in whole Unix milliseconds of the service's clock. */
   readonly startedAt: number;
 };
 

@@ -36,6 +36,8 @@ const LEAST_MS = 20;
 // A pending call keeps nobody waiting: what is not found out by then is, while it goes on being looked for, unknown.
 const MOST_OF_PENDING_MS = 10_000;
 const PAUSE_MS = 250;
+// A run of which nothing is kept has ended at most so long ago: who looks for what is younger must not miss it.
+const SINCE_END_MS = 1000;
 
 /** Looks for writes beside their batches, and keeps what others need to look for them afterwards. */
 export const createReconciler = (options: ReconcilerOptions): Reconciler & { readonly close: () => void } => {
@@ -174,7 +176,11 @@ class UnknownWrite {
     adoptRun({ creation: '', spec: '', timeoutMs: 0, failure })(stored, time());
     const leaseEndsAt = late === null ? 0 : Number.POSITIVE_INFINITY;
     if (stored.effect !== null)
-      Object.assign(stored.effect, { startedAt: time() - ranMs, actsUntil: time(), leaseEndsAt });
+      Object.assign(stored.effect, {
+        startedAt: Math.floor(time() - ranMs - SINCE_END_MS),
+        actsUntil: time(),
+        leaseEndsAt,
+      });
     void late?.then(() => noteRunOver(1)(stored, time()));
     return {
       claim: async (checkMs, afterMs) => claimLook(checkMs, afterMs)(stored, time()),

@@ -62,6 +62,26 @@ test('a run that is lost before its handler begins did not happen, and its key r
   expect(await tester.reconcile('pay', { amount: 5 }, { effectId })).toMatchObject({ verdict: 'happened' });
 });
 
+test.each([{}, { key: 'k' }])(
+  'a look is told when the run began, in whole milliseconds and never too late, with %j',
+  async (options) => {
+    const begun: number[] = [];
+    const tool = defineTool({
+      name: 'dated',
+      description: 'Its reconcile is told when it began.',
+      effects: 'write',
+      input: z.object({}),
+      run: (_input, { effectId }) => void begun.push(Date.now(), effectId.length),
+      reconcile: ({ startedAt }) => happened(startedAt),
+    });
+    const { value } = await createTester(tool).call('dated', {}, { lose: 'answer', ...options });
+    const startedAt = z.int().parse(value);
+    // The clocks of the two may be a millisecond apart.
+    expect(startedAt).toBeLessThanOrEqual((begun[0] ?? 0) + 1);
+    expect(startedAt).toBeGreaterThan((begun[0] ?? 0) - 60_000);
+  },
+);
+
 test('a run that is killed in its middle counts as dead whatever its handler goes on to do', async () => {
   const bank = createBank();
   const kill = new AbortController();

@@ -1,6 +1,6 @@
 import type { Decide } from 'recourse-server/store/record-store';
 import type { Effect, EffectEnd, StoredEffect, UnknownFailure } from './effect-kind.ts';
-import { createEffect } from './effect-kind.ts';
+import { createEffect, EFFECT_TTL_MS } from './effect-kind.ts';
 
 // What each step changes in the record of an effect. All are pure decisions, which a backend keeps atomically.
 //
@@ -61,6 +61,8 @@ export const adoptRun =
       openedAt: now,
       actsUntil,
       failure,
+      // When it began is not known: who looks for what is younger than now would not find it.
+      startedAt: now - EFFECT_TTL_MS,
     };
   };
 
