@@ -65,7 +65,7 @@ export class EffectStore {
     const key = effectKeyOf(write);
     const run = { ...this.#seal(key, write), timeoutMs: write.timeoutMs };
     // Entered first: an entry without a record is taken out when it is found.
-    const [begun] = await Promise.all([this.#update(key, beginRun(run)), this.#enter(key, write, LOOK_AFTER_RUN_MS)]);
+    const [begun] = await Promise.all([this.#update(key, beginRun(run)), this.#enter(key, write)]);
     return begun;
   }
 
@@ -73,7 +73,9 @@ export class EffectStore {
   async adopt(write: Write, failure: UnknownFailure): Promise<void> {
     const key = effectKeyOf(write);
     const run = { ...this.#seal(key, write), timeoutMs: write.timeoutMs, failure };
-    await Promise.all([this.#update(key, adoptRun(run)), this.#enter(key, write, AGAIN_MS)]);
+    const entry = { key, holder: write.tenant };
+    // One that is entered already keeps its time: who repeats it again and again must not put that off.
+    await Promise.all([this.#update(key, adoptRun(run)), this.live.enter(entry, AGAIN_MS)]);
   }
 
   async renew(key: string, fence: number): Promise<void> {
@@ -152,9 +154,9 @@ export class EffectStore {
   }
 
   // Full: it is looked for when it is repeated.
-  async #enter(key: string, { tenant }: Write, afterMs: number): Promise<void> {
-    const entered = await this.live.enter({ key, holder: tenant }, afterMs);
-    if (entered === 'existing') await this.live.enterAgain({ key, holder: tenant }, afterMs);
+  async #enter(key: string, { tenant }: Write): Promise<void> {
+    const entered = await this.live.enter({ key, holder: tenant }, LOOK_AFTER_RUN_MS);
+    if (entered === 'existing') await this.live.enterAgain({ key, holder: tenant }, LOOK_AFTER_RUN_MS);
   }
 
   async #update<Result>(key: string, decide: Decide<StoredEffect, Result>): Promise<Result> {
