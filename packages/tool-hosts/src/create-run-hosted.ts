@@ -212,6 +212,7 @@ const createCall = (
       traceparent,
       graceful,
       purpose,
+      isSought: tool.effects === 'write' && tool.reconcileTimeoutMs !== null,
     },
     log: () => context.log,
     progress: context.progress,

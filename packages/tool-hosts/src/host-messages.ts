@@ -17,6 +17,8 @@ export type CallTerms = {
   readonly traceparent: string | null;
   readonly graceful: 'on' | 'off';
   readonly purpose: Purpose;
+  /** It is a write that is looked for: its host ends over it, for that it did not happen is believed after its time limit. */
+  readonly isSought: boolean;
 };
 
 /** What the service says to a host. The body carries sources (load) or the call's arguments (call). */

@@ -31,6 +31,12 @@ const NEVER_ENDS: Cancellation = {
   startTimer: startNodeTimer,
 };
 const MAX_TIMER_MS = 2_147_483_647;
+// After the service has ended it. A service that is frozen does not, and by its time limit and a second others take it for ended.
+const OVERDUE_MS = 500;
+
+// Kept here, before a tool's code could put its own in their place.
+const later = setTimeout;
+const callOff = clearTimeout;
 const MAX_MESSAGES = 1000;
 const MAX_FIELDS_BYTES = 8192;
 const MAX_LOG_TEXT = 1000;
@@ -40,6 +46,7 @@ export const createHostCall = (loaded: InlineTool, order: CallOrder, terms: Host
   const declared = toPurpose(loaded, order.terms.purpose);
   const tool = declared.effects === order.effects ? declared : { ...declared, effects: order.effects };
   let isAnswered = false;
+  let overdue: NodeJS.Timeout | undefined;
   const context = new CallContext({
     ...createReports(order, terms.channel, () => !isAnswered),
     ...order.terms,
@@ -50,6 +57,7 @@ export const createHostCall = (loaded: InlineTool, order: CallOrder, terms: Host
   const answer = (end: CallOutcome, isUnusable: boolean): void => {
     if (isAnswered) return;
     isAnswered = true;
+    callOff(overdue);
     terms.channel.send({ type: 'answer', nonce: order.nonce, end: describeEnd(end) }, end.valueJson);
     terms.onAnswered(isUnusable);
   };
@@ -60,6 +68,8 @@ export const createHostCall = (loaded: InlineTool, order: CallOrder, terms: Host
     // After an uncaught exception the state of this process is unknown.
     fail: (thrown: unknown): void => answer(toCallOutcome({ kind: 'threw', thrown }, tool, endOptions), true),
     start: (input: Readonly<Record<string, unknown>>): void => {
+      if (order.terms.isSought)
+        overdue = later(terms.channel.end, Math.min(order.terms.timeoutMs + OVERDUE_MS, MAX_TIMER_MS)).unref();
       const run = invokeTool(tool, input, { context, timeoutMs: MAX_TIMER_MS, cancellation: NEVER_ENDS });
       if (run instanceof Promise) void run.then((ended) => answer(toCallOutcome(ended, tool, endOptions), false));
       else answer(toCallOutcome(run, tool, endOptions), false);

@@ -10,6 +10,8 @@ export type Channel = {
   readonly send: (message: HostMessage, body?: string) => void;
   /** Sends a message and goes on when it has left this process: at once, unless a large answer is still on its way. */
   readonly sendOut: (message: HostMessage, then: () => void) => void;
+  /** Ends this process and what it has started. */
+  readonly end: () => void;
 };
 
 const ORDERS_FD = 3;
@@ -65,6 +67,7 @@ export const openChannel = (onFrame: (frame: Frame) => void): Channel => {
   return {
     send: (message, body) => write(encodeFrame(stringify(message), body), nothing),
     sendOut: (message, then) => write(encodeFrame(stringify(message)), then),
+    end,
   };
 };
 
