@@ -95,11 +95,19 @@ export const createIdempotencyStore = ({
       const result = hasRoom ? capped : withoutRoom(capped);
       const kept = kind === 'final' ? result : null;
       await updateByNames(records, toNames(recordKey), (record) => settleCall(record, place, kept));
-      if (kind === 'final' || requestKey === '') return;
-      await answers.update(requestKey, ({ answer }) => void answer?.own.push([place, result]), 'long');
+      if (requestKey !== '') await answers.update(requestKey, settleAnswer(place, result, kind), 'long');
     },
   };
 };
+
+/** Of a call that was said not to have happened, and has, the answer alone says something else than the record. */
+const settleAnswer =
+  (place: number, result: string, kind: 'final' | 'repeatable') =>
+  ({ answer }: AnswerRecord): void => {
+    const at = answer?.own.findIndex(([index]) => index === place) ?? -1;
+    if (at >= 0) answer?.own.splice(at, 1, [place, result]);
+    else if (kind === 'repeatable') answer?.own.push([place, result]);
+  };
 
 /** Before any call is accepted what an answer may name is there, whatever happens to the store after this. */
 const openLeased = async (parts: Try): Promise<Opening> => {

@@ -126,6 +126,18 @@ export const describeKeyedAnswers = (createStore: CreateKeyedStoreUnderTest): vo
     expect(await findWhole(store, batch.requestKey)).toEqual([toResult(0, 'late'), toResult(1, 1)]);
   });
 
+  test('a check that takes back that a call did not happen changes what is found under its request', async () => {
+    const { store } = createStore({});
+    const batch = createKeyedBatch();
+    const unknown = { index: 0, result: '{"outcome":"unknown"}', kind: 'unknown' } as const;
+    await (await hold(store, batch)).commit([unknown, toFinal(1)]);
+    const place = { recordKey: batch.recordKey, requestKey: batch.requestKey, place: 0 };
+    await store.settle(place, '"it did not happen"', 'repeatable');
+    expect(await findWhole(store, batch.requestKey)).toEqual(['"it did not happen"', toResult(1, 1)]);
+    await store.settle(place, '"it happened"', 'final');
+    expect(await findWhole(store, batch.requestKey)).toEqual(['"it happened"', toResult(1, 1)]);
+  });
+
   test('a late result of a call that was not committed, or that is to run again, is not kept', async () => {
     const { store } = createStore({});
     const batch = createKeyedBatch();
