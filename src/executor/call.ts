@@ -46,7 +46,13 @@ type CallState =
   /** `late` is null where nobody will ever know the end. Never rejects. */
   | { readonly kind: 'overdue'; readonly outcome: CallOutcome; readonly late: LateEnd }
   | { readonly kind: 'pending'; readonly accepted: AcceptedCall; readonly by: AcceptedBy; readonly state: PendingState }
-  | { readonly kind: 'ended'; readonly by: AcceptedBy; readonly outcome: CallOutcome; readonly result: string }
+  | {
+      readonly kind: 'ended';
+      readonly by: AcceptedBy;
+      readonly handle: string;
+      readonly outcome: CallOutcome;
+      readonly result: string;
+    }
   | { readonly kind: 'replayed'; readonly outcome: CallOutcome; readonly result: string | null }
   | { readonly kind: 'copied'; readonly outcome: CallOutcome; readonly late: LateEnd | null };
 
@@ -144,6 +150,14 @@ export class Call {
     return this.state.kind === 'pending' || this.state.kind === 'ended';
   }
 
+  /** Of the pending call that it is, runs, or has become; null: it is none. */
+  get handle(): string | null {
+    const { state, batch } = this;
+    if (state.kind === 'pending') return state.accepted.handle;
+    if (state.kind === 'ended') return state.handle;
+    return batch.request.resumed === undefined ? null : batch.request.batchId;
+  }
+
   /** Under which name its budget is kept and its numbers are labelled. */
   get budgetKey(): string {
     if (this.kind === 'unknown_tool') return UNKNOWN_TOOL;
@@ -171,13 +185,14 @@ export class Call {
   /** How the pending call that it is stands now. */
   progress(state: PendingState): void {
     if (this.state.kind !== 'pending') return;
-    const { by } = this.state;
+    const { by, accepted } = this.state;
     this.state =
-      state.kind === 'pending'
-        ? { ...this.state, state }
-        : { kind: 'ended', by, outcome: readOutcome(readStoredResult(state.result)), result: state.result };
+      state.kind === 'pending' ? { ...this.state, state } : { ...readEnded(state.result), by, handle: accepted.handle };
   }
 }
+
+const readEnded = (result: string) =>
+  ({ kind: 'ended', outcome: readOutcome(readStoredResult(result)), result }) as const;
 
 /** A call that names a tool which its caller may use. */
 export type ReadyCall = Call & { readonly kind: 'ready'; readonly tool: Tool };

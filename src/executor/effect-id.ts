@@ -21,9 +21,10 @@ export const effectIdOf = (call: Call): string => {
 };
 
 const findName = (call: Call): string | null => {
-  const { batch, index, recordKey } = call;
+  const { batch, index, recordKey, handle } = call;
   const { request } = batch;
-  if (request.resumed !== undefined) return digest([FORMAT, request.tenant, request.batchId]);
+  // Also where it is asked for under a key: its worker knows no other name of it.
+  if (handle !== null) return digest([FORMAT, request.tenant, handle]);
   // Where its id is the key, it may stand in another place the next time.
   if (recordKey !== null) return digest([FORMAT, request.tenant, toIdempotencyKey(call), 0]);
   const key = request.idempotency?.key ?? null;

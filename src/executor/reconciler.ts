@@ -37,8 +37,11 @@ export type Write = {
 export type UnknownRun = {
   /** Without secrets. */
   readonly outcome: FailureOutcome;
-  /** `own`: it ran in this batch. `earlier`: what another one, or another worker, has left of it. */
-  readonly run: 'own' | 'earlier';
+  /**
+   * `own`: it ran in this batch. `earlier`: what another one, or another worker, has left of it. `kept`: a result that may be that of
+   * a pending call, which has another effect id: it is not looked for unless it was noted under this one.
+   */
+  readonly run: 'own' | 'earlier' | 'kept';
   /** The end of a handler that goes on; null where its process was killed, or it has ended. Never rejects. */
   readonly late: Promise<CallOutcome | null> | null;
   /** How long its handler had run when it was given up; 0 where that is not known. */

@@ -2,6 +2,7 @@ import { type Call, isReady, type ReadyCall, readArguments } from './call.ts';
 import type { CallOutcome } from './call-outcome.ts';
 import { effectIdOf } from './effect-id.ts';
 import type { RecordState } from './idempotency-store.ts';
+import type { CallSpec } from './pending-calls.ts';
 import type { Write } from './reconciler.ts';
 import { redactOutcome } from './redact-outcome.ts';
 
@@ -42,7 +43,8 @@ const settle = async (call: ReadyCall, run: 'own' | 'earlier'): Promise<void> =>
   if (redacted?.kind !== 'failure') return;
   const { cancellation, services, size } = batch;
   const ranMs = run === 'own' ? call.durationMs : 0;
-  const unknown = { outcome: redacted, run, late, ranMs, cancellation } as const;
+  const left = run === 'earlier' && call.state.kind === 'replayed' ? 'kept' : run;
+  const unknown = { outcome: redacted, run: left, late, ranMs, cancellation } as const;
   const found = await services.reconciler.settle(toWrite(call), unknown);
   if (found === redacted) return;
   // What was answered before is not what is answered now.
@@ -58,6 +60,7 @@ const toWrite = (call: ReadyCall): Write => {
   const parsed = readArguments(call);
   const own = recordKey === null ? [] : [{ recordKey, place: 0, requestKey: '' }];
   const ofBatch = idempotency === null ? [] : [{ ...idempotency, place: index }];
+  const ofPending = resumed === undefined ? [] : listPlaces(resumed.spec);
   const ticket = admission?.ticketOf(call.budgetKey) ?? null;
   return {
     ...{ effectId: effectIdOf(call), tool, input: parsed.ok ? parsed.value : {}, tenant: request.tenant },
@@ -68,11 +71,15 @@ const toWrite = (call: ReadyCall): Write => {
       batchId: request.batchId,
     },
     ...{ sessionKey: request.sessionKey, index: resumed?.spec.index ?? index, id, name },
-    places: [...own, ...ofBatch],
-    handle: resumed === undefined ? null : request.batchId,
+    places: [...own, ...ofBatch, ...ofPending],
+    handle: call.handle,
     ticket: request.sessionKey === null ? null : (resumed?.spec.ticket ?? ticket),
     notify: resumed?.spec.notify ?? batch.async?.notify ?? null,
     timeoutMs: Math.min(call.timeoutMs, request.deadlineMs),
     traceId: request.traceId,
   };
 };
+
+// A batch that waited for the end of its pending call may have kept that it is unknown.
+const listPlaces = ({ recordKey, place, index }: CallSpec): Write['places'] =>
+  recordKey === '' ? [] : [{ recordKey, place: place ?? index, requestKey: '' }];

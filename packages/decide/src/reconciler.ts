@@ -137,23 +137,29 @@ class UnknownWrite {
   async settle(): Promise<CallOutcome> {
     const { outcome, run } = this.#unknown;
     const ledger = this.#isRecorded ? await this.#openRecord() : this.#openBesideBatch();
-    const effect = await this.#look(ledger);
+    const effect = (await this.#look(ledger)) ?? (await this.#findSettled());
     const settled = effect === null ? null : createSettledOutcome(effect);
     if (effect === null || settled === null) return this.#isRecorded ? withCheckAhead(outcome) : outcome;
     // The batch itself answers its own run, and keeps, counts and writes down what that came to.
     if (this.#isRecorded && run === 'own') await this.#options.effects.markApplied(this.#key, effect.fence);
-    if (run === 'earlier') await this.#options.apply(this.#key, effect);
+    if (run !== 'own') await this.#options.apply(this.#key, effect);
     return settled;
+  }
+
+  /** What somebody else has found out, also where no time is left to look. */
+  async #findSettled(): Promise<Effect | null> {
+    const found = this.#isRecorded ? await this.#options.effects.find(this.#key) : null;
+    return found?.effect.state === 'settled' ? found.effect : null;
   }
 
   async #openRecord(): Promise<Ledger> {
     const { effects, runs, onFailed } = this.#options;
-    const { outcome, late } = this.#unknown;
+    const { outcome, late, run: left } = this.#unknown;
     const key = this.#key;
     const failure = describeFailure(outcome, this.#write.sessionKey !== null);
     const run = runs.get(key);
-    if (run === undefined) await effects.adopt(this.#write, failure);
-    else {
+    if (run === undefined && left !== 'kept') await effects.adopt(this.#write, failure);
+    if (run !== undefined) {
       if (late === null) runs.delete(key);
       await effects.open(key, run.fence, failure, late === null);
       // What its handler comes to is reported by who writes it down; that its process was killed is said by nobody else.

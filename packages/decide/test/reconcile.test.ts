@@ -83,7 +83,7 @@ describe.each(['memory', 'sqlite', 'redis'] as const)('on %s', (store) => {
     const receiver = await startReceiver();
     const ops = { url: receiver.url, secret: NEW_SECRET, events: ['tool_call.reconciled'], privateAddresses: 'allow' };
     const { root } = makeDirectory({ 'recourse.config.json': JSON.stringify({ webhooks: { ops } }) });
-    const bank = createBank({ cut: 'after', unclear: true }, 'optional');
+    const bank = createBank({ cut: 'after', unclear: true }, { background: 'optional' });
     // Later than a worker waits: the call ends as unknown at once.
     const lab = await start(bank, { CONFIG_FILE: `${root}/recourse.config.json`, RECONCILE_DELAYS: '1h' });
     const { begin, finish } = createPendingClient(lab.service.url);
