@@ -97,9 +97,12 @@ export class PendingService implements PendingCalls {
     return reattach(toCallKey(tenant, handleOfPlace(place))).catch(this.#orNull);
   }
 
-  /** Puts what a check has found in the place of a result that says that it is unknown how the call ended. Rejects with the store. */
-  async settle(tenant: string, handle: string, result: string): Promise<void> {
-    await this.#options.records.settle(toCallKey(tenant, handle), result);
+  /**
+   * Puts what a check has found in the place of a result that says that it is unknown how the call ended; false: it has not ended
+   * yet. Rejects with the store.
+   */
+  settle(tenant: string, handle: string, result: string): Promise<boolean> {
+    return this.#options.records.settle(toCallKey(tenant, handle), result);
   }
 
   /**

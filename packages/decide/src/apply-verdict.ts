@@ -6,14 +6,14 @@ import type { Redactor } from 'recourse-server/executor/redactor';
 import { NO_NOTES, renderOutcome } from 'recourse-server/executor/render-result';
 import type { SessionStore } from 'recourse-server/executor/session-store';
 import type { Effect, EffectSpec } from './effects/effect-kind.ts';
-import type { EffectStore } from './effects/effect-store.ts';
+import { type EffectStore, entryOf } from './effects/effect-store.ts';
 import { createSettledOutcome } from './settled-outcome.ts';
 
 export type ApplyOptions = {
   readonly effects: EffectStore;
   readonly keys: Pick<IdempotencyStore, 'settle'>;
-  /** Puts a result in the place of the result of a pending call that is unknown. */
-  readonly settlePending: (tenant: string, handle: string, result: string) => Promise<void>;
+  /** Puts a result in the place of the result of a pending call that is unknown; false: the call has not ended yet. */
+  readonly settlePending: (tenant: string, handle: string, result: string) => Promise<boolean>;
   readonly sessions: Pick<SessionStore, 'resume'>;
   readonly webhooks: Pick<Webhooks, 'emit'>;
   readonly redactor: Pick<Redactor, 'cut'>;
@@ -35,16 +35,24 @@ export const createApply =
     const spec = effects.openSpec(key, effect);
     if (outcome === null || spec === null) return;
     const { tenant, handle, places } = spec;
-    const kind = effect.end?.verdict === 'did_not_happen' ? 'repeatable' : 'final';
+    const kind = findKind(effect, handle);
     const result = renderSettled(spec, outcome);
-    await Promise.all([
-      ...places.map((place) => keys.settle(place, result, kind)),
-      handle === null ? undefined : settlePending(tenant, handle, result),
-    ]);
+    if (handle !== null && !(await settlePending(tenant, handle, result))) {
+      // Its worker has died, and the one that ends it may have read before this that it is unknown.
+      await effects.live.enterAgain(entryOf(key), NOT_ENDED_MS);
+      return;
+    }
+    await Promise.all(places.map((place) => keys.settle(place, result, kind)));
     if (!(await effects.markApplied(key, effect.fence))) return;
     onApplied(spec, effect);
     await Promise.all([settleSession(spec, effect, outcome, options), notify(spec, effect, outcome, options)]);
   };
+
+const NOT_ENDED_MS = 1000;
+
+// A pending call that did not take effect has ended, under its key, too.
+const findKind = ({ end }: Effect, handle: string | null): 'final' | 'repeatable' =>
+  end?.verdict === 'did_not_happen' && handle === null ? 'repeatable' : 'final';
 
 const renderSettled = ({ index, id, name }: EffectSpec, outcome: CallOutcome): string => {
   const warnings = outcome.kind === 'success' ? outcome.warnings : [];

@@ -300,19 +300,21 @@ class StoredCallRecords {
     return 'held';
   }
 
-  /** Puts the result of a check in the place of one that says that it is unknown how the call ended. */
-  async settle(key: string, uncapped: string): Promise<void> {
+  /** Puts the result of a check in the place of one that says that it is unknown how the call ended; false: it has not ended yet. */
+  async settle(key: string, uncapped: string): Promise<boolean> {
     const { space = UNLIMITED_SPACE, maxResultBytes } = this.#options;
     const tenant = key.slice(0, key.lastIndexOf(':'));
     const { result, weight } = await takeResultRoom(space, tenant, uncapped, maxResultBytes);
-    const settle: Decide<StoredCall, boolean> = ({ call }, now) => {
-      if (call === null || !mayEnd(call, NO_FENCE, SETTLED)) return false;
+    const settle: Decide<StoredCall, 'settled' | 'known' | 'pending'> = ({ call }, now) => {
+      if (call !== null && call.state !== 'ended') return 'pending';
+      if (call === null || !call.unknown) return 'known';
       endCall(call, { result, unknown: false, kept: null }, now);
-      return true;
+      return 'settled';
     };
-    const isSettled = await inRoom(space, tenant, weight, () => this.#calls.update(key, settle, 'always'));
-    if (isSettled) this.signals.publish(key);
+    const settled = await inRoom(space, tenant, weight, () => this.#calls.update(key, settle, 'always'));
+    if (settled === 'settled') this.signals.publish(key);
     else space.give(tenant, weight);
+    return settled !== 'pending';
   }
 
   /** Notes that somebody wants it ended, and tells what is known of it now; null: unknown. */
@@ -390,9 +392,6 @@ const describeVersion = ({ call }: StoredCall): string => {
 };
 
 type HeldBy = Pick<CallLease, 'key' | 'fence'>;
-
-const NO_FENCE = -1;
-const SETTLED: CommitKind = { late: true, unknown: false };
 
 const EXISTS: Creation = { kind: 'exists' };
 

@@ -221,6 +221,19 @@ const describeEnding = (createRecords: CreateCallRecordsUnderTest): void => {
     expect(await look(records, key)).toMatchObject({ spec: { arguments: '' } });
   });
 
+  test('what a check finds replaces the end that nobody knew, once there is one, and no other', async () => {
+    const { records } = await createRecords();
+    const key = await accept(records);
+    const { lease } = await take(records, key);
+    await records.begin(lease);
+    expect(await records.settle(key, '"found"')).toBe(false);
+    await records.commit(lease, '"unknown"', UNKNOWN);
+    expect(await records.settle(key, '"found"')).toBe(true);
+    expect(await records.settle(key, '"found otherwise"')).toBe(true);
+    expect(await look(records, key)).toMatchObject({ state: 'ended', result: '"found"' });
+    expect(await records.settle('nobody:c_none', '"found"')).toBe(true);
+  });
+
   test('a late end replaces a result that nobody knew, and then no other does', async () => {
     const { records, lapse } = await createRecords();
     const key = await accept(records);
