@@ -164,7 +164,8 @@ class UnknownWrite {
       await effects.open(key, run.fence, failure, late === null);
       // What its handler comes to is reported by who writes it down; that its process was killed is said by nobody else.
       void late?.then((end) => {
-        if (end === null && runs.delete(key)) effects.noteOver(key, run.fence).catch(onFailed);
+        const isOver = end === null ? runs.delete(key) : isUnknown(end);
+        if (isOver) effects.noteOver(key, run.fence).catch(onFailed);
       });
     }
     return {

@@ -1,8 +1,9 @@
-import { freshName, startLab } from '@recourse/test-support/keyed-client.ts';
+import { createActor, freshName, startLab } from '@recourse/test-support/keyed-client.ts';
 import { createPendingClient } from '@recourse/test-support/pending-client.ts';
 import { type RedisForTests, redisForTests } from '@recourse/test-support/redis-server.ts';
 import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { DEADLINE, NEW_SECRET, startReceiver } from '@recourse/test-support/webhook-lab.ts';
+import { didNotHappen } from 'recourse-server';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createBank } from './bank.ts';
 
@@ -59,6 +60,15 @@ describe.each(['memory', 'sqlite', 'redis'] as const)('on %s', (store) => {
     expect(bank.payments).toHaveLength(1);
     expect(new Set(bank.effectIds).size).toBe(1);
     expect((await post(calls, { key })).results[0]).toMatchObject({ success: true, replayed: true });
+  });
+
+  test('a handler that is cut off at its time limit, and ends, can do no more: its batch learns that it did not happen', async () => {
+    const cutOff: Parameters<typeof createActor>[2] = (_input, { signal }) =>
+      new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    const rest = { effects: 'write', timeoutMs: 50, reconcile: () => didNotHappen() } as const;
+    const { post } = await startLab([createActor('pay', rest, cutOff)], environmentOf());
+    const { results } = await post([{ name: 'pay', arguments: {} }], { key: freshName() });
+    expect(results[0]).toMatchObject({ outcome: 'retry', executed: 'no', reconciled: { by: 'tool' } });
   });
 
   test('a check that is unclear until the batch is over goes on, and replaces the kept result', async () => {
