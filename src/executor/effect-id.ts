@@ -14,11 +14,14 @@ const FORMAT = 'recourse-effect-1';
  */
 export const effectIdOf = (call: Call): string => {
   call.effectId ??=
-    call.original === null
-      ? PREFIX + (findName(call) ?? randomBytes(16).toString('base64url'))
-      : effectIdOf(call.original);
+    call.original === null ? PREFIX + (findName(call) ?? createRandomName()) : effectIdOf(call.original);
   return call.effectId;
 };
+
+/** The effect id of what no call asks for: no two are the same. */
+export const createEffectId = (): string => PREFIX + createRandomName();
+
+const createRandomName = (): string => randomBytes(16).toString('base64url');
 
 const findName = (call: Call): string | null => {
   const { batch, index, recordKey, handle } = call;

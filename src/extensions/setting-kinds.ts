@@ -40,17 +40,6 @@ export const listOf = (pattern: RegExp, rule: string, standard: readonly string[
 export const listOfWords = <const Word extends string>(words: readonly Word[], standard: readonly Word[] = []) =>
   items.pipe(z.array(z.enum(words, `must be a comma-separated list of ${words.join(', ')}`))).default([...standard]);
 
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
-
-/** `200ms`, `30s`, `2m` or `6h`. */
-export const DURATION = /^([1-9]\d{0,6})(ms|s|m|h)$/;
-
-/** A duration in milliseconds. */
-export const readDuration = (text: string): number => {
-  const [, count, unit = ''] = DURATION.exec(text) ?? [];
-  return Number(count) * (UNITS[unit] ?? Number.NaN);
-};
-
 /** A longer setTimeout fires at once. */
 export const MAX_TIMER_MS = 2_147_483_647;
 

@@ -219,6 +219,7 @@ export const defineTool = <
     inputSchema: input.jsonSchema,
     outputSchema: output?.jsonSchema ?? null,
     reconcileTimeoutMs: reconcile === undefined ? null : reconcileTimeoutMs,
+    reconcileBy: null,
     exampleArguments: createExampleArguments(input.jsonSchema),
     ...readBreakerKey(definition.breakerKey, input.jsonSchema, refuse),
     // What stays open between calls would keep other files from a shared process, and be torn down with every turn.

@@ -1,6 +1,7 @@
 import * as z from 'zod';
+import { DURATION, readDuration } from '../contract/duration.ts';
 import { EFFECTS } from '../contract/failure.ts';
-import { BACKGROUND, LONGEST_DURATION_MS, MAX_TIMER_MS } from './tool.ts';
+import { BACKGROUND, isSafe, LONGEST_DURATION_MS, MAX_TIMER_MS, type ReconcileBy, type ToolFacts } from './tool.ts';
 
 // Set by the client, or never by anyone (OpenAPI: "Accept, Content-Type or Authorization … shall be ignored").
 const CLIENT_HEADERS: ReadonlySet<string> = new Set([
@@ -31,6 +32,52 @@ export const EffectIdPlace = z
   });
 export type EffectIdPlace = Readonly<z.infer<typeof EffectIdPlace>>;
 
+/** In a text that the service fills in: what stands between the braces, `effectId` or a JSON Pointer. */
+export const PLACEHOLDER = /\{(\w+|\/[^{}]*)\}/g;
+
+const isPlace = (place: string): boolean => place === 'effectId' || POINTER.safeParse(place).success;
+
+const Arguments = z.record(
+  z.string(),
+  z
+    .json()
+    .refine(
+      (value) => [...JSON.stringify(value).matchAll(PLACEHOLDER)].every(([, place = '']) => isPlace(place)),
+      'has a placeholder that is neither {effectId} nor {/POINTER} into the arguments of the call',
+    ),
+);
+
+const After = z
+  .string()
+  .regex(DURATION, 'must be a duration such as 10s')
+  .transform(readDuration)
+  .refine((ms) => ms <= LONGEST_DURATION_MS, 'must be at most 24h: no write is looked for any longer');
+
+const DEFAULT_AFTER_MS = 10_000;
+
+const Reconcile = z
+  .strictObject({
+    tool: z.string().min(1),
+    arguments: Arguments.default({}),
+    happened: z.string().regex(/^(\/([^/~]|~[01])*)*$/, 'must be a JSON Pointer into the value, such as /items/0'),
+    final: z.boolean().default(false),
+    after: After.default(DEFAULT_AFTER_MS),
+  })
+  .transform(({ after, ...said }): ReconcileBy => ({ ...said, afterMs: after }));
+
+/** The tool that is asked whether writes of this one took effect, or why none can be. `find`: of the tools that serve. */
+export const findAsked = <Found extends Pick<ToolFacts, 'effects'>>(
+  { name, effects }: Pick<ToolFacts, 'name' | 'effects'>,
+  { tool: asked }: ReconcileBy,
+  find: (name: string) => Found | undefined,
+): Found | string => {
+  if (effects !== 'write') return `reconcile is for writes, and effects of '${name}' is '${effects}': remove it there.`;
+  const other = find(asked);
+  if (other === undefined) return `reconcile asks '${asked}', and no such tool serves.`;
+  if (isSafe(other)) return other;
+  return `reconcile asks '${asked}', which is a write: a check only reads. Name another tool, or set its effects to read.`;
+};
+
 /** What an operator says of a tool instead of what it says of itself; what is left out stays as the tool has it. */
 export const ToolOverride = z.strictObject({
   enabled: z.boolean().optional().describe('false: disables the tool; the catalogue gives the reason'),
@@ -58,6 +105,7 @@ export const ToolOverride = z.strictObject({
     .describe('Time limit of a background call in milliseconds, at most 24 h'),
   gracefulErrors: z.boolean().optional().describe("false: an exception of it is fatal for the agent's run"),
   effectId: EffectIdPlace.optional().describe('Argument or header that carries the effect id of each call'),
+  reconcile: Reconcile.optional().describe('Another tool that tells whether a write took effect'),
 });
 export type ToolOverride = Readonly<z.infer<typeof ToolOverride>>;
 

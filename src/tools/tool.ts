@@ -100,6 +100,20 @@ export type Upstream = {
   readonly concurrency: number;
 };
 
+/** How the configuration file says that writes of a tool are looked for: by asking another tool. */
+export type ReconcileBy = {
+  /** The other tool. */
+  readonly tool: string;
+  /** What it is asked with: texts have `PLACEHOLDER`s for the effect id and for arguments of the write. */
+  readonly arguments: Readonly<Record<string, unknown>>;
+  /** JSON Pointer (RFC 6901) into its value: what is found there, and is not null, is the value of the write, which happened. */
+  readonly happened: string;
+  /** Nothing there says that the write did not happen and will not; else it says nothing. */
+  readonly final: boolean;
+  /** How long after the end of a run it may still take effect, in milliseconds. */
+  readonly afterMs: number;
+};
+
 /** What is known of a tool wherever it runs. */
 export type ToolFacts = {
   /** A reducer is run like a tool, over a session's journal, and no model ever sees it. */
@@ -130,6 +144,8 @@ export type ToolFacts = {
   readonly breakerKey: string | null;
   /** How long a look at whether its write took effect may take, in milliseconds; null = its code cannot look. */
   readonly reconcileTimeoutMs: number | null;
+  /** How an operator says that its writes are looked for, before its own code; null = does not say. */
+  readonly reconcileBy: ReconcileBy | null;
   /** What all its calls go to; null = nothing that it shares with other tools. */
   readonly upstream: Upstream | null;
   /** Where it comes from, for people: `builtin`, a file. */
@@ -212,6 +228,7 @@ export const UNSTATED = {
   maxDurationMs: DEFAULT_MAX_DURATION_MS,
   breakerKey: null,
   reconcileTimeoutMs: null,
+  reconcileBy: null,
   upstream: null,
   source: 'builtin',
   isolation: 'process',

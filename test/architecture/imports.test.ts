@@ -45,6 +45,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   queue: ['tools', 'executor', 'memory'],
   '@decide': [
     '@background',
+    '@toolkit-kit',
     'config',
     'contract',
     'executor',

@@ -11,11 +11,11 @@ const ROOT = join(import.meta.dirname, '../..');
 /** Most lines of each unit, with scripts of Redis, pages and styles; without tests and README. */
 const LINES: Readonly<Record<string, number>> = {
   // 310 for effect ids, and for the seam by which writes are looked for afterwards.
-  src: 28419,
+  src: 28485,
   'packages/background': 5160,
   'packages/cli': 1450,
   'packages/console': 2000,
-  'packages/decide': 1800,
+  'packages/decide': 1846,
   'packages/dialects': 2940,
   'packages/mcp-server': 1710,
   'packages/store-redis': 1280,
@@ -33,7 +33,7 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/tracing': 500,
   'packages/upstream-mcp': 2850,
   'packages/upstream-openapi': 3482,
-  'packages/upstreams': 1382,
+  'packages/upstreams': 1418,
 };
 
 /** How far a unit may lie below its number before the number has to follow. */
@@ -42,7 +42,7 @@ const SLACK = 150;
 /** Files of the executor that import each other in one chain, at most. */
 const MOST_FLOORS = 10;
 /** Files of the service that packages import, beside its public entries. */
-const MOST_DOORS = 127;
+const MOST_DOORS = 129;
 const MOST_TYPES_PER_1000_LINES = 18;
 /** Of all functions, those whose names begin with `to`, in percent. */
 const MOST_CONVERSIONS_PERCENT = 8;

@@ -229,6 +229,11 @@ test('check refuses a configuration file with a mistake in it, or one that does 
   expect(unfit.stderr).toContain(
     `CONFIG_FILE ${config}: Tool 'double': tools['dou*'].effectId does not fit it: it is written in code: use context.effectId in its code, and remove effectId here.`,
   );
+  const unasked = await check('double: { effects: write, reconcile: { tool: list, happened: /items/0 } }');
+  expect([unasked.code, unasked.stdout]).toEqual([2, '']);
+  expect(unasked.stderr).toContain(
+    `CONFIG_FILE ${config}: Tool 'double': reconcile asks 'list', and no such tool serves.`,
+  );
   expect(await check('double: { retries: 0 }')).toMatchObject({ code: 0, stdout: '1 tool: double; no problems\n' });
 });
 

@@ -1,11 +1,11 @@
 import { createDueIndex, type DueIndex } from '@recourse/background/jobs/due-index';
 import type { Logger } from 'pino';
 import type { Config } from 'recourse-server/config/settings/config';
+import { readDuration } from 'recourse-server/contract/duration';
 import type { CreateCallLog } from 'recourse-server/executor/call-context';
 import type { RunHosted } from 'recourse-server/executor/deadline';
 import type { IdempotencyStore } from 'recourse-server/executor/idempotency-store';
 import type { Redactor } from 'recourse-server/executor/redactor';
-import { readDuration } from 'recourse-server/extensions/setting-kinds';
 import type { AddedRoutes } from 'recourse-server/routes/route-host';
 import type { StoreBackend } from 'recourse-server/sessions/store-backend';
 import { describeCauses } from 'recourse-server/telemetry/describe-error';

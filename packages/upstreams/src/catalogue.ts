@@ -4,7 +4,13 @@ import type { Publish } from 'recourse-server/extensions/source';
 import type { Tool } from 'recourse-server/tools/tool';
 import type { ToolOffer, UnavailableTool } from 'recourse-server/tools/tool-offer';
 import { matchesPattern } from 'recourse-server/tools/tool-override';
-import { createOverrideLookup, createOverriding, type EffectiveOverride, type ToolOverrides } from './tool-override.ts';
+import {
+  createOverrideLookup,
+  createOverriding,
+  type EffectiveOverride,
+  findUnasked,
+  type ToolOverrides,
+} from './tool-override.ts';
 
 type CatalogueLog = {
   readonly [level in 'info' | 'warn']: (fields: Readonly<Record<string, unknown>>, message: string) => void;
@@ -51,6 +57,7 @@ export class Catalogue {
   /** What was offered last, before overrides. */
   #settled: ToolOffer;
   #loggedRefusals: ReadonlySet<string> = new Set();
+  #loggedUnasked: ReadonlySet<string> = new Set();
   readonly #loggedEffects = new Map<string, string>();
 
   /** Throws where two of the service's own tools, or two of its reducers, share a name. */
@@ -86,13 +93,16 @@ export class Catalogue {
     this.#locksNames = true;
   }
 
-  /** Overrides and lanes whose pattern matches no tool, also none that is unavailable. */
+  /** Overrides and lanes whose pattern matches no tool, also none that is unavailable, and what overrides would ask. */
   findUnmatched() {
     const { tools, unavailable } = this.#settled;
     const facts = [...tools, ...unavailable.map((refused) => refused.facts)];
     const names = facts.filter(({ role }) => role === 'tool').map(({ name }) => name);
     const patterns = [
       ...[...this.#rules.overrides.keys()].map((pattern) => ({ entry: 'override', pattern }) as const),
+      ...[...this.#rules.overrides.values()].flatMap(({ reconcile }) =>
+        reconcile === undefined ? [] : [{ entry: 'reconcile', pattern: reconcile.tool } as const],
+      ),
       ...this.#rules.lanePatterns.map((pattern) => ({ entry: 'lane', pattern }) as const),
     ];
     return patterns
@@ -117,6 +127,7 @@ export class Catalogue {
     const { tools, misfits } = this.#applyOverrides(this.#settled.tools);
     this.#offer({ ...this.#settled, tools, unavailable: [...this.#settled.unavailable, ...misfits] });
     this.#logRefused([...refused, ...misfits]);
+    this.#logUnasked(findUnasked(tools, false));
   }
 
   #sortSources(): readonly (readonly [source: string, offer: ToolOffer])[] {
@@ -179,6 +190,13 @@ export class Catalogue {
       if (!this.#loggedRefusals.has(key))
         this.#log.warn({ [facts.role]: facts.name, source: facts.source, reason }, `${facts.role} is unavailable`);
     this.#loggedRefusals = new Set(now.keys());
+  }
+
+  /** Logs once what keeps writes from being looked for. */
+  #logUnasked(unasked: ReturnType<typeof findUnasked>): void {
+    const fresh = unasked.filter(({ problem, tool }) => !this.#loggedUnasked.has(`${tool} ${problem}`));
+    for (const { tool, problem } of fresh) this.#log.warn({ tool, problem }, 'writes of tool cannot be looked for');
+    this.#loggedUnasked = new Set(unasked.map(({ problem, tool }) => `${tool} ${problem}`));
   }
 
   /** Effects decide what may be repeated: an override of them is logged. */

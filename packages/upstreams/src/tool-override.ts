@@ -1,5 +1,5 @@
 import type { Tool } from 'recourse-server/tools/tool';
-import { matchesPattern, specificityOf, type ToolOverride } from 'recourse-server/tools/tool-override';
+import { findAsked, matchesPattern, specificityOf, type ToolOverride } from 'recourse-server/tools/tool-override';
 import { placeEffectId } from './effect-id-place.ts';
 
 /** Name or pattern → override, in the order they are written in. */
@@ -47,17 +47,32 @@ export const createOverrideLookup = (overrides: ToolOverrides): ((name: string) 
  */
 export const createOverriding = (): ((tool: Tool, override: EffectiveOverride) => Tool | string) => {
   const overridden = new WeakMap<Tool, { readonly key: string; readonly next: Tool | string }>();
-  return (tool, { members: { enabled: _catalogue, effectId, ...override }, effectIdBy }) => {
+  return (tool, { members: { enabled: _catalogue, effectId, reconcile, ...override }, effectIdBy }) => {
     // null says something of its own: no limit.
     const stated = Object.entries(override).filter(([, value]) => value !== undefined);
-    if (stated.length === 0 && effectId === undefined) return tool;
-    const key = JSON.stringify([stated, effectId, effectIdBy]);
+    if (stated.length === 0 && effectId === undefined && reconcile === undefined) return tool;
+    const key = JSON.stringify([stated, effectId, effectIdBy, reconcile]);
     const before = overridden.get(tool);
     if (before?.key === key) return before.next;
-    const changed: Tool = { ...tool, ...Object.fromEntries(stated) };
+    const changed: Tool = { ...tool, ...Object.fromEntries(stated), reconcileBy: reconcile ?? tool.reconcileBy };
     const placed = effectId === undefined ? changed : placeEffectId(changed, effectId);
     const next = typeof placed === 'string' ? `tools['${effectIdBy}'].effectId does not fit it: ${placed}` : placed;
     overridden.set(tool, { key, next });
     return next;
   };
 };
+
+/**
+ * What keeps writes of these tools from being looked for as the configuration file says. `areAll`: no tool is to come that one of
+ * them could ask.
+ */
+export const findUnasked = (tools: readonly Tool[], areAll: boolean) => {
+  const byName = new Map(tools.filter(({ role }) => role === 'tool').map((tool) => [tool.name, tool]));
+  const find = (name: string): Pick<Tool, 'effects'> | undefined => byName.get(name) ?? (areAll ? undefined : TO_COME);
+  return tools.flatMap((tool) => {
+    const problem = tool.reconcileBy === null ? null : findAsked(tool, tool.reconcileBy, find);
+    return typeof problem === 'string' ? [{ tool: tool.name, problem }] : [];
+  });
+};
+
+const TO_COME = { effects: 'read' } as const;

@@ -16,7 +16,7 @@ import { findFileSecrets } from './file-secrets.ts';
 import { type ConfigFileState, followConfigFile } from './follow-config-file.ts';
 import { createOverrideCheck } from './override-check.ts';
 import { createSourceSet, type SourceChanges } from './source-set.ts';
-import { createOverrideLookup, createOverriding } from './tool-override.ts';
+import { createOverrideLookup, createOverriding, findUnasked } from './tool-override.ts';
 import { createWorkspaceReader } from './workspace-reader.ts';
 
 export type OpenedUpstreams = {
@@ -174,14 +174,17 @@ const readRules = (content?: ConfigContent): CatalogueRules => ({
 /** What the configuration file says of these tools that does not fit them, one sentence each. */
 export const findMisfits = (
   tools: readonly Tool[],
-  { tools: overrides }: Pick<ConfigContent, 'tools'>,
+  { tools: overrides, upstreams }: Pick<ConfigContent, 'tools' | 'upstreams'>,
 ): readonly string[] => {
   const lookup = createOverrideLookup(overrides);
   const override = createOverriding();
-  return tools.flatMap((tool) => {
-    const next = tool.role === 'tool' ? override(tool, lookup(tool.name)) : tool;
-    return typeof next === 'string' ? [`Tool '${tool.name}': ${next}`] : [];
-  });
+  const overridden = tools.map((tool) => (tool.role === 'tool' ? override(tool, lookup(tool.name)) : tool));
+  const misfits = overridden.flatMap((next, place) =>
+    typeof next === 'string' ? [`Tool '${tools[place]?.name}': ${next}`] : [],
+  );
+  const fit = overridden.filter((next) => typeof next !== 'string');
+  const unasked = findUnasked(fit, upstreams.length === 0);
+  return [...misfits, ...unasked.map(({ tool, problem }) => `Tool '${tool}': ${problem}`)];
 };
 
 /** Entries of TOOLS_REQUIRED that no start can meet, since the configuration file disables their tools: one sentence each. */

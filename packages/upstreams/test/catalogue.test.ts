@@ -106,6 +106,28 @@ test('other effects than the tool declares are logged once', () => {
   ]);
 });
 
+test('that writes cannot be looked for is logged once, until it is so for another reason', () => {
+  const { catalogue, registry, lines } = startCatalogue([toolOf('builtin', 'pay'), toolOf('builtin', 'list')]);
+  const reconcile = { tool: 'list', arguments: {}, happened: '/items/0', final: false, afterMs: 0 };
+  const rule = (effects: 'read' | 'write') => ({
+    order: [],
+    overrides: new Map([
+      ['pay', { effects: 'write', reconcile } as const],
+      ['list', { effects }],
+    ]),
+    lanePatterns: [],
+  });
+  const logged = () => lines.filter(([message]) => message === 'writes of tool cannot be looked for').length;
+  catalogue.setRules(rule('read'));
+  expect([logged(), registry.find('pay')?.reconcileBy]).toEqual([0, reconcile]);
+  catalogue.setRules(rule('write'));
+  catalogue.register('a', offerOf('mcp:a', ['echo']));
+  expect(logged()).toBe(1);
+  catalogue.setRules(rule('read'));
+  catalogue.setRules(rule('write'));
+  expect(logged()).toBe(2);
+});
+
 test('entries that no tool is called like are found, with names that may have been meant', () => {
   const { catalogue } = startCatalogue([toolOf('builtin', 'read_file'), toolOf('builtin', 'fetch_url')], {
     raed_file: {},
@@ -121,6 +143,13 @@ test('entries that no tool is called like are found, with names that may have be
     { entry: 'override', pattern: 'raed_file', nearest: ['read_file'] },
     { entry: 'override', pattern: 'nothing_like_it*', nearest: [] },
   ]);
+  const by = { arguments: {}, happened: '/0', final: false, afterMs: 0 };
+  const overrides = new Map([
+    ['fetch_url', { reconcile: { ...by, tool: 'raed_file' } }],
+    ['read_file', { reconcile: { ...by, tool: 'search' } }],
+  ]);
+  catalogue.setRules({ order: [], overrides, lanePatterns: [] });
+  expect(catalogue.findUnmatched()).toEqual([{ entry: 'reconcile', pattern: 'raed_file', nearest: ['read_file'] }]);
   catalogue.setRules({ order: [], overrides: new Map(), lanePatterns: ['fetch_*', 'fetch_ulr'] });
   expect(catalogue.findUnmatched()).toEqual([{ entry: 'lane', pattern: 'fetch_ulr', nearest: ['fetch_url'] }]);
 });

@@ -1,6 +1,6 @@
 import * as z from 'zod';
+import { DURATION } from '../../contract/duration.ts';
 import {
-  DURATION,
   flag,
   list,
   listOf,

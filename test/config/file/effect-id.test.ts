@@ -226,4 +226,12 @@ test('what is wrong for every tool is a mistake of the file, with its line', asy
   expect(JSON.stringify(refused)).toContain(
     'line 3, column 17: tools.echo.effectId.header: is a header that only the client itself writes: name another',
   );
+  const unasked = await change(
+    'tools:\n  echo:\n    reconcile: { tool: list, hapened: /a, after: 10 }\n',
+    CHANGED_WRONGLY,
+  );
+  const said = JSON.stringify(unasked);
+  expect(said).toContain("line 3, column 30: tools.echo.reconcile.hapened: is unknown here: did you mean 'happened'?");
+  expect(said).toContain('tools.echo.reconcile.happened: is missing');
+  expect(said).toContain('tools.echo.reconcile.after: must be a string: put it into quotes');
 });

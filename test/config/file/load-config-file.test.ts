@@ -41,7 +41,13 @@ test('the example reads', () => {
   ]);
   expect(Object.fromEntries(tools)).toEqual({
     'billing_*': { retries: 1 },
-    billing_createRefund: { retries: 0, maxCallsPerSession: 1, effectId: { header: 'Idempotency-Key' } },
+    billing_createRefund: {
+      ...{ retries: 0, maxCallsPerSession: 1, effectId: { header: 'Idempotency-Key' } },
+      reconcile: {
+        ...{ tool: 'billing_listRefunds', arguments: { idempotency_key: '{effectId}' } },
+        ...{ happened: '/data/0', final: true, afterMs: 30_000 },
+      },
+    },
     fetch_url: { timeoutMs: 5000, concurrency: 2 },
     write_file: { enabled: false },
   });

@@ -40,6 +40,7 @@ export const servers = {
   }),
   modern: (start = 'both') => ({ command: process.execPath, args: [scriptOf('modern-server.ts'), start] }),
   modernHttp: (port: string) => ({ command: process.execPath, args: [scriptOf('modern-http-server.ts'), port] }),
+  bank: (ledger: string) => ({ command: process.execPath, args: [scriptOf('bank-server.ts'), ledger] }),
   http: (...words: readonly string[]) => ({
     command: process.execPath,
     args: [scriptOf('scripted-http-server.ts'), ...words],

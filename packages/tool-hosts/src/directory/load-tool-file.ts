@@ -25,8 +25,9 @@ const LoadedFacts = z.object({
   maxDurationMs: z.int().positive(),
   breakerKey: z.string().nullable(),
   reconcileTimeoutMs: z.int().positive().nullable(),
-  // Shared by tools of one place that the service itself connects to, and never a tool file's to say.
+  // Never a tool file's to say: one is of tools that the service itself connects to, the other of the configuration file.
   upstream: z.null(),
+  reconcileBy: z.null(),
   source: z.string(),
   exampleArguments: z.string(),
   isolation: z.enum(['process', 'own', 'inline']),
