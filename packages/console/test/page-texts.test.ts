@@ -60,6 +60,11 @@ test('JSON is indented as text: no digit, escape or odd name is changed', () => 
   expect(indentJson(`"${'\\n'.repeat(500_000)}"`)).toHaveLength(1_000_002);
 });
 
+test.each(['', '\\', '\\\n', '…'])('a text that is cut off in a string is indented at once (%#)', (end) => {
+  const cut = `${'y'.repeat(2_000)}${end}`;
+  expect(indentJson(`{"a":1,"b":"${cut}`)).toBe(`{\n  "a": 1,\n  "b": "${cut}`);
+});
+
 test('a value that is nested too deep to be indented is described', () => {
   let deep: unknown = 1;
   for (let level = 0; level < 20_000; level += 1) deep = [deep];

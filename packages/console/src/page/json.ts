@@ -73,8 +73,9 @@ const indentObject = oncePerObject((value: object): string =>
     : `Nested more than ${MAX_DEPTH} levels deep. The raw answer below shows all of it.`,
 );
 
-// A string as a whole, a pair of brackets with nothing in it, another bracket or sign, or blanks.
-const TOKEN = /"(?:[^"\\]+|\\.)*"|[[{]\s*[\]}]|[[\]{},:]|\s+/g;
+// A string as a whole, a pair of brackets with nothing in it, another bracket or sign, or blanks. A string that is cut off ends
+// with the text: a pattern that fails there would take time that doubles with every character.
+const TOKEN = /"(?:[^"\\]+|\\.)*(?:"|\\?$)|[[{]\s*[\]}]|[[\]{},:]|\s+/gs;
 
 /**
  * A JSON text, indented without reading it: every digit stays. One that is mostly brackets is left as it is, since of a
