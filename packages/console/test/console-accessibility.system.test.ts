@@ -1,12 +1,14 @@
 import { keepScreenshot } from '@recourse/test-support/chromium.ts';
 import { createConsoleLab, SLOW_MS, send } from '@recourse/test-support/console/console-lab.ts';
 import { createConsoleTools } from '@recourse/test-support/console/console-tools.ts';
+import { createLostPayments, QUIET, toPayment } from '@recourse/test-support/console/lost-payments.ts';
 import {
   findUnnamed,
   readContrast,
   readHeadingLevels,
   readOverflow,
 } from '@recourse/test-support/console/page-checks.ts';
+import { createKeyedClient, freshName } from '@recourse/test-support/keyed-client.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
@@ -39,7 +41,10 @@ test.each([
   'in %s and %d pixels wide every text is legible, every control named and nothing overflows',
   { timeout: SLOW_MS },
   async (colorScheme, width) => {
-    const service = await lab.start({}, createConsoleTools());
+    const bank = createLostPayments();
+    const service = await lab.start(QUIET, [...createConsoleTools(), bank.tool]);
+    for (const amount of [1, 'y'.repeat(900)])
+      await createKeyedClient(service.url).post(toPayment(amount), { key: freshName() });
     for (let round = 0; round < 4; round += 1) await service.call(OUTCOMES, { session_id: 's' });
     const { page, complaints } = await lab.open(service.url, '#tool=read_order', {
       colorScheme,
@@ -65,6 +70,18 @@ test.each([
     await page.getByRole('button', { name: 'End session' }).click();
     await expectSound(page, 60);
     await keepScreenshot(page, `question-${name}`);
+    await page.goto(`${service.url}/console#unknown=`);
+    await page.getByRole('button', { name: 'Arguments' }).nth(1).click();
+    bank.isUnclear = false;
+    await page.getByRole('button', { name: 'Look now' }).first().click();
+    await page.getByText('it happened, found out by its tool').first().waitFor();
+    await expectSound(page, 20);
+    await keepScreenshot(page, `unknown-${name}`);
+    await page.getByRole('button', { name: 'It happened' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'It happened' }).click();
+    await page.getByRole('alert').waitFor();
+    await expectSound(page, 20);
+    await keepScreenshot(page, `verdict-${name}`);
     expect(complaints).toEqual([]);
   },
 );

@@ -88,4 +88,5 @@ test('addresses lead where they came from, whatever the name', () => {
   expect(parseRoute(routeLink({ tool: name }))).toEqual({ page: 'tools', tool: name });
   expect(parseRoute(routeLink({ session: name }))).toEqual({ page: 'session', id: name });
   expect(parseRoute('#%E0%A4%A')).toEqual({ page: 'tools', tool: null });
+  expect(parseRoute('#unknown=')).toEqual({ page: 'unknown' });
 });

@@ -102,6 +102,13 @@ export const mayPass = ({ status }: Trouble): boolean => status === 0 || status 
 /** Whether a name can stand in a path: `.` and `..` are steps in it, however they are encoded. */
 export const isAddressable = (name: string): boolean => name !== '' && name !== '.' && name !== '..';
 
+// Somebody, or the tool itself, was faster.
+const OVERTAKEN: Readonly<Record<string, string>> = {
+  fence_passed: 'The call has changed meanwhile.',
+  outcome_settled: 'It is known by now how the call ended.',
+  call_running: 'The call still runs.',
+};
+
 /** Why a request was not answered, and what a person can do about it. `origin` is that of the page. */
 export const explainTrouble = (trouble: Trouble, key: string, origin: string): readonly [string, string] => {
   const { status, code, detail, retryAfterSeconds } = trouble;
@@ -127,6 +134,6 @@ export const explainTrouble = (trouble: Trouble, key: string, origin: string): r
     case 503:
       return ['The service does not accept requests now.', `${detail} ${wait}`];
     default:
-      return [`The service answered ${status}.`, detail];
+      return [OVERTAKEN[code] ?? `The service answered ${status}.`, detail];
   }
 };

@@ -9,7 +9,7 @@ const start = (root: HTMLElement): void => {
     const { route, key, question, seen } = page;
     // Closed, and not only taken away: it gives the focus back.
     if (question === null) root.querySelector('dialog')?.close();
-    render(pageTemplate(page), root);
+    renderPage(page, root);
     root.querySelector<HTMLDialogElement>('dialog:not([open])')?.showModal();
     void showExtension(route.page === 'extension' ? route.name : null, key);
     if (route !== shown.route || seen.tools !== shown.tools)
@@ -20,11 +20,18 @@ const start = (root: HTMLElement): void => {
   addEventListener('hashchange', () => {
     page.go(location.hash);
     // A reader who followed a link by keyboard, or on a narrow screen, is taken to what it led to.
-    root.querySelector<HTMLElement>('#tool-title, #session-title, #extension-title')?.focus();
+    root.querySelector<HTMLElement>('#tool-title, #session-title, #unknown-title, #extension-title')?.focus();
   });
-  document.addEventListener('visibilitychange', () => page.readSession());
+  document.addEventListener('visibilitychange', () => page.readPage());
   root.replaceChildren();
   page.load();
+};
+
+// A button that goes leaves the focus to the card that it stood in.
+const renderPage = (page: PageModel, root: HTMLElement): void => {
+  const card = document.activeElement?.closest('.card');
+  render(pageTemplate(page), root);
+  if (document.activeElement === document.body) card?.querySelector('h3')?.focus();
 };
 
 // A person who is at work elsewhere on the page stays there.

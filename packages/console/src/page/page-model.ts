@@ -1,6 +1,16 @@
 import * as api from './api.ts';
 import { type JsonPath, parseJson, withValueAt } from './json.ts';
 import { parseRoute, type Route } from './route.ts';
+import {
+  buildVerdict,
+  explainState,
+  type Outcome,
+  type Outcomes,
+  takeList,
+  type UnknownCall,
+  type UnknownList,
+  type Verdict,
+} from './unknown-outcomes.ts';
 import { toVisibleName } from './visible-text.ts';
 
 /** One call of a tool: what it shows before its result, the newest part last, and its answer; null until there is one. */
@@ -10,7 +20,19 @@ export type Attempt = { progress: string; parts: readonly string[]; answer: api.
 type Draft = { text: string; attempt: Attempt | null };
 
 /** A question that must be answered before something is changed. */
-type Question = { readonly title: string; readonly text: string; readonly label: string; readonly act: () => void };
+export type Question = {
+  readonly title: string;
+  readonly text: string;
+  readonly label: string;
+  /** What is to be typed for a yes. */
+  readonly fields?: readonly { readonly name: string; readonly label: string; readonly about: string }[];
+  /** Says what is wrong with what was typed; empty where nothing is. */
+  readonly findMistake?: (typed: Typed) => string;
+  readonly mistake?: string;
+  readonly act: (typed: Typed) => void;
+};
+
+type Typed = Readonly<Record<string, string>>;
 
 /** What one key has seen; another key begins with nothing. */
 class Seen {
@@ -19,8 +41,13 @@ class Seen {
   toolsTrouble: api.Trouble | null = null;
   readonly drafts = new Map<string, Draft>();
   session: api.SessionView | null = null;
-  sessionTrouble: api.Trouble | null = null;
-  /** When the session was read last, as an ISO time. */
+  readonly outcomes: Outcomes = new Map();
+  /** Why the last thing that was asked of an outcome was refused, by effect id. */
+  readonly refusals = new Map<string, api.Trouble>();
+  /** How many outcomes are unknown, as far as that was read. */
+  unknownCount: number | null = null;
+  readTrouble: api.Trouble | null = null;
+  /** When the session or the outcomes were read last, as an ISO time. */
   readAt = '';
   /** Said aloud by a screen reader. */
   announcement = '';
@@ -36,13 +63,13 @@ const LONGEST_POLL_MS = 600_000;
 
 /**
  * The state of the page and what a person can do with it. It owns the key in use, what that key has seen, the one
- * reading of the session that is looked at, and one stream of the pending call that was made last.
+ * reading of what is looked at, and one stream of the pending call that was made last.
  *
- * | what           | begins                                    | ends                                                     |
- * |----------------|-------------------------------------------|----------------------------------------------------------|
- * | `seen`         | a key is entered                          | another is entered; a late answer for it is dropped       |
- * | an attempt     | a call is sent                            | it has an answer that is not pending, or another is sent |
- * | reading        | a session is looked at in a visible tab   | another page, a hidden tab, a pause, a lasting refusal   |
+ * | what       | begins                                              | ends                                                     |
+ * |------------|-----------------------------------------------------|----------------------------------------------------------|
+ * | `seen`     | a key is entered                                    | another is entered; a late answer for it is dropped      |
+ * | an attempt | a call is sent                                      | it has an answer that is not pending, or another is sent |
+ * | reading    | a session or outcomes are looked at, in a visible tab | another page, a hidden tab, a pause, a lasting refusal |
  */
 export class PageModel {
   route: Route = parseRoute(location.hash);
@@ -73,9 +100,11 @@ export class PageModel {
   /** Follows the address to another page. */
   go(fragment: string): void {
     this.route = parseRoute(fragment);
-    Object.assign(this.seen, { session: null, sessionTrouble: null, readAt: '' });
+    Object.assign(this.seen, { session: null, readTrouble: null, readAt: '' });
+    this.seen.outcomes.clear();
+    this.seen.refusals.clear();
     this.update({ question: null });
-    this.readSession();
+    this.readPage();
   }
 
   setKey(key: string): void {
@@ -93,7 +122,7 @@ export class PageModel {
   load(): void {
     this.update({ keyMistake: '' });
     void this.loadTools();
-    this.readSession();
+    this.readPage();
   }
 
   /** Folds something out or in. */
@@ -102,11 +131,13 @@ export class PageModel {
     this.#render();
   }
 
-  answerQuestion(answer: 'yes' | 'no'): void {
+  answerQuestion(answer: 'yes' | 'no', typed: Typed = {}): void {
     const { question } = this;
     if (question === null) return;
+    const mistake = answer === 'yes' ? question.findMistake?.(typed) : '';
+    if (mistake) return void this.update({ question: { ...question, mistake } });
     this.update({ question: null });
-    if (answer === 'yes') question.act();
+    if (answer === 'yes') question.act(typed);
   }
 
   async loadTools(): Promise<void> {
@@ -115,6 +146,7 @@ export class PageModel {
     this.seen.tools = answer.trouble === null ? answer.body.tools : null;
     this.seen.toolsTrouble = answer.trouble;
     this.#render();
+    if (answer.trouble === null && this.route.page !== 'unknown') await this.#countUnknown();
   }
 
   draftOf(tool: string): Draft {
@@ -154,16 +186,33 @@ export class PageModel {
     this.polling = polling;
     this.#render();
     if (polling === 'paused') this.#reading.abort();
-    else this.readSession();
+    else this.readPage();
   }
 
-  /** Reads the session that is looked at, again and again while its page and its tab are seen. */
-  readSession(): void {
+  /** Reads the session or the outcomes that are looked at, again and again while their page and its tab are seen. */
+  readPage(): void {
     this.#reading.abort();
-    const { route } = this;
-    if (route.page !== 'session' || !api.isAddressable(route.id) || document.hidden) return;
+    const { route, seen } = this;
+    if (document.hidden) return;
     this.#reading = new AbortController();
-    void this.#read(sessionPath(route.id), this.#reading.signal);
+    const { signal } = this.#reading;
+    const takeSession = (session: api.SessionView): void => void Object.assign(seen, { session });
+    if (route.page === 'session' && api.isAddressable(route.id))
+      void this.#read(sessionPath(route.id), takeSession, signal);
+    if (route.page === 'unknown') void this.#read<UnknownList>(UNKNOWN_PATH, (list) => this.#takeUnknown(list), signal);
+  }
+
+  /** Lets the tool of a write look for it now. */
+  look(outcome: Outcome): void {
+    void this.#reconcile(outcome, {}, 'Nobody has looked.');
+  }
+
+  /** Settles a write by hand, as it stands now, after a yes. */
+  askVerdict(outcome: Outcome, verdict: Verdict, question: Omit<Question, 'act'>): void {
+    const { call } = outcome;
+    const act = (typed: Typed): void =>
+      void this.#reconcile(outcome, buildVerdict(call, verdict, typed), 'It was not settled.');
+    this.update({ question: { ...question, act } });
   }
 
   /** Deletes what `path` names below the session that is looked at, after a yes; then says `done`. */
@@ -246,25 +295,57 @@ export class PageModel {
     }, SHOW_EVERY_MS);
   }
 
-  async #read(path: string, signal: AbortSignal): Promise<void> {
-    const answer = signal.aborted ? null : await this.#ask<api.SessionView>({ path, signal });
+  async #read<Body>(path: string, take: (body: Body) => void, signal: AbortSignal): Promise<void> {
+    const answer = signal.aborted ? null : await this.#ask<Body>({ path, signal });
     if (answer === null) return;
     const { trouble } = answer;
-    this.seen.sessionTrouble = trouble;
-    if (trouble === null) Object.assign(this.seen, { session: answer.body, readAt: new Date().toISOString() });
+    this.seen.readTrouble = trouble;
+    if (trouble === null) {
+      take(answer.body);
+      this.seen.readAt = new Date().toISOString();
+    }
     this.#render();
     // A refusal that another key or another page is needed for stays.
     if (this.polling === 'paused' || (trouble && !api.mayPass(trouble))) return;
     const delayMs = Math.min(LONGEST_POLL_MS, Math.max(POLL_MS, (trouble?.retryAfterSeconds ?? 0) * 1000));
-    setTimeout(() => void this.#read(path, signal), delayMs);
+    setTimeout(() => void this.#read(path, take, signal), delayMs);
   }
 
   async #delete(path: string, done: string): Promise<void> {
     const answer = await this.#ask({ path, method: 'DELETE' });
     if (answer === null) return;
-    this.seen.sessionTrouble = answer.trouble;
+    this.seen.readTrouble = answer.trouble;
     this.#announce(answer.trouble === null ? done : 'The change was not made.');
-    if (answer.trouble === null) this.readSession();
+    if (answer.trouble === null) this.readPage();
+  }
+
+  #takeUnknown(list: UnknownList): void {
+    takeList(this.seen.outcomes, list);
+    this.seen.unknownCount = list.total;
+  }
+
+  // Once, for the link to their page. A key that may not read them has no number there.
+  async #countUnknown(): Promise<void> {
+    const answer = await this.#ask<UnknownList>({ path: `${UNKNOWN_PATH}?limit=1` });
+    if (answer === null || answer.trouble !== null) return;
+    this.seen.unknownCount = answer.body.total;
+    this.#render();
+  }
+
+  async #reconcile(outcome: Outcome, sent: Pick<api.Request, 'headers' | 'body'>, failed: string): Promise<void> {
+    if (outcome.isAsked) return;
+    const { request_id: id, index, tool, effect_id: effectId } = outcome.call;
+    outcome.isAsked = true;
+    this.seen.refusals.delete(effectId);
+    this.#render();
+    const path = `${resultsPath(id)}/calls/${index}/reconcile`;
+    const answer = await this.#ask<UnknownCall>({ path, method: 'POST', ...sent });
+    if (answer === null) return;
+    outcome.isAsked = false;
+    if (answer.trouble === null) outcome.call = answer.body;
+    else this.seen.refusals.set(effectId, answer.trouble);
+    this.#announce(answer.trouble === null ? `${toVisibleName(tool)}: ${explainState(outcome)}.` : failed);
+    this.readPage();
   }
 }
 
@@ -276,6 +357,8 @@ const findPending = ({ answer }: Attempt): string | null =>
   answer?.trouble === null && answer.body.results[0]?.outcome === 'pending' ? answer.body.request_id : null;
 
 const resultsPath = (requestId: string): string => `tool-calls/${encodeURIComponent(requestId)}`;
+
+const UNKNOWN_PATH = 'calls/unknown';
 
 const sessionPath = (id: string): string => `sessions/${encodeURIComponent(id)}`;
 

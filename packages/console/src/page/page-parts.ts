@@ -67,11 +67,40 @@ export const toDuration = (ms: number): string => {
   return `${ms < 10 ? ms.toFixed(1) : ms.toFixed(0)} ms`;
 };
 
+/** How long ago something was, in whole minutes from the first one on. */
+export const toAge = (ms: number): string => {
+  const seconds = Math.max(0, Math.floor(ms / 1_000));
+  const minutes = Math.floor(seconds / 60);
+  if (minutes === 0) return `${seconds} s`;
+  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+};
+
 const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
 
 /** A moment on the reader's clock, with the exact one beside it for machines and on hover. */
 export const moment = (iso: string): TemplateResult =>
   html`<time datetime=${iso} title=${iso}>${CLOCK.format(new Date(iso))}</time>`;
+
+/** Whether the page is read again and again, and a button that changes that. */
+export const liveTemplate = (page: PageModel): TemplateResult => {
+  const isLive = page.polling === 'live';
+  return html`<p class="row">
+    <button type="button" class="quiet" @click=${() => page.setPolling(isLive ? 'paused' : 'live')}>
+      ${isLive ? 'Pause' : 'Resume'}
+    </button>
+    <span class="muted">
+      ${isLive ? 'Live: read every 2 s.' : 'Paused.'} ${some(page.seen.readAt, (at) => html`Last read ${moment(at)}.`)}
+    </span>
+  </p>`;
+};
+
+const MAX_LINE = 240;
+
+/** The beginning of a text, on one line. */
+export const firstLineOf = (message: string): string => {
+  const [line = ''] = message.slice(0, MAX_LINE + 1).split('\n', 1);
+  return line.length < message.length ? `${line.slice(0, MAX_LINE)}…` : line;
+};
 
 /** What a control has now. */
 export const typedIn = ({ target }: Event): string =>

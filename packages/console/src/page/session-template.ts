@@ -4,7 +4,9 @@ import { indentJson, toJsonText } from './json.ts';
 import type { PageModel } from './page-model.ts';
 import {
   factList,
+  firstLineOf,
   folded,
+  liveTemplate,
   longText,
   moment,
   onEnter,
@@ -21,7 +23,7 @@ type SessionCall = SessionView['calls'][number];
 
 /** One session, live: its budgets, streaks and slices, and what was called. */
 export const sessionTemplate = (page: PageModel, id: string): TemplateResult => {
-  const { session, sessionTrouble } = page.seen;
+  const { session, readTrouble } = page.seen;
   const watch = (typed: string): void => {
     if (typed !== '') location.hash = routeLink({ session: typed });
   };
@@ -35,21 +37,9 @@ export const sessionTemplate = (page: PageModel, id: string): TemplateResult => 
       </div>
     </form>
     ${id === '' || isAddressable(id) ? nothing : html`<p class="notice">This id cannot be written into a URL path.</p>`}
-    ${isAddressable(id) ? liveTemplate(page) : nothing} ${troubleBox(page, sessionTrouble)}
+    ${isAddressable(id) ? liveTemplate(page) : nothing} ${troubleBox(page, readTrouble)}
     ${some(session, (view) => viewTemplate(page, view))}
   </section>`;
-};
-
-const liveTemplate = (page: PageModel): TemplateResult => {
-  const isLive = page.polling === 'live';
-  return html`<p class="row">
-    <button type="button" class="quiet" @click=${() => page.setPolling(isLive ? 'paused' : 'live')}>
-      ${isLive ? 'Pause' : 'Resume'}
-    </button>
-    <span class="muted">
-      ${isLive ? 'Live: read every 2 s.' : 'Paused.'} ${some(page.seen.readAt, (at) => html`Last read ${moment(at)}.`)}
-    </span>
-  </p>`;
 };
 
 const RESET_ALL = {
@@ -166,13 +156,6 @@ const lineTemplate = (call: SessionCall): TemplateResult => html`<span class="ro
   ${some(call.repeats, (times) => html`<span class="muted">(${times} times)</span>`)}
   <span class="muted">${toDuration(call.duration_ms)}${call.replayed ? ', replayed' : ''}</span>
 </span>`;
-
-const MAX_LINE = 240;
-
-const firstLineOf = (message: string): string => {
-  const [line = ''] = message.slice(0, MAX_LINE + 1).split('\n', 1);
-  return line.length < message.length ? `${line.slice(0, MAX_LINE)}…` : line;
-};
 
 const detailsTemplate = (page: PageModel, identity: string, call: SessionCall): TemplateResult => {
   const entry = (term: string, text: string | undefined): unknown =>
