@@ -61,7 +61,7 @@ export const createTestReconciler = (options: Options): TestReconciler => {
     },
     apply: createApply({
       ...{ ...options, effects, time: records.now },
-      settlePending: async () => undefined,
+      settlePending: async () => true,
       webhooks: { emit: async () => undefined },
       onApplied: () => undefined,
     }),

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { defineReducer, defineTool, ok, TerminalToolError, z } from 'recourse-server';
 import { loadConfig } from 'recourse-server/internal/config/settings/config.ts';
-import { readDuration } from 'recourse-server/internal/extensions/setting-kinds.ts';
+import { readDuration } from 'recourse-server/internal/contract/duration.ts';
 import { createTester, RefusedBatchError, type TestResult } from 'recourse-server/testing';
 import { afterEach, expect, test, vi } from 'vitest';
 import { SERVICE_DEFAULTS } from '#src/create-tester.ts';

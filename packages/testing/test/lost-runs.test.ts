@@ -168,9 +168,8 @@ test('a handler that goes on after its time limit is not believed to have done n
   expect(late).toMatchObject({ outcome: 'unknown', executed: 'maybe', error: { code: 'timeout' } });
   expect(bank.looks).toBeGreaterThan(2);
   resolve();
-  await expect
-    .poll(() => tester.call('pay', { amount: 5 }, { key: 'k' }))
-    .toMatchObject({ success: true, reconciled: { by: 'tool' } });
+  // By the handler itself, or by a look, whichever is first.
+  await expect.poll(() => tester.call('pay', { amount: 5 }, { key: 'k' })).toMatchObject({ success: true });
 });
 
 test('a reconcile is asked alone, and its verdict is data', async () => {
