@@ -8,7 +8,7 @@ import type { ByteBudget } from 'recourse-server/memory/byte-budget';
 import { LeasedMemory } from 'recourse-server/memory/leased-memory';
 import type { ToolProgress } from 'recourse-server/tools/tool';
 import type { CallLease, CallProgress, CancelRequest, Claim, PendingRecord } from './calls/call-kind.ts';
-import { handleOf, toCallKey, weighArguments } from './calls/call-kind.ts';
+import { handleOf, isReplaceable, toCallKey, weighArguments } from './calls/call-kind.ts';
 import { RENEW_EVERY_MS } from './calls/call-leases.ts';
 import type { CallRecords } from './calls/call-records.ts';
 import { decideEarlyOutcome } from './early-outcome.ts';
@@ -293,7 +293,7 @@ class HeldCall {
 
   // A result that is not written is a call that runs again, or is unknown.
   #commit(result: string, late: boolean): Promise<'held' | 'lost' | 'away'> {
-    const how = { late, unknown: isUnknown(result) };
+    const how = { late, unknown: isReplaceable(result) };
     return this.#insist(() => this.#options.records.commit(this.#lease, result, how), COMMIT_TRIES);
   }
 

@@ -1,4 +1,5 @@
 import { CallSpec, type PendingLimit } from 'recourse-server/executor/pending-calls';
+import { readStoredResult } from 'recourse-server/executor/stored-result';
 import { SMALL_TEXT, weighJson } from 'recourse-server/json/weigh-json';
 import { textBytes } from 'recourse-server/memory/bounded-store';
 import { parseObject } from 'recourse-server/sessions/idempotency/result-cap';
@@ -124,7 +125,7 @@ export type Creation =
   | { readonly kind: 'same'; readonly key: string }
   | { readonly kind: 'full'; readonly of: PendingLimit; readonly limit: number };
 
-/** `late`: after its worker may have lost the call. `unknown`: the result says that it is unknown how the call ended. */
+/** `late`: after its worker may have lost the call. `unknown`: a late end replaces the result, see `isReplaceable`. */
 export type CommitKind = { readonly late: boolean; readonly unknown: boolean };
 
 /** A lease that has run out is no obstacle while no other worker has taken the call. */
@@ -250,7 +251,13 @@ export const createCall = (
   result: null,
 });
 
-/** Whether this lease may end the call: a late end replaces only a result that says that it is unknown how it ended. */
+/** Whether a late end replaces this result: it is unknown how its call ended, or a check alone says that it had no effect. */
+export const isReplaceable = (result: string): boolean => {
+  const stored = readStoredResult(result);
+  return stored?.outcome === 'unknown' || (stored?.executed === 'no' && 'reconciled' in stored);
+};
+
+/** Whether this lease may end the call: a late end replaces only a result that is replaceable. */
 export const mayEnd = (call: Call, fence: number, how: CommitKind): boolean =>
   call.state === 'ended' ? how.late && call.unknown : call.fence === fence;
 

@@ -22,6 +22,7 @@ import {
   findHeld,
   HEAD_FIELDS,
   holderOf,
+  isReplaceable,
   markCancelled,
   mayEnd,
   toCallRecord,
@@ -305,10 +306,11 @@ class StoredCallRecords {
     const { space = UNLIMITED_SPACE, maxResultBytes } = this.#options;
     const tenant = key.slice(0, key.lastIndexOf(':'));
     const { result, weight } = await takeResultRoom(space, tenant, uncapped, maxResultBytes);
+    const unknown = isReplaceable(uncapped);
     const settle: Decide<StoredCall, 'settled' | 'known' | 'pending'> = ({ call }, now) => {
       if (call !== null && call.state !== 'ended') return 'pending';
       if (call === null || !call.unknown) return 'known';
-      endCall(call, { result, unknown: false, kept: null }, now);
+      endCall(call, { result, unknown, kept: null }, now);
       return 'settled';
     };
     const settled = await inRoom(space, tenant, weight, () => this.#calls.update(key, settle, 'always'));

@@ -234,6 +234,20 @@ const describeEnding = (createRecords: CreateCallRecordsUnderTest): void => {
     expect(await records.settle('nobody:c_none', '"found"')).toBe(true);
   });
 
+  test('a late end replaces what a check has found where that says that the call had no effect, and then no other does', async () => {
+    const { records } = await createRecords();
+    const key = await accept(records);
+    const { lease } = await take(records, key);
+    await records.begin(lease);
+    await records.commit(lease, '{"outcome":"unknown"}', UNKNOWN);
+    const about = { message: '', outcome: 'retry', executed: 'no', reconciled: {} };
+    const error = { code: 'timeout', type: 'timeout', fatal: false };
+    await records.settle(key, JSON.stringify({ ...about, error }));
+    expect(await records.commit(lease, '"late"', LATE)).toBe('held');
+    expect(await records.settle(key, '"found"')).toBe(true);
+    expect(await look(records, key)).toMatchObject({ state: 'ended', result: '"late"' });
+  });
+
   test('a late end replaces a result that nobody knew, and then no other does', async () => {
     const { records, lapse } = await createRecords();
     const key = await accept(records);
