@@ -212,7 +212,7 @@ const createCall = (
       traceparent,
       graceful,
       purpose,
-      isSought: tool.effects === 'write' && tool.reconcileTimeoutMs !== null,
+      isSought: tool.effects === 'write' && (tool.reconcileTimeoutMs !== null || tool.reconcileBy !== null),
     },
     log: () => context.log,
     progress: context.progress,
