@@ -12,6 +12,7 @@ import { NO_ROOM_FOR_ARGUMENTS_TEXT } from './failure-text.ts';
 import type { EarlierCall, RecordLease } from './idempotency-store.ts';
 import { createWideLiterals, type ParsedArguments, parseArguments, type WideLiterals } from './parse-arguments.ts';
 import type { AcceptedCall, AsyncTerms, PendingState } from './pending-calls.ts';
+import type { Write } from './reconciler.ts';
 import { type Admission, type Budget, type CallVerdict, type SettledCall, UNKNOWN_TOOL } from './session-store.ts';
 import { readOutcome, readStoredResult } from './stored-result.ts';
 import type { NameSuggestions } from './suggest-names.ts';
@@ -99,8 +100,8 @@ export class Call {
   original: Call | null = null;
   /** What its effect is known by; null: nobody has asked. */
   effectId: string | null = null;
-  /** It was noted as a write that begins, for who looks for it. */
-  isNoted = false;
+  /** As it was noted as a write that begins, for who looks for it. */
+  noted: Write | null = null;
   /** A different call of the batch has the same id. */
   sharesId = false;
 

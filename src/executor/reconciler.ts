@@ -38,10 +38,11 @@ export type UnknownRun = {
   /** Without secrets. */
   readonly outcome: FailureOutcome;
   /**
-   * `own`: it ran in this batch. `earlier`: what another one, or another worker, has left of it. `kept`: a result that may be that of
-   * a pending call, which has another effect id: it is not looked for unless it was noted under this one.
+   * `own`: it ran in this batch. `earlier`: what another one, or another worker, has left of it. `other`: it was to begin, and another
+   * run of it was noted before; or a kept result that may be that of a pending call, which has another effect id. That is not looked for
+   * unless it was noted under this one.
    */
-  readonly run: 'own' | 'earlier' | 'kept';
+  readonly run: 'own' | 'earlier' | 'other';
   /** The end of a handler that goes on; null where its process was killed, or it has ended. Never rejects. */
   readonly late: Promise<CallOutcome | null> | null;
   /** How long its handler had run when it was given up; 0 where that is not known. */
@@ -59,9 +60,12 @@ export type Reconciler = {
    * this says `held` may it begin.
    */
   readonly begin: (write: Write, mark: Promise<RecordState>) => Promise<RecordState>;
-  /** A write that was noted has ended so, or has not begun. */
-  readonly ended: (write: Pick<Write, 'tenant' | 'effectId'>, outcome: CallOutcome) => void;
-  /** Looks for a write as long as its caller waits; gives what it has come to, or what is known meanwhile. */
+  /** A write that was noted, this very object, has ended so, or has not begun. */
+  readonly ended: (write: Write, outcome: CallOutcome) => void;
+  /**
+   * Looks for a write as long as its caller waits; gives what it has come to, or what is known meanwhile. Where it ran in this batch it
+   * is the object that was noted: a repeat of it is another one, for the run goes on that it does not know of.
+   */
   readonly settle: (write: Write, unknown: UnknownRun) => Promise<CallOutcome>;
 };
 

@@ -61,7 +61,7 @@ const beginMarked = (call: ReadyCall, state: RecordState, waitedMs: number): Pro
   if (state === 'away')
     return giveUpSlots(call, toFailure('store_unavailable', text.IDEMPOTENCY_STORE_UNAVAILABLE_TEXT, tool));
   giveUpSlots(call, toFailure('outcome_unknown', text.takenOverText(tool.name), tool));
-  return settleWrite(call, 'earlier');
+  return settleWrite(call, 'other');
 };
 
 /** Gives back the slots of a call that does not run after all. */

@@ -3,7 +3,7 @@ import type { CallOutcome } from './call-outcome.ts';
 import { effectIdOf } from './effect-id.ts';
 import type { RecordState } from './idempotency-store.ts';
 import type { CallSpec } from './pending-calls.ts';
-import type { Write } from './reconciler.ts';
+import type { UnknownRun, Write } from './reconciler.ts';
 import { redactOutcome } from './redact-outcome.ts';
 
 // Writes that can be looked for afterwards: what the executor tells of them, and what it gets to know.
@@ -12,15 +12,15 @@ import { redactOutcome } from './redact-outcome.ts';
 export const beginWrite = (call: ReadyCall, mark: Promise<RecordState>): Promise<RecordState> => {
   const { reconciler } = call.batch.services;
   if (!reconciler.covers(call.tool)) return mark;
-  call.isNoted = true;
-  return reconciler.begin(toWrite(call), mark);
+  call.noted = toWrite(call);
+  return reconciler.begin(call.noted, mark);
 };
 
 /**
  * Looks for a write of which nobody knows how it ended, before it is answered; another that was noted is known to have ended.
- * `run`: it ran in this batch.
+ * `run`: whose run it is.
  */
-export const settleWrite = (call: Call, run: 'own' | 'earlier'): Promise<void> | undefined => {
+export const settleWrite = (call: Call, run: UnknownRun['run']): Promise<void> | undefined => {
   const { outcome, batch, state } = call;
   if (outcome === null || !isReady(call)) return undefined;
   if (outcome.kind !== 'failure' || outcome.failure.outcome !== 'unknown') return endWrite(call, outcome);
@@ -32,20 +32,18 @@ export const settleWrite = (call: Call, run: 'own' | 'earlier'): Promise<void> |
 
 /** Reports how a write that was noted has ended, after its answer too. */
 export const endWrite = (call: Call, outcome: CallOutcome): undefined => {
-  if (!call.isNoted) return;
-  const { services, request } = call.batch;
-  services.reconciler.ended({ tenant: request.tenant, effectId: effectIdOf(call) }, outcome);
+  if (call.noted !== null) call.batch.services.reconciler.ended(call.noted, outcome);
 };
 
-const settle = async (call: ReadyCall, run: 'own' | 'earlier'): Promise<void> => {
+const settle = async (call: ReadyCall, run: UnknownRun['run']): Promise<void> => {
   const { batch, late } = call;
   const redacted = call.outcome === null ? null : redactOutcome(call.outcome, call);
   if (redacted?.kind !== 'failure') return;
   const { cancellation, services, size } = batch;
   const ranMs = run === 'own' ? call.durationMs : 0;
-  const left = run === 'earlier' && call.state.kind === 'replayed' ? 'kept' : run;
-  const unknown = { outcome: redacted, run: left, late, ranMs, cancellation } as const;
-  const found = await services.reconciler.settle(toWrite(call), unknown);
+  const whose = run === 'earlier' && call.state.kind === 'replayed' ? 'other' : run;
+  const unknown = { outcome: redacted, run: whose, late, ranMs, cancellation } as const;
+  const found = await services.reconciler.settle(call.noted ?? toWrite(call), unknown);
   if (found === redacted) return;
   // What was answered before is not what is answered now.
   if (call.state.kind === 'overdue') call.end(found);

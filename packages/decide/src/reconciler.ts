@@ -27,8 +27,8 @@ export type ReconcilerOptions = {
   readonly apply: (key: string, effect: Effect) => Promise<void>;
 };
 
-/** A write that runs here, or whose handler goes on. */
-type Run = { readonly fence: number; readonly tool: string };
+/** By the write as it was noted: of one effect two runs may be here, of which a verdict has ruled out the first. */
+type Runs = Map<Write, { readonly key: string; readonly fence: number }>;
 
 const RENEW_EVERY_MS = 1500;
 // Less is not worth a look.
@@ -42,9 +42,9 @@ const SINCE_END_MS = 1000;
 /** Looks for writes beside their batches, and keeps what others need to look for them afterwards. */
 export const createReconciler = (options: ReconcilerOptions): Reconciler & { readonly close: () => void } => {
   const { effects, findCheck, onFailed, onContradiction, every = repeat } = options;
-  const runs = new Map<string, Run>();
+  const runs: Runs = new Map();
   const renewAll = (): void => {
-    for (const [key, { fence }] of runs) void effects.renew(key, fence).catch(onFailed);
+    for (const { key, fence } of runs.values()) void effects.renew(key, fence).catch(onFailed);
   };
   const stopRenewing = every(renewAll, RENEW_EVERY_MS);
   const quietly = (step: Promise<unknown>): void => void step.catch(onFailed);
@@ -56,23 +56,24 @@ export const createReconciler = (options: ReconcilerOptions): Reconciler & { rea
       return AWAY;
     });
     const [marked, begun] = await Promise.all([mark, beginning]);
-    if (marked === 'held' && begun.kind === 'held') runs.set(key, { fence: begun.fence, tool: write.tool.name });
+    if (marked === 'held' && begun.kind === 'held') runs.set(write, { key, fence: begun.fence });
     else if (begun.kind === 'held') quietly(effects.withdraw(key, begun.fence));
     return marked === 'held' ? begun.kind : marked;
   };
 
-  const end = async (key: string, { fence, tool }: Run, write: Pick<Write, 'tenant' | 'effectId'>, runEnd: RunEnd) => {
-    if ((await effects.end(key, fence, runEnd)) === 'contradiction') onContradiction({ ...write, tool });
+  const end = async (key: string, fence: number, { tenant, effectId, tool }: Write, runEnd: RunEnd) => {
+    if ((await effects.end(key, fence, runEnd)) === 'contradiction')
+      onContradiction({ tenant, effectId, tool: tool.name });
   };
 
-  const ended = (write: Pick<Write, 'tenant' | 'effectId'>, outcome: CallOutcome): void => {
-    const key = effectKeyOf(write);
-    const run = runs.get(key);
+  const ended = (write: Write, outcome: CallOutcome): void => {
+    const run = runs.get(write);
     if (run === undefined) return;
-    runs.delete(key);
+    runs.delete(write);
+    const { key, fence } = run;
     // A handler that ends after its time without saying what it did can at least do no more.
-    if (isUnknown(outcome)) quietly(effects.noteOver(key, run.fence));
-    else quietly(end(key, run, write, describeRunEnd(outcome)));
+    if (isUnknown(outcome)) quietly(effects.noteOver(key, fence));
+    else quietly(end(key, fence, write, describeRunEnd(outcome)));
   };
 
   const settle = async (write: Write, unknown: UnknownRun): Promise<CallOutcome> => {
@@ -115,17 +116,12 @@ class UnknownWrite {
   readonly #write: Write;
   readonly #unknown: UnknownRun;
   readonly #check: Check;
-  readonly #options: ReconcilerOptions & { readonly runs: Map<string, Run> };
+  readonly #options: ReconcilerOptions & { readonly runs: Runs };
   readonly #key: string;
   /** Whether something of it outlives its batch. */
   readonly #isRecorded: boolean;
 
-  constructor(
-    write: Write,
-    unknown: UnknownRun,
-    check: Check,
-    options: ReconcilerOptions & { readonly runs: Map<string, Run> },
-  ) {
+  constructor(write: Write, unknown: UnknownRun, check: Check, options: ReconcilerOptions & { readonly runs: Runs }) {
     this.#write = write;
     this.#unknown = unknown;
     this.#check = check;
@@ -154,20 +150,19 @@ class UnknownWrite {
 
   async #openRecord(): Promise<Ledger> {
     const { effects, runs, onFailed } = this.#options;
-    const { outcome, late, run: left } = this.#unknown;
+    const { outcome, late, run: whose } = this.#unknown;
     const key = this.#key;
     const failure = describeFailure(outcome, this.#write.sessionKey !== null);
-    const run = runs.get(key);
-    if (run === undefined && left !== 'kept') await effects.adopt(this.#write, failure);
+    const run = runs.get(this.#write);
     if (run !== undefined) {
-      if (late === null) runs.delete(key);
-      await effects.open(key, run.fence, failure, late === null);
+      if (late === null) runs.delete(this.#write);
       // What its handler comes to is reported by who writes it down; that its process was killed is said by nobody else.
       void late?.then((end) => {
-        const isOver = end === null ? runs.delete(key) : isUnknown(end);
+        const isOver = end === null ? runs.delete(this.#write) : isUnknown(end);
         if (isOver) effects.noteOver(key, run.fence).catch(onFailed);
       });
-    }
+      await effects.open(key, run.fence, failure, late === null);
+    } else if (whose !== 'other') await effects.adopt(this.#write, failure);
     return {
       claim: (checkMs, afterMs) => effects.claim(key, checkMs, afterMs),
       endLook: (look, found, terms) => effects.endLook(key, look, found, terms),

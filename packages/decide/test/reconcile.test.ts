@@ -1,9 +1,11 @@
 import { createActor, freshName, startLab } from '@recourse/test-support/keyed-client.ts';
+
 import { createPendingClient } from '@recourse/test-support/pending-client.ts';
 import { type RedisForTests, redisForTests } from '@recourse/test-support/redis-server.ts';
 import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { DEADLINE, NEW_SECRET, startReceiver } from '@recourse/test-support/webhook-lab.ts';
-import { didNotHappen } from 'recourse-server';
+import { didNotHappen, happened } from 'recourse-server';
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createBank } from './bank.ts';
 
@@ -69,6 +71,31 @@ describe.each(['memory', 'sqlite', 'redis'] as const)('on %s', (store) => {
     const { post } = await startLab([createActor('pay', rest, cutOff)], environmentOf());
     const { results } = await post([{ name: 'pay', arguments: {} }], { key: freshName() });
     expect(results[0]).toMatchObject({ outcome: 'retry', executed: 'no', reconciled: { by: 'tool' } });
+  });
+
+  test('a repeat in the process whose handler goes on does not take its run for over', async () => {
+    const gate = Promise.withResolvers<void>();
+    let [runs, paid] = [0, 0];
+    const { tool } = createActor(
+      'pay',
+      { effects: 'write', timeoutMs: 150, reconcile: () => (paid > 0 ? happened({ paid }) : didNotHappen()) },
+      async () => {
+        runs += 1;
+        await gate.promise;
+        paid += 1;
+        return { paid };
+      },
+    );
+    const { post } = await startLab([{ tool }], environmentOf());
+    const key = freshName();
+    const body = { deadline_ms: 600, calls: [{ name: 'pay', arguments: {} }] };
+    const first = await post(body, { key });
+    expect(first.results[0]).toMatchObject({ outcome: 'unknown', executed: 'maybe' });
+    const again = await post(body, { key });
+    expect(again.results[0]).toMatchObject({ outcome: 'unknown', executed: 'maybe' });
+    gate.resolve();
+    await expect.poll(async () => (await post(body, { key })).results[0]?.outcome).toBe('success');
+    expect([runs, paid]).toEqual([1, 1]);
   });
 
   test('a check that is unclear until the batch is over goes on, and replaces the kept result', async () => {
