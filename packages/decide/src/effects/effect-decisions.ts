@@ -73,18 +73,14 @@ export const renewRun =
     if (effect !== null && effect.fence === fence && effect.leaseEndsAt !== 0) effect.leaseEndsAt = now + RUN_LEASE_MS;
   };
 
-/** Takes back a run that did not begin. */
+/** Takes back a run that did not begin, unless it is looked for already. */
 export const withdrawRun =
-  (fence: number): Decide<StoredEffect, void> =>
+  (fence: number): Decide<StoredEffect, boolean> =>
   (stored, now) => {
-    if (stored.effect?.fence === fence && stored.effect.state === 'running') forget(stored, stored.effect, null, now);
+    if (stored.effect?.fence !== fence || stored.effect.state !== 'running') return false;
+    closeRun(stored, CAME_TO_NOTHING, now);
+    return true;
   };
-
-/** Ends what is known to have ended so. An earlier run of it may end yet, of which a verdict has said that it did not happen. */
-const forget = (stored: StoredEffect, effect: Effect, end: EffectEnd | null, now: number): void => {
-  if (effect.fence === 1) stored.effect = null;
-  else settle(effect, end ?? CAME_TO_NOTHING, now, true);
-};
 
 /** Notes that nobody knows how a run ended. `isOver`: it can no longer act. */
 export const openRun =
@@ -122,9 +118,15 @@ export const endRun =
     if (effect === null) return 'ended';
     if (effect.fence !== fence) return compareEnd(effect, fence, run, now);
     const wasOpen = effect.state === 'open';
-    forget(stored, effect, run.end, now);
+    closeRun(stored, run.end ?? CAME_TO_NOTHING, now);
     return wasOpen ? 'late' : 'ended';
   };
+
+const closeRun = (stored: StoredEffect, end: EffectEnd, now: number): void => {
+  // An earlier run of it may end yet, of which a verdict has said that it did not happen.
+  if (stored.effect !== null && stored.effect.fence > 1) settle(stored.effect, end, now, true);
+  else stored.effect = null;
+};
 
 /** The end of a run that a verdict has ruled out. */
 const compareEnd = (
@@ -169,10 +171,13 @@ export const claimLook =
     if (effect.state === 'settled') return { kind: 'settled', effect: { ...effect } };
     const busyUntil = Math.max(effect.state === 'running' ? effect.leaseEndsAt : 0, effect.checkEndsAt);
     if (busyUntil > now) return { kind: 'busy', retryAfterMs: busyUntil - now };
-    if (effect.state === 'running') Object.assign(effect, { state: 'open', openedAt: effect.leaseEndsAt });
+    if (effect.state === 'running') Object.assign(effect, { state: 'open', openedAt: findRunEnd(effect) });
     takeLook(effect, checkMs, afterMs, now);
     return { kind: 'held', look: { fence: effect.fence, attempt: effect.attempts }, effect: { ...effect } };
   };
+
+/** Since when its run is over, or nobody holds it any more. */
+const findRunEnd = ({ leaseEndsAt, actsUntil }: Effect): number => (leaseEndsAt === 0 ? actsUntil : leaseEndsAt);
 
 const takeLook = (effect: Effect, checkMs: number, afterMs: number, now: number): void => {
   effect.attempts += 1;

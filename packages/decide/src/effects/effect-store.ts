@@ -84,12 +84,13 @@ export class EffectStore {
   }
 
   async withdraw(key: string, fence: number): Promise<void> {
-    await this.#effects.update(key, withdrawRun(fence), 'always');
-    await this.live.leave(entryOf(key));
+    if (await this.#effects.update(key, withdrawRun(fence), 'always')) await this.live.leave(entryOf(key));
   }
 
   async open(key: string, fence: number, failure: UnknownFailure, isOver: boolean): Promise<void> {
     await this.#effects.update(key, openRun(fence, failure, isOver), 'always');
+    // Who found no record, or an earlier verdict, may have taken out its entry while it began.
+    await this.live.enterAgain(entryOf(key), LOOK_AFTER_RUN_MS);
   }
 
   async noteOver(key: string, fence: number): Promise<void> {
