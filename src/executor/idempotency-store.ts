@@ -46,7 +46,7 @@ export type LeasedRecord = {
   readonly commit: (results: readonly ResultToKeep[], answer?: 'named') => Promise<'held' | 'marked' | 'lost'>;
   /**
    * Replaces a result that this try committed as final by what its handler came to after the answer, also where another
-   * try has begun: it runs no such call again.
+   * try has begun: it runs no such call again. One that was unknown is replaced only while it is still there.
    */
   readonly amend: (index: number, result: string) => Promise<void>;
 };

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { memberOf } from '../../contract/json-record.ts';
 import type {
   EarlierCall,
   FoundAnswer,
@@ -26,15 +25,8 @@ import {
   setCall,
 } from './idempotency-kinds.ts';
 import { type Names, readByNames, reserveByNames, updateByNames } from './record-names.ts';
-import {
-  capResult,
-  LEASE_MS,
-  parseObject,
-  RECORD_TTL_MS,
-  type ResultLimits,
-  readResults,
-  withoutRoom,
-} from './result-cap.ts';
+import { capResult, LEASE_MS, RECORD_TTL_MS, type ResultLimits, readResults, withoutRoom } from './result-cap.ts';
+import { mayAmend, mayCommit, settleCall, toResult } from './standing-results.ts';
 
 // What is larger is committed in several updates, of which each makes sense alone: a batch that is admitted meanwhile waits 50 ms for
 // its answer, on the same connection.
@@ -153,8 +145,6 @@ const orAway = async <Answer>(ask: () => Answer | Promise<Answer>): Promise<Answ
   }
 };
 
-const toResult = (text: string | undefined): string | null => (text === undefined || text === STARTED ? null : text);
-
 const toEarlierCalls = ({ calls }: IdempotencyRecord): ReadonlyMap<number, EarlierCall> =>
   new Map(
     [...calls].map(([index, result]) => [
@@ -202,9 +192,9 @@ const renewLease = (record: IdempotencyRecord, id: string, now: number): 'held' 
 type Piece = { readonly results: readonly ResultToKeep[]; readonly isLast: boolean };
 
 const commitPiece = (record: IdempotencyRecord, id: string, { results, isLast }: Piece, now: number): void => {
-  for (const { index, result, kind } of results) {
-    if (kind === 'final' || (kind === 'unknown' && toResult(record.calls.get(index)) === null))
-      setCall(record, index, result);
+  for (const one of results) {
+    const { index, result } = one;
+    if (mayCommit(record, one, id)) setCall(record, index, result);
     // Its call never ran.
     else if (record.calls.get(index) === STARTED) removeCall(record, index);
   }
@@ -212,16 +202,6 @@ const commitPiece = (record: IdempotencyRecord, id: string, { results, isLast }:
   if (isLast) record.committer = id;
   record.endsAt = now + RECORD_TTL_MS;
 };
-
-/** Puts a result in the place of a mark or of a result that is unknown, or takes that out. */
-const settleCall = (record: IdempotencyRecord, index: number, result: string | null): void => {
-  const existing = record.calls.get(index);
-  if (existing === undefined || (existing !== STARTED && !isUnknown(existing))) return;
-  if (result === null) removeCall(record, index);
-  else setCall(record, index, result);
-};
-
-const isUnknown = (result: string): boolean => memberOf(parseObject(result), 'outcome') === 'unknown';
 
 /** At least one, for it is the last that ends the lease. */
 const splitResults = (results: readonly ResultToKeep[]): readonly Piece[] => {
@@ -255,8 +235,8 @@ class HeldRecord implements LeasedRecord {
   readonly earlier: LeasedRecord['earlier'];
   readonly mayBePending: boolean;
   readonly #try: Try;
-  /** Calls that this try has committed as final. */
-  readonly #finals = new Set<number>();
+  /** Calls of which this try has committed a result that stays under the key. */
+  readonly #kept = new Map<number, ResultToKeep['kind']>();
   /** Of all results that the record has. */
   #bytes = 0;
   /** A commit was not answered: it may have ended the lease, and another try may have begun since. */
@@ -307,20 +287,20 @@ class HeldRecord implements LeasedRecord {
     this.#bytes = bytes;
     if (state === 'lost') return 'lost';
     if (!hasRoom) return 'marked';
-    for (const { index, kind } of stored) if (kind !== 'repeatable') this.#finals.add(index);
+    for (const { index, kind } of stored) if (kind !== 'repeatable') this.#kept.set(index, kind);
     return 'held';
   };
 
   readonly amend = async (index: number, result: string): Promise<void> => {
-    const { life } = this.#try;
-    if (!this.#finals.has(index)) return;
+    const { life, id } = this.#try;
+    const kind = this.#kept.get(index);
+    if (kind === undefined) return;
     const capped = this.#cap(result, this.#bytes);
     const bytes = Buffer.byteLength(capped);
     this.#bytes += bytes;
     if (!(await this.#takeRoom(createWeight(bytes)))) return;
     await this.#update((record) => {
-      const isCommitted = record.life === life && toResult(record.calls.get(index)) !== null;
-      if (isCommitted) setCall(record, index, capped);
+      if (record.life === life && mayAmend(record, index, kind, id)) setCall(record, index, capped);
     });
   };
 
