@@ -80,7 +80,9 @@ const play = async (backend: Backend, part: number): Promise<void> => {
     // A shorter one is found again by its seed.
     { numRuns: Math.ceil(RUNS * part), endOnFailure: true },
   );
-  expect(Math.min(tally.happened, tally.didNotHappen, tally.contradictions, tally.rerun)).toBeGreaterThan(0);
+  expect(Math.min(tally.happened, tally.didNotHappen, tally.rerun)).toBeGreaterThan(0);
+  // One schedule of a hundred.
+  if (tally.schedules > 1000) expect(tally.contradictions).toBeGreaterThan(0);
 };
 
 const TIME = { timeout: timeLimit(Math.max(30_000, RUNS * 40)) };

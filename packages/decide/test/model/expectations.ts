@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { RUN_LEASE_MS } from '#src/effects/effect-decisions.ts';
 import type { Effect, EffectEnd } from '#src/effects/effect-kind.ts';
 
 /** A request under the key that has asked for its write to begin. */
@@ -17,6 +18,8 @@ export type Run = {
   executed: 'yes' | 'no' | null;
   /** The place of its end among all events; 0: it has not ended. */
   ended: number;
+  /** Until when its process holds it. */
+  leaseEndsAt: number;
   /** Nothing held it, after its time, for a while. */
   hasLapsed: boolean;
   isEndAsked: boolean;
@@ -89,7 +92,7 @@ export class Expectations {
     const order = this.nextOrder();
     const isBegun = after?.state === 'running' && (before?.state !== 'running' || before.fence !== after.fence);
     if (isBegun) this.#noteBegin(change, after.fence, order);
-    this.#noteLapse(change);
+    this.#noteLease(change);
     if (ends !== null) this.#noteEnd(ends);
     else if (after?.state === 'settled' && before?.state !== 'settled') this.#noteVerdict(after.end, order);
   };
@@ -107,11 +110,15 @@ export class Expectations {
     if (this.isStrict && end.verdict === 'did_not_happen') this.hold(() => expect(this.ledger).toHaveLength(0));
   }
 
-  #noteLapse({ before, after, now }: Change): void {
-    if (before === null || after === null || before.fence !== after.fence) return;
-    if (before.leaseEndsAt > now || after.leaseEndsAt <= before.leaseEndsAt) return;
-    for (const run of this.runs)
-      if (run.began.fence === after.fence && now + this.#slackMs >= this.#endOf(run)) run.hasLapsed = true;
+  #noteLease({ before, after, now }: Change): void {
+    if (after === null || after.state === 'settled') return;
+    const isLate = before !== null && before.leaseEndsAt <= now;
+    for (const run of this.runs) {
+      if (run.began.fence !== after.fence) continue;
+      const isRevived = isLate && after.leaseEndsAt > run.leaseEndsAt && now + this.#slackMs >= this.#endOf(run);
+      run.hasLapsed ||= isRevived;
+      run.leaseEndsAt = after.leaseEndsAt;
+    }
   }
 
   #noteEnd(run: Run): void {
@@ -133,7 +140,13 @@ export class Expectations {
   begin(began: NonNullable<Attempt['begun']>): Run {
     const run: Run = {
       ...{ began, state: 'running', hasActed: false, executed: null, ended: 0 },
-      ...{ hasLapsed: false, isEndAsked: false, isContradiction: false, isEndAnswered: false },
+      ...{
+        leaseEndsAt: began.at + RUN_LEASE_MS,
+        hasLapsed: false,
+        isEndAsked: false,
+        isContradiction: false,
+        isEndAnswered: false,
+      },
     };
     for (const other of this.runs) {
       const [first, second] = other.began.order < began.order ? [other, run] : [run, other];
@@ -150,8 +163,7 @@ export class Expectations {
   mayAct(run: Run, time: number): boolean {
     if (run.hasActed || run.state === 'over') return false;
     if (!this.isStrict || time + this.#slackMs < this.#endOf(run)) return true;
-    const isHeld = this.effect?.fence === run.began.fence && this.effect.leaseEndsAt > time + this.#slackMs;
-    return isHeld && !run.hasLapsed;
+    return run.leaseEndsAt > time + this.#slackMs && !run.hasLapsed;
   }
 
   /** Whether a person may say so at this time of the store. */

@@ -24,7 +24,9 @@ const of = fc.nat(20);
 const fault = fc.constantFrom<Fault>('none', 'none', 'none', 'none', 'none', 'slow', 'lost', 'refused');
 const ending = fc.constantFrom<Ending>('success', 'refused', 'never_began', 'unknown', 'timeout', 'timeout');
 const verdict = fc.constantFrom('happened' as const, 'did_not_happen' as const);
-const ms = fc.constantFrom(300, 1200, 3000, 6000, 11_000);
+const ms = fc.constantFrom<number>(300, 1200, 3000, 6000, 11_000);
+// Longer than a lease, and longer than a lease and any run.
+const nap = fc.constantFrom<number>(5500, 9100);
 const one = <const Kind extends string>(kind: Kind) => ({ kind: fc.constant(kind) });
 
 /**
@@ -42,7 +44,7 @@ const command = fc.oneof(
   { weight: 5, arbitrary: fc.record({ ...one('look'), by }) },
   { weight: 6, arbitrary: fc.record({ ...one('serve'), by }) },
   { weight: 5, arbitrary: fc.record({ ...one('sweep'), by }) },
-  { weight: 4, arbitrary: fc.record({ ...one('nap'), by }) },
+  { weight: 4, arbitrary: fc.record({ ...one('nap'), by, ms: nap }) },
   { weight: 2, arbitrary: fc.record({ ...one('freeze'), by }) },
   { weight: 2, arbitrary: fc.record({ ...one('thaw'), by }) },
   { weight: 1, arbitrary: fc.record({ ...one('kill'), by, sent: fc.boolean() }) },
@@ -50,14 +52,23 @@ const command = fc.oneof(
 );
 type Command = typeof command extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** A run outlives its process's leases, and another process looks for it. */
+/** A run goes on for long, in a process that sleeps or does not, and another process looks for it. */
 const overslept = fc
-  .record({ by, how: ending, later: ending, isEnded: fc.boolean() })
-  .map(({ by: first, how, later, isEnded }): readonly Command[] => [
+  .record({
+    by,
+    how: ending,
+    later: ending,
+    isEnded: fc.boolean(),
+    sleeps: fc.boolean(),
+    mayAct: fc.boolean(),
+    ms: nap,
+  })
+  .map(({ by: first, how, later, isEnded, sleeps, mayAct, ms: forMs }): readonly Command[] => [
     { kind: 'serve', by: first },
     ...(isEnded ? [{ kind: 'end', of: 0, how } as const, { kind: 'drain', by: first } as const] : []),
-    { kind: 'nap', by: first },
+    sleeps ? { kind: 'nap', by: first, ms: forMs } : { kind: 'pass', ms: forMs },
     { kind: 'sweep', by: (first + 1) % PROCESSES },
+    ...(mayAct ? [{ kind: 'act', of: 0 } as const] : []),
     { kind: 'thaw', by: first },
     { kind: 'end', of: 0, how: later },
     { kind: 'drainAll' },
@@ -78,8 +89,6 @@ export const createTally = () => ({ runs: 0, happened: 0, didNotHappen: 0, contr
 type Tally = ReturnType<typeof createTally>;
 
 const RENEW_MS = 1500;
-// Longer than a lease, and than any run.
-const NAP_MS = 9100;
 let schedules = 0;
 
 class Player {
@@ -182,7 +191,7 @@ class Player {
     if (next.kind === 'kill') return this.#machine.kill(life, next.sent);
     if (life.state !== 'dead') life.state = next.kind === 'thaw' ? 'live' : 'frozen';
     if (next.kind === 'thaw') await this.#machine.ring();
-    if (next.kind === 'nap') await this.#pass(NAP_MS);
+    if (next.kind === 'nap') await this.#pass(next.ms);
   }
 
   get #handlers() {
