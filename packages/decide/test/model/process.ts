@@ -101,7 +101,7 @@ export class Process {
     const { now } = machine;
     const apply = createApply({
       ...{ effects, keys, redactor: REDACTOR, time, onApplied: () => undefined },
-      settlePending: async () => undefined,
+      settlePending: async () => true,
       sessions: { resume: unexpected },
       webhooks: { emit: unexpected },
     });
