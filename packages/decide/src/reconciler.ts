@@ -62,8 +62,9 @@ export const createReconciler = (options: ReconcilerOptions): Reconciler & { rea
   };
 
   const end = async (key: string, fence: number, { tenant, effectId, tool }: Write, runEnd: RunEnd) => {
-    if ((await effects.end(key, fence, runEnd)) === 'contradiction')
-      onContradiction({ tenant, effectId, tool: tool.name });
+    const told = await effects.end(key, fence, runEnd);
+    if (told === 'contradiction') onContradiction({ tenant, effectId, tool: tool.name });
+    await effects.enterEnded(key, told);
   };
 
   const ended = (write: Write, outcome: CallOutcome): void => {

@@ -107,12 +107,12 @@ const endLease = (effect: Effect, now: number): void => {
 /** How a run is known to have ended: with what its call is answered, or that it had no effect. */
 export type RunEnd = { readonly executed: 'yes' | 'no' | 'maybe'; readonly end: EffectEnd | null };
 
-/**
- * Ends a run. `ended`: nothing of it is to be looked for any more. `late`: its effect was open. `contradiction`: a verdict had said
- * otherwise. Where that was that it did not happen, and no other run has begun, it counts as happened from now on.
- */
+/** `ended`: nothing of it is to be looked for any more. `late`: its effect was open. `contradiction`: a verdict had said otherwise. */
+export type RunEnded = 'ended' | 'late' | 'agreed' | 'contradiction';
+
+/** Ends a run. One that contradicts that it did not happen counts as happened from now on, where no other run has begun. */
 export const endRun =
-  (fence: number, run: RunEnd): Decide<StoredEffect, 'ended' | 'late' | 'agreed' | 'contradiction'> =>
+  (fence: number, run: RunEnd): Decide<StoredEffect, RunEnded> =>
   (stored, now) => {
     const { effect } = stored;
     if (effect === null) return 'ended';

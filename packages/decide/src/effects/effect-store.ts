@@ -21,6 +21,7 @@ import {
   openRun,
   RUN_LEASE_MS,
   type RunEnd,
+  type RunEnded,
   renewRun,
   settleByHand,
   withdrawRun,
@@ -97,12 +98,15 @@ export class EffectStore {
     await this.#effects.update(key, noteRunOver(fence), 'always');
   }
 
-  async end(key: string, fence: number, end: RunEnd): Promise<'ended' | 'late' | 'agreed' | 'contradiction'> {
-    const ended = await this.#effects.update(key, endRun(fence, end), 'always');
+  async end(key: string, fence: number, end: RunEnd): Promise<RunEnded> {
+    return this.#effects.update(key, endRun(fence, end), 'always');
+  }
+
+  /** Enters, or takes out, an effect whose run has ended so. */
+  async enterEnded(key: string, ended: RunEnded): Promise<void> {
     // What a contradiction has changed is to be told elsewhere, too.
     if (ended === 'contradiction') await this.live.enterAgain(entryOf(key), 0);
     else if (ended !== 'agreed') await this.live.leave(entryOf(key));
-    return ended;
   }
 
   claim(key: string, checkMs: number, afterMs: number): Promise<LookClaim> {
