@@ -123,7 +123,12 @@ export const RECONCILE_SCHEMA = {
   params: {
     type: 'object',
     properties: {
-      request_id: { type: 'string', pattern: '^[A-Za-z0-9_-]{16,64}$', examples: ['lost-answer-0001'] },
+      request_id: {
+        type: 'string',
+        pattern: '^[A-Za-z0-9_-]{16,64}$',
+        description: 'The id of the request whose batch ran the call.',
+        examples: ['lost-answer-0001'],
+      },
       index: {
         type: 'string',
         pattern: '^\\d{1,4}$',

@@ -235,8 +235,8 @@ class HeldRecord implements LeasedRecord {
   readonly earlier: LeasedRecord['earlier'];
   readonly mayBePending: boolean;
   readonly #try: Try;
-  /** Calls of which this try has committed a result that stays under the key. */
-  readonly #kept = new Map<number, ResultToKeep['kind']>();
+  /** Calls whose results this try has committed; of one that is unknown, that result. */
+  readonly #kept = new Map<number, string | null>();
   /** Of all results that the record has. */
   #bytes = 0;
   /** A commit was not answered: it may have ended the lease, and another try may have begun since. */
@@ -287,22 +287,26 @@ class HeldRecord implements LeasedRecord {
     this.#bytes = bytes;
     if (state === 'lost') return 'lost';
     if (!hasRoom) return 'marked';
-    for (const { index, kind } of stored) if (kind !== 'repeatable') this.#kept.set(index, kind);
+    for (const one of stored) this.#noteKept(one);
     return 'held';
   };
 
   readonly amend = async (index: number, result: string): Promise<void> => {
-    const { life, id } = this.#try;
-    const kind = this.#kept.get(index);
-    if (kind === undefined) return;
+    const { life } = this.#try;
+    const unknown = this.#kept.get(index);
+    if (unknown === undefined) return;
     const capped = this.#cap(result, this.#bytes);
     const bytes = Buffer.byteLength(capped);
     this.#bytes += bytes;
     if (!(await this.#takeRoom(createWeight(bytes)))) return;
     await this.#update((record) => {
-      if (record.life === life && mayAmend(record, index, kind, id)) setCall(record, index, capped);
+      if (record.life === life && mayAmend(record, index, unknown)) setCall(record, index, capped);
     });
   };
+
+  #noteKept({ index, kind, result }: ResultToKeep): void {
+    if (kind !== 'repeatable') this.#kept.set(index, kind === 'unknown' ? result : null);
+  }
 
   #cap(result: string, usedBytes: number): string {
     return capResult(result, usedBytes, this.#try.limits);

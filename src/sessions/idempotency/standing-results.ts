@@ -25,13 +25,12 @@ export const settleCall = (record: IdempotencyRecord, index: number, result: str
 };
 
 /**
- * Whether a try may replace the result that it has committed: of one that was unknown a check may have found more since, and another
- * try may have run the call again.
+ * Whether a try may replace the result that it has committed. `unknown`: that result, where it says that nobody knows: a check may have
+ * found more since, or another try may have run the call again, and then it is not there any more.
  */
-export const mayAmend = (record: IdempotencyRecord, index: number, kind: ResultToKeep['kind'], id: string): boolean => {
+export const mayAmend = (record: IdempotencyRecord, index: number, unknown: string | null): boolean => {
   const result = toResult(record.calls.get(index));
-  if (result === null || kind === 'final') return result !== null;
-  return record.committer === id && isUnknown(result);
+  return result !== null && (unknown === null || result === unknown);
 };
 
 const isUnknown = (result: string): boolean => memberOf(parseObject(result), 'outcome') === 'unknown';

@@ -3275,7 +3275,10 @@ export interface operations {
                 readonly "if-match"?: string;
             };
             readonly path: {
-                /** @example lost-answer-0001 */
+                /**
+                 * @description The id of the request whose batch ran the call.
+                 * @example lost-answer-0001
+                 */
                 readonly request_id: string;
                 /**
                  * @description The place of the call in its batch, from 0.
