@@ -98,7 +98,7 @@ export const LIST_UNKNOWN_SCHEMA = {
 };
 
 const ByHand = z
-  .object({
+  .strictObject({
     verdict: z.enum(['happened', 'did_not_happen']),
     value: z.unknown().optional().describe('The value of the call, if it happened.'),
     reason: z.string().min(1).max(500).describe('How the person knows; for the log.'),

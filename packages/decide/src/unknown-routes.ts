@@ -65,7 +65,7 @@ const MAX_BODY_BYTES = 300_000;
 const Verdict = z.strictObject({
   verdict: z.enum(['happened', 'did_not_happen']),
   value: z.unknown().optional(),
-  reason: z.string().trim().min(1).max(MAX_REASON),
+  reason: z.string().min(1).max(MAX_REASON),
 });
 
 type OfCall = { Params: { request_id: string; index: string } };
