@@ -99,10 +99,8 @@ const isPlain = (call: Call): boolean => {
 const packCall = (call: Call): PackedRound[3][number] => {
   const { index, id, name, budgetKey, rawArguments, durationMs } = call;
   const tool = name === null || budgetKey === name ? null : budgetKey;
-  const packed: PackedRound[3][number] = [
-    ...([index, id, name ?? budgetKey, tool] as const),
-    ...([rawArguments ?? null, toHundredths(durationMs)] as const),
-  ];
+  const tookMs = toHundredths(durationMs);
+  const packed: PackedRound[3][number] = [index, id, name ?? budgetKey, tool, rawArguments ?? null, tookMs];
   const effectId = findEffectId(call);
   if (effectId !== null) packed.push(effectId);
   return packed;

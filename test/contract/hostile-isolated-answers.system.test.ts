@@ -32,7 +32,7 @@ const callAll = async (url: string, calls: readonly unknown[]): Promise<readonly
 // Everything but what differs from one run of a call to the next.
 const toComparable = ({ duration_ms: _duration, error, ...rest }: ToolResult) => ({
   ...rest,
-  error: error === null ? null : { ...error, reference: '' },
+  error: error === null ? null : { ...error, reference: '', effect_id: error.effect_id?.slice(0, 2) },
 });
 
 const NAMES = createMisbehavingTools().map(({ name }) => name);

@@ -9,8 +9,8 @@ import * as z from 'zod';
 import { OWN_EXTENSIONS } from '#src/packages.ts';
 
 // Files that a default start loads, of packages too: each is found, read and linked. The same on every machine. A change that needs
-// more raises it and says what that buys.
-const MOST_FILES = 705;
+// more raises it and says what that buys. 16 for writes that are looked for: the package decide, effect ids and verdicts.
+const MOST_FILES = 721;
 
 const SLOW_MS = timeLimit(60_000);
 
