@@ -83,6 +83,7 @@ const STAYS_ZERO = [
   'Writes with unknown outcome, A',
   // Of tools whose writes are looked for: `packages/decide/test`.
   'Oldest unknown outcome, A',
+  'Writes that contradicted their reconcile, A',
   // Of several replicas: `exact-budgets.system.test.ts`.
   'Updates decided again, A',
   // Of a Redis that is nearly full: `store-space.system.test.ts`.
@@ -90,8 +91,13 @@ const STAYS_ZERO = [
   // Of a store that something else writes to: `packages/background/test/store-keys.system.test.ts`.
   'Not acted on in the store, A',
 ];
-// Without an endpoint there is no webhook: test/webhooks.
-const STAYS_EMPTY = ['Webhook deliveries, A', 'Webhook messages waiting, A'];
+// Without a tool whose writes are looked for, and without an endpoint: packages/decide/test, packages/background/test/webhooks.
+const STAYS_EMPTY = [
+  'Webhook deliveries, A',
+  'Webhook messages waiting, A',
+  'Unknown outcomes that are looked for, A',
+  'Looks for writes, A',
+];
 const STAYS_SILENT = [
   'recourse_pending_calls_accepted_total',
   'recourse_pending_leases_taken_over_total',
