@@ -30,7 +30,6 @@ export type Write = {
   readonly notify: string | null;
   /** How long its run may take. */
   readonly timeoutMs: number;
-  readonly traceId: string | null;
 };
 
 /** What is known of a write whose outcome is unknown. */

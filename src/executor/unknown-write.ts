@@ -74,7 +74,6 @@ const toWrite = (call: ReadyCall): Write => {
     ticket: request.sessionKey === null ? null : (resumed?.spec.ticket ?? ticket),
     notify: resumed?.spec.notify ?? batch.async?.notify ?? null,
     timeoutMs: Math.min(call.timeoutMs, request.deadlineMs),
-    traceId: request.traceId,
   };
 };
 

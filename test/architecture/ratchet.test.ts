@@ -15,7 +15,7 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/background': 5160,
   'packages/cli': 1450,
   'packages/console': 2320,
-  'packages/decide': 1890,
+  'packages/decide': 1900,
   'packages/dialects': 2940,
   'packages/mcp-server': 1710,
   'packages/store-redis': 1280,

@@ -24,7 +24,7 @@ export type SweepOptions = {
 const AT_ONCE = 20;
 // Of two processes that sweep one looks; that it died over it shows after this.
 const AGAIN_MS = 15_000;
-// A tool that this process lacks may serve in another one.
+// A tool, or a key of the store, that this process lacks another one may have.
 const ELSEWHERE_MS = 5000;
 const LONGEST_PAUSE_MS = 1000;
 
@@ -90,12 +90,16 @@ const sample = async ({ effects, sampled, time }: SweepOptions): Promise<void> =
   sampled(counts, now - oldestAt);
 };
 
+/** Of an effect whose record is gone, or that is sealed with a key which this process lacks: that is another one's to look for. */
+const passOver = async (key: string, effects: EffectStore): Promise<LookStep> => {
+  if (await effects.has(key)) await effects.live.enterAgain(entryOf(key), ELSEWHERE_MS);
+  else await effects.live.leave(entryOf(key));
+  return { kind: 'none', retryAfterMs: null };
+};
+
 const lookAt = async (key: string, { effects, looker, findCheck, apply }: SweepOptions): Promise<LookStep> => {
   const found = await effects.find(key);
-  if (found === null) {
-    await effects.live.leave(entryOf(key));
-    return { kind: 'none', retryAfterMs: null };
-  }
+  if (found === null) return passOver(key, effects);
   const { effect, spec } = found;
   if (effect.state === 'settled') {
     if (!effect.isApplied) await apply(key, effect);

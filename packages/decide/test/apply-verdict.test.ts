@@ -13,7 +13,7 @@ const { tool } = createActor('pay', { effects: 'write' });
 const WRITE: Write = {
   ...{ effectId: 'e_1', tool, input: {}, tenant: 'acme', caller: null, holder: 'acme', requestId: 'r', batchId: 'c_1' },
   ...{ sessionKey: null, index: 0, id: null, name: 'pay', places: [], handle: 'c_1', ticket: null, notify: null },
-  ...{ timeoutMs: 1000, traceId: null },
+  ...{ timeoutMs: 1000 },
 };
 const FOUND = { verdict: 'happened', by: 'person', valueJson: '5', message: '', problem: null, reason: null } as const;
 const FAILURE = { code: 'outcome_unknown', message: '', type: 'outcome_unknown', isCharged: false } as const;

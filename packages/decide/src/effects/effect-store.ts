@@ -144,6 +144,11 @@ export class EffectStore {
     return effect === null || spec === null ? null : { key, effect, spec };
   }
 
+  /** Whether there is a record, also where it does not open here. */
+  async has(key: string): Promise<boolean> {
+    return (await this.#effects.read(key, ({ effect }) => effect !== null)) === true;
+  }
+
   /** What an effect is looked for by; null: it does not open here. */
   openSpec(key: string, { spec, creation }: Effect): EffectSpec | null {
     const opened = this.#sealing.seals.open(placeOf(key, creation), spec);
