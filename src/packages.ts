@@ -6,6 +6,7 @@ export const PACKAGES = {
   background: () => import('@recourse/background'),
   decide: () => import('@recourse/decide'),
   dialects,
+  policies: () => import('@recourse/decide/policy-settings'),
   storeRedis: () => import('@recourse/store-redis'),
   storeSqlite: () => import('@recourse/store-sqlite'),
   toolHosts: () => import('@recourse/tool-hosts'),

@@ -134,6 +134,20 @@ export const FAILURE_POLICY = {
     'A limit of calls is reached: per batch, per session, per tool and session, or of pending calls.',
   ),
   loop_detected: refusedBy('policy', 'The same call was repeated with the same arguments.'),
+  rule_refused: refusedBy(
+    'policy',
+    'A rule of the configuration does not let the call run now; `error.rule` names it.',
+  ),
+  approval_required: refusedBy(
+    'policy',
+    'A person has to approve the call first, and the request lacks `Prefer: respond-async`; `error.approval` names the approval.',
+  ),
+  approval_denied: refusedBy(
+    'policy',
+    'A person has denied the call; the same call is denied until the approval expires.',
+  ),
+  approval_expired: refusedBy('policy', 'Nobody decided on the call in time, or it was not called in time after that.'),
+  approval_stale: refusedBy('policy', 'The tool, or the rights of the key, changed after the call was approved.'),
   circuit_open: refusedBy(
     'policy',
     "The tool's circuit breaker is open; `retry_after_ms` is the time until it admits a call.",

@@ -31,6 +31,19 @@ export const RetryState = z
   .meta({ id: 'RetryState' });
 export type RetryState = Readonly<z.infer<typeof RetryState>>;
 
+export const Approval = z
+  .object({
+    id: z.string(),
+    digest: z
+      .string()
+      .describe('`sha256:` and 64 hex digits over tool and arguments: what is approved, and nothing else.'),
+    summary: z.string().describe('For people: what would run.'),
+    expires_at: z.iso.datetime().describe('Until then it can be decided.'),
+    url: z.string().nullable().describe('Where it is shown to people; null: the service has no console.'),
+  })
+  .meta({ id: 'Approval' });
+export type Approval = Readonly<z.infer<typeof Approval>>;
+
 export const FailureDetail = z
   .object({
     code: z.enum(FAILURE_CODES),
@@ -47,6 +60,8 @@ export const FailureDetail = z
       .string()
       .optional()
       .describe('Only if `executed` is `maybe`: what the effect of the call, if it has one, is known by to its tool.'),
+    rule: z.string().optional().describe('Only of `rule_refused`: the name of the rule.'),
+    approval: Approval.optional().describe('Only of `approval_required`: what a person has to approve.'),
   })
   .meta({ id: 'FailureDetail' });
 export type FailureDetail = z.infer<typeof FailureDetail>;
@@ -118,7 +133,7 @@ export const PendingCall = z
         'Only without Redis. `memory`: the call and its result are lost when this process ends. `sqlite`: they are in a file, and the next process goes on with them.',
       ),
     progress: z.object({ done: z.number(), total: z.number().nullable(), message: z.string().nullable() }).nullable(),
-    approval: z.null(),
+    approval: Approval.nullable().describe('Only while it waits for a person: what has to be approved.'),
   })
   .meta({ id: 'PendingCall' });
 export type PendingCall = Readonly<z.infer<typeof PendingCall>>;

@@ -24,7 +24,8 @@ export const findAccepted = (batch: Batch): Promise<void> | undefined => {
 };
 
 const mayBePending = (call: Call): call is ReadyCall =>
-  isReady(call) && (call.batch.async !== null || call.tool.background !== 'never');
+  isReady(call) &&
+  (call.batch.async !== null || call.tool.background !== 'never' || call.batch.services.policies.concern(call.tool));
 
 /** Makes of a call the pending one that an earlier try of its batch has accepted; false: none has, or its caller may not know. */
 export const reattachCall = async (call: Call): Promise<boolean> => {
@@ -136,7 +137,7 @@ export const toWaitingTerms = ({ request, cancellation }: Batch): AsyncTerms => 
 });
 
 /** What is wrong with the arguments, as the tool's own check says, wherever that lives; null where nothing is. */
-const findInvalid = async (call: ReadyCall): Promise<CallOutcome | null> => {
+export const findInvalid = async (call: ReadyCall): Promise<CallOutcome | null> => {
   const { tool, batch, timeoutMs } = call;
   const { services, cancellation } = batch;
   const parsed = readArguments(call);
@@ -200,6 +201,8 @@ const toSpec = (call: ReadyCall): CallSpec => {
     // The store keeps no key as it was sent. Without one the handle stands for it, which follows from the key.
     idempotencyKey: call.recordKey === null ? null : toDigest(call.recordKey),
     ticket: request.sessionKey === null ? null : (admission?.ticketOf(call.budgetKey) ?? null),
+    grant: call.grantTicket,
+    approval: call.asked,
     retries: tool.retries,
     notify: batch.async?.notify ?? null,
     traceId: request.traceId,

@@ -1,5 +1,5 @@
 import { type Executed, FAILURE_POLICY, type FailureCode, type Outcome } from '../contract/failure.ts';
-import type { Issue, Warning } from '../contract/tool-result.ts';
+import type { Approval, Issue, Warning } from '../contract/tool-result.ts';
 import { isSafe, type Tool } from '../tools/tool.ts';
 
 /** Why a call did not succeed, before the budget has its say. `message` is what the model reads. */
@@ -21,6 +21,8 @@ export type Failure = {
   readonly payload: unknown;
   /** The original exception, for the log; undefined where nothing was thrown. */
   readonly thrown: unknown;
+  /** Which decision kept it from running; left out: none did. */
+  readonly decision?: { readonly rule?: string; readonly approval?: Approval };
 };
 
 type Details = Partial<Omit<Failure, 'code' | 'message'>>;
@@ -37,7 +39,21 @@ export const toFailure = (
   const { type = code, hint = null, issues = NO_ISSUES, issueCount = 0, retryAfterMs = null } = details;
   const { fatal = false, payload = null, thrown } = details;
   const { outcome = policy.outcome[column], executed = policy.executed[column] } = details;
-  return { code, message, type, hint, issues, issueCount, retryAfterMs, fatal, outcome, executed, payload, thrown };
+  const failure = {
+    code,
+    message,
+    type,
+    hint,
+    issues,
+    issueCount,
+    retryAfterMs,
+    fatal,
+    outcome,
+    executed,
+    payload,
+    thrown,
+  };
+  return details.decision === undefined ? failure : { ...failure, decision: details.decision };
 };
 
 const NO_DETAILS: Details = {};

@@ -12,6 +12,7 @@ import { NO_ROOM_FOR_ARGUMENTS_TEXT } from './failure-text.ts';
 import type { EarlierCall, RecordLease } from './idempotency-store.ts';
 import { createWideLiterals, type ParsedArguments, parseArguments, type WideLiterals } from './parse-arguments.ts';
 import type { AcceptedCall, AsyncTerms, PendingState } from './pending-calls.ts';
+import type { CallDecision, Grant } from './policies.ts';
 import type { Write } from './reconciler.ts';
 import { type Admission, type Budget, type CallVerdict, type SettledCall, UNKNOWN_TOOL } from './session-store.ts';
 import { readOutcome, readStoredResult } from './stored-result.ts';
@@ -72,7 +73,7 @@ const OPEN: CallState = { kind: 'open' };
  * | read     | kind, tool, missingTool, refusal, rawArguments, timeoutMs, original, sharesId |
  * | record   | state; recordKey, record                                                      |
  * | admit    | state; isAsked, verdict                                                       |
- * | run      | state; durationMs                                                             |
+ * | run      | state; grant, asked; durationMs                                               |
  * | answer   | state; reference, result, isAnswered                                          |
  */
 export class Call {
@@ -112,6 +113,10 @@ export class Call {
   isAsked = false;
   /** What limits and loop guard of the session say; null where they say nothing. */
   verdict: CallVerdict | null = null;
+  /** What was reserved for it, until it has ended; null: nothing. */
+  grant: Grant | null = null;
+  /** What a person has to approve before it runs; null: nothing. */
+  asked: Extract<CallDecision, { kind: 'ask' }>['approval'] | null = null;
   durationMs = 0;
 
   /** Under which the log tells more of a failure; "" on success. */
@@ -157,6 +162,11 @@ export class Call {
     if (state.kind === 'pending') return state.accepted.handle;
     if (state.kind === 'ended') return state.handle;
     return batch.request.resumed === undefined ? null : batch.request.batchId;
+  }
+
+  /** With what is settled what was reserved for it; null: nothing was. */
+  get grantTicket(): string | null {
+    return this.grant?.ticket ?? null;
   }
 
   /** Under which name its budget is kept and its numbers are labelled. */

@@ -6,6 +6,7 @@ import type { CircuitBreakers } from './circuit-breakers.ts';
 import type { Clock, RunHosted } from './deadline.ts';
 import type { IdempotencyStore } from './idempotency-store.ts';
 import type { PendingCalls } from './pending-calls.ts';
+import type { Policies } from './policies.ts';
 import type { Reconciler } from './reconciler.ts';
 import type { Redactor } from './redactor.ts';
 import type { SessionStore } from './session-store.ts';
@@ -20,6 +21,7 @@ export type ExecutorSettings = Clock & {
   /** Calls that go on after their request. */
   readonly pending: PendingCalls;
   readonly reconciler: Reconciler;
+  readonly policies: Policies;
   readonly slots: CallSlots;
   readonly circuits: CircuitBreakers;
   /** Runs the calls of tools whose code lives in processes of its own. */

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { EFFECTS } from '../contract/failure.ts';
-import type { PendingCall } from '../contract/tool-result.ts';
+import { Approval, type PendingCall } from '../contract/tool-result.ts';
 import type { CallOutcome } from './call-outcome.ts';
 import type { RecordLease } from './idempotency-store.ts';
 import type { Admission } from './session-store.ts';
@@ -45,6 +45,10 @@ export const CallSpec = z.object({
   idempotencyKey: z.string().nullable(),
   /** With what the call settles in its session when it has ended; null without a session. */
   ticket: z.string().nullable(),
+  /** `Grant.ticket` of what was reserved for it; null, or left out: nothing was. */
+  grant: z.string().nullish(),
+  /** What a person has to approve before it is queued; null, or left out: nothing. */
+  approval: Approval.nullish(),
   /** Of the tool, for the budget that its result tells. */
   retries: z.number(),
   notify: z.string().nullable(),

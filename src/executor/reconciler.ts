@@ -26,6 +26,8 @@ export type Write = {
   readonly handle: string | null;
   /** `Admission.ticketOf` its tool; null without a session. */
   readonly ticket: string | null;
+  /** `Grant.ticket` of what was reserved for it; null: nothing was. */
+  readonly grant: string | null;
   /** The webhook endpoint that its batch has named. */
   readonly notify: string | null;
   /** How long its run may take. */

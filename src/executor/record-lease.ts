@@ -146,12 +146,24 @@ export const warn = (calls: readonly Call[], warning: Warning): void => {
 /** How a result is kept under its key. */
 export const toKind = (ended: CallOutcome | null, { resumed }: Pick<BatchRequest, 'resumed'>): ResultToKeep['kind'] => {
   // A pending call that did not take effect has ended: its caller decides whether it is made again.
-  const hasEnded = resumed !== undefined && ended?.reconciled !== undefined;
+  const hasEnded = resumed !== undefined && (ended?.reconciled !== undefined || isDecided(ended));
   if (isRepeatable(ended) && !hasEnded) return 'repeatable';
   return ended?.kind === 'failure' && ended.failure.outcome === 'unknown' ? 'unknown' : 'final';
 };
 
+/** What rules and people have said of a pending call is its end. */
+const isDecided = (ended: CallOutcome | null): boolean => ended?.kind === 'failure' && DECIDED.has(ended.failure.code);
+
+const DECIDED: ReadonlySet<string> = new Set([
+  'rule_refused',
+  'approval_required',
+  'approval_denied',
+  'approval_expired',
+  'approval_stale',
+]);
+
 const NEVER_RAN: ReadonlySet<string> = new Set([
+  ...DECIDED,
   'overloaded',
   'shutting_down',
   'store_unavailable',

@@ -104,12 +104,14 @@ const MAX_SHARED = 10_000;
 type ErrorNotes = Pick<FailureNotes, 'reference' | 'suffix'> & { readonly effectId: string | null };
 
 const renderError = (failure: Failure, { reference, suffix: { replaces }, effectId }: ErrorNotes): string => {
-  const { code, type, issues, retryAfterMs, fatal } = failure;
+  const { code, type, issues, retryAfterMs, fatal, decision } = failure;
   const hint = replaces === 'advice' ? null : failure.hint;
   const shownType = type === code ? `"${code}"` : JSON.stringify(type);
   return `{"code":"${code}","type":${shownType},"hint":${JSON.stringify(hint)},"issues":${
     issues.length === 0 ? '[]' : JSON.stringify(issues)
-  },"retry_after_ms":${JSON.stringify(retryAfterMs)},"fatal":${fatal},"reference":${toJsonString(reference)}${effectId === null ? '' : `,"effect_id":"${effectId}"`}}`;
+  },"retry_after_ms":${JSON.stringify(retryAfterMs)},"fatal":${fatal},"reference":${toJsonString(reference)}${effectId === null ? '' : `,"effect_id":"${effectId}"`}${
+    decision === undefined ? '' : `,${JSON.stringify(decision).slice(1, -1)}`
+  }}`;
 };
 
 const renderRetry = (retry: RetryState | null): string =>

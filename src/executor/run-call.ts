@@ -31,7 +31,7 @@ export const runCall = (call: Call): Promise<void> | undefined => {
   if (!isReady(call)) throw new Error('A call that is not ready has no reason.');
   const parsed = readArguments(call);
   if (!parsed.ok) return call.fail(parsed.failure);
-  if (async !== null && !runsInRequest(call)) return acceptCall(call);
+  if (call.asked !== null || (async !== null && !runsInRequest(call))) return acceptCall(call);
   if (services.slots.tryTake(call.tool, request.caller, askedAt)) return begin(call, askedAt, 0);
   return waitForSlot(call, askedAt);
 };

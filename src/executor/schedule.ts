@@ -1,5 +1,6 @@
 import { type Batch, type Call, isReady } from './call.ts';
 import { type Failure, toFailure } from './call-outcome.ts';
+import { decideCalls, settleGrant } from './decide-calls.ts';
 import {
   explainNotStarted,
   INTERNAL_ERROR_TEXT,
@@ -24,8 +25,10 @@ const runInOrder = async (calls: readonly Call[], batch: Batch): Promise<void> =
   let stop: string | null = null;
   for (const call of calls) {
     batch.moment = batch.services.now();
-    if (stop === null) await runSafely(call);
-    else skip(call, stop);
+    if (stop === null) {
+      await decideCalls([call]);
+      await runSafely(call);
+    } else skip(call, stop);
     stop ??= explainStop(call);
   }
 };
@@ -68,6 +71,11 @@ const runGroups = async (groups: readonly (readonly Call[])[], batch: Batch): Pr
 };
 
 const runGroup = (calls: readonly Call[], batch: Batch): Promise<void> | undefined => {
+  const decided = decideCalls(calls);
+  return decided === undefined ? startGroup(calls, batch) : decided.then(() => startGroup(calls, batch));
+};
+
+const startGroup = (calls: readonly Call[], batch: Batch): Promise<void> | undefined => {
   const running = new RunningCalls(batch.services.batchConcurrency);
   batch.moment = batch.services.now();
   for (const [place, call] of calls.entries()) {
@@ -152,7 +160,7 @@ const runSafely = (call: Call): Promise<void> | undefined => {
   };
   const { callEnded } = call.batch;
   try {
-    const running = runCall(call);
+    const running = call.grant === null ? runCall(call) : runGranted(call);
     if (callEnded === null) return running?.catch(caught);
     if (running !== undefined) return running.then(() => callEnded(call)).catch(caught);
     callEnded(call);
@@ -160,4 +168,13 @@ const runSafely = (call: Call): Promise<void> | undefined => {
     caught(error);
   }
   return undefined;
+};
+
+/** What was reserved for a call is settled before it is answered: its caller's next call must find it so. */
+const runGranted = async (call: Call): Promise<void> => {
+  try {
+    await runCall(call);
+  } finally {
+    await settleGrant(call);
+  }
 };

@@ -72,6 +72,7 @@ const toWrite = (call: ReadyCall): Write => {
     places: [...own, ...ofBatch, ...ofPending],
     handle: call.handle,
     ticket: request.sessionKey === null ? null : (resumed?.spec.ticket ?? ticket),
+    grant: call.grantTicket,
     notify: resumed?.spec.notify ?? batch.async?.notify ?? null,
     timeoutMs: Math.min(call.timeoutMs, request.deadlineMs),
   };

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { KeyFile } from '../auth/api-keys.ts';
 import type { Variables } from '../config/file/expand-variables.ts';
+import type { ConfigContent } from '../config/file/load-config-file.ts';
 import { type FirstConfigFile, readFirstConfigFile } from '../config/file/read-config-file.ts';
 import { readFirstKeyFile } from '../config/read-configuration.ts';
 import type { Config } from '../config/settings/config.ts';
@@ -128,11 +129,16 @@ const openServices = async (config: Config, log: Logger, options: WireOptions) =
   const { webhooks, openCalls } = await openBackground(config, {
     ...{ backend, configFile, log, metrics, redactor, createId, now },
   });
+  // Opened behind the tools, whose file may change meanwhile.
+  let applyPolicies: (content: ConfigContent) => void = () => undefined;
   const tools = await wireTools(config, {
     ...{ log, metrics, observer, redaction, environment, guard, version, configFile, now },
     own: [...extensions.tools, ...createBuiltinReducers(), ...extraTools],
     ownUnavailable: extensions.unavailable,
-    onContent: webhooks.apply,
+    onContent: async (content) => {
+      await webhooks.apply(content);
+      applyPolicies(content);
+    },
     limitOf: load.limitOf,
     hostLimits: load.hostLimits,
   });
@@ -142,7 +148,7 @@ const openServices = async (config: Config, log: Logger, options: WireOptions) =
   const pending = await openCalls({ budget, sessions, keys, apiKeys, hasTool, lanes });
   const { openDecide } = await PACKAGES.decide();
   const decide = await openDecide(config, {
-    ...{ backend, keys, sessions, webhooks, redactor, log, metrics, now, time: store.time },
+    ...{ backend, keys, sessions, webhooks, redactor, log, metrics, now, time: store.time, configFile },
     ...{ registry: tools.registry, runHosted: tools.runHosted, createLog: createCallLog(log, redactor) },
     settlePending: pending.service.settle.bind(pending.service),
     findPending: async (tenant, handle) => {
@@ -150,6 +156,7 @@ const openServices = async (config: Config, log: Logger, options: WireOptions) =
       return state?.kind === 'ended' ? state.result : null;
     },
   });
+  applyPolicies = decide.apply;
   return {
     ...{ log, environment, version, now, createId, metrics, observer, onResponse, redactor, memory, budget },
     ...{ store, extensions, load, tools, webhooks, pending, decide, apiKeys },
@@ -187,6 +194,7 @@ const createServiceExecutor = (config: Config, services: Services, { logFailure 
     time: store.time,
     pending: services.pending.service,
     reconciler: services.decide.reconciler,
+    policies: services.decide.policies,
     slots: services.load.slots,
     circuits: createCircuitBreakers({
       failures: config.CIRCUIT_FAILURES,

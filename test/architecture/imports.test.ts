@@ -394,6 +394,7 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   '@mcp-server/answer-request.ts': 'behind the head of a stream an error has no status any more, and is an event',
   'redaction/service-redactor.ts': 'what cannot be redacted is left out, and its error, which may show it, too',
   '@decide/checks.ts': 'a check that throws, or whose answer cannot be read, counts as unclear',
+  '@decide/policy-settings.ts': 'a JSON Schema that cannot be compiled is a mistake in the configuration file',
   '@decide/reconciler.ts': 'a store that is away costs no call its answer: its outcome stays unknown',
   '@decide/sweep.ts': 'an effect that cannot be looked at now is looked at later',
   '@background/call-waiters.ts': 'calls that cannot be looked at now are looked at a second later',

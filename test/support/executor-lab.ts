@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { createCircuitBreakers } from '#src/executor/circuit-breakers.ts';
 import type { IdempotencyStore } from '#src/executor/idempotency-store.ts';
 import { NO_PENDING_CALLS } from '#src/executor/pending-calls.ts';
+import { NO_POLICIES } from '#src/executor/policies.ts';
 import { NO_RECONCILER } from '#src/executor/reconciler.ts';
 import type { Redactor } from '#src/executor/redactor.ts';
 import { createExecutor } from '#src/executor/run-batch.ts';
@@ -55,6 +56,7 @@ export const createSubject = (
     createLog: createCallLog(log, redactor),
     redactor,
     reconciler: NO_RECONCILER,
+    policies: NO_POLICIES,
     slots: new SlotQueue({
       maxConcurrentCalls: 6,
       callerConcurrency: 6,

@@ -1,10 +1,13 @@
 import { createDueIndex, type DueIndex } from '@recourse/background/jobs/due-index';
 import type { Logger } from 'pino';
+import type { ConfigContent } from 'recourse-server/config/file/load-config-file';
+import type { FirstConfigFile } from 'recourse-server/config/file/read-config-file';
 import type { Config } from 'recourse-server/config/settings/config';
 import { readDuration } from 'recourse-server/contract/duration';
 import type { CreateCallLog } from 'recourse-server/executor/call-context';
 import type { RunHosted } from 'recourse-server/executor/deadline';
 import type { IdempotencyStore } from 'recourse-server/executor/idempotency-store';
+import { NO_POLICIES } from 'recourse-server/executor/policies';
 import type { Redactor } from 'recourse-server/executor/redactor';
 import type { AddedRoutes } from 'recourse-server/routes/route-host';
 import type { StoreBackend } from 'recourse-server/sessions/store-backend';
@@ -24,6 +27,8 @@ import { addUnknownRoutes, type UnknownRoutesOptions } from './unknown-routes.ts
 export type DecideParts = Pick<ApplyOptions, 'settlePending' | 'sessions' | 'webhooks' | 'time'> & {
   readonly backend: StoreBackend;
   readonly keys: Pick<IdempotencyStore, 'find' | 'settle'>;
+  /** As it was at the start; null where there is none. */
+  readonly configFile: FirstConfigFile | null;
   readonly registry: ToolRegistry;
   readonly runHosted: RunHosted;
   readonly createLog: CreateCallLog;
@@ -85,6 +90,9 @@ export const openDecide = async (config: Config, parts: DecideParts) => {
     });
   return {
     reconciler,
+    policies: NO_POLICIES,
+    /** Takes what a later version of the configuration file says. */
+    apply: (_content: ConfigContent): void => undefined,
     added: { addRoutes } satisfies AddedRoutes,
     /** Looks for what was left, from now on. */
     start: (): void => sweep.start(),

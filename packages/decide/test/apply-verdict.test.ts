@@ -12,7 +12,17 @@ import { EffectStore } from '#src/effects/effect-store.ts';
 const { tool } = createActor('pay', { effects: 'write' });
 const WRITE: Write = {
   ...{ effectId: 'e_1', tool, input: {}, tenant: 'acme', caller: null, holder: 'acme', requestId: 'r', batchId: 'c_1' },
-  ...{ sessionKey: null, index: 0, id: null, name: 'pay', places: [], handle: 'c_1', ticket: null, notify: null },
+  ...{
+    sessionKey: null,
+    index: 0,
+    id: null,
+    name: 'pay',
+    places: [],
+    handle: 'c_1',
+    ticket: null,
+    grant: null,
+    notify: null,
+  },
   ...{ timeoutMs: 1000 },
 };
 const FOUND = { verdict: 'happened', by: 'person', valueJson: '5', message: '', problem: null, reason: null } as const;

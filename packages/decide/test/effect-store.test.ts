@@ -14,7 +14,17 @@ import { createSweep } from '#src/sweep.ts';
 const { tool } = createActor('pay', { effects: 'write' });
 const WRITE: Write = {
   ...{ effectId: 'e_1', tool, input: {}, tenant: 'acme', caller: null, holder: 'acme', requestId: 'r', batchId: 'b' },
-  ...{ sessionKey: null, index: 0, id: null, name: 'pay', places: [], handle: null, ticket: null, notify: null },
+  ...{
+    sessionKey: null,
+    index: 0,
+    id: null,
+    name: 'pay',
+    places: [],
+    handle: null,
+    ticket: null,
+    grant: null,
+    notify: null,
+  },
   ...{ timeoutMs: 1000 },
 };
 const FAILURE = { code: 'outcome_unknown', message: '', type: 'outcome_unknown', isCharged: false } as const;

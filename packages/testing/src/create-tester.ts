@@ -10,6 +10,7 @@ import { createCircuitBreakers } from 'recourse-server/executor/circuit-breakers
 import type { Client, RunHosted } from 'recourse-server/executor/deadline';
 import { createUnpackRound } from 'recourse-server/executor/journal';
 import { NO_PENDING_CALLS } from 'recourse-server/executor/pending-calls';
+import { NO_POLICIES } from 'recourse-server/executor/policies';
 import { createExecutor, type Executor } from 'recourse-server/executor/run-batch';
 import { createStoreMemory } from 'recourse-server/memory/store-memory';
 import { createRefusalPace } from 'recourse-server/queue/refusal-pace';
@@ -181,6 +182,7 @@ const createTestExecutor = (tools: readonly InlineTool[], clock: ExecutorClock, 
     registry,
     sessions,
     reconciler,
+    policies: NO_POLICIES,
     keys,
     requests: createRequestSessionStore({ settings: SESSION_SETTINGS }),
     pending: NO_PENDING_CALLS,

@@ -3,7 +3,7 @@ import { TOOL_PATTERN, ToolOverride } from '../../tools/tool-override.ts';
 import { LANE_NAME } from '../settings/lanes.ts';
 
 /** The sections of the configuration file that are the service's own; those of extensions name sources of tools. */
-export const OWN_SECTIONS = ['version', 'tools', 'lanes', 'webhooks'] as const;
+export const OWN_SECTIONS = ['version', 'tools', 'lanes', 'webhooks', 'rules', 'approvals'] as const;
 
 export const VERSION = z.literal(1).optional().describe('Version of this format');
 

@@ -9,6 +9,7 @@ import { type ConfigText, expandVariables, type Variables } from './expand-varia
 import { explainIssue, explainUnknown, type Mistake, readMistakes, toPathText, type ValuePath } from './mistakes.ts';
 
 type Webhooks = z.output<Awaited<ReturnType<typeof PACKAGES.webhooks>>['WEBHOOKS']>;
+type PolicySchemas = Awaited<ReturnType<typeof PACKAGES.policies>>;
 
 export type ConfigContent = {
   /** In the order of the sections, then of the file; those that are switched off included. */
@@ -17,6 +18,8 @@ export type ConfigContent = {
   /** As they are at the start: a change of them needs a restart. */
   readonly lanes: readonly Lane[];
   readonly webhooks: ReadonlyMap<string, Webhooks[string]>;
+  readonly rules: z.output<PolicySchemas['RULES']>;
+  readonly approvals: z.output<PolicySchemas['APPROVALS']>;
 };
 
 /** `texts`: of what could be read, right or wrong, for what is secret in it. */
@@ -52,6 +55,7 @@ type Read = { readonly content: ConfigContent; readonly wrong: readonly Mistake[
 /** Makes what reads the sections of the file, each by its own schema. One that is wrong is empty in `content`. */
 const createReadSections = async ({ sources }: ExtensionSet): Promise<(value: unknown) => Read> => {
   const { WEBHOOKS } = await PACKAGES.webhooks();
+  const { RULES, APPROVALS } = await PACKAGES.policies();
   const loaded = await Promise.all(
     Object.entries(sources).map(async ([section, load]) => ({ section, schema: await load() })),
   );
@@ -72,7 +76,9 @@ const createReadSections = async ({ sources }: ExtensionSet): Promise<(value: un
     const tools = new Map(Object.entries(read('tools', TOOLS) ?? {}));
     const lanes = toLanes(read('lanes', LANES) ?? {});
     const webhooks = new Map(Object.entries(read('webhooks', WEBHOOKS) ?? {}));
-    return { content: { upstreams, tools, lanes, webhooks }, wrong };
+    const rules = read('rules', RULES) ?? [];
+    const approvals = read('approvals', APPROVALS) ?? { default: {}, rules: [] };
+    return { content: { upstreams, tools, lanes, webhooks, rules, approvals }, wrong };
   };
 };
 

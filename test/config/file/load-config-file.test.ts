@@ -61,6 +61,8 @@ test.each(['mcpServers:\n  # none yet\ntools:\nopenapi: {}\n', '{}', '\uFEFF{}']
       tools: new Map(),
       webhooks: new Map(),
       lanes: [{ lane: 'default', tools: [], concurrency: null, shards: 1 }],
+      rules: [],
+      approvals: { default: {}, rules: [] },
     });
   },
 );
@@ -75,12 +77,12 @@ test.each(['', ' \n', '# nothing yet\n', 'null', '~', '---\n', '\uFEFF'])(
 test('the whole file of another host is told which part of it belongs here', () => {
   const text = JSON.stringify({ globalShortcut: 'Ctrl+Space', mcpServers: {}, theme: 'dark' });
   expect(mistakesOf(text)).toEqual([
-    'CONFIG_FILE c.yaml line 1, column 2: globalShortcut: is unknown here: allowed are version, mcpServers, openapi, tools, lanes, webhooks',
-    'CONFIG_FILE c.yaml line 1, column 48: theme: is unknown here: allowed are version, mcpServers, openapi, tools, lanes, webhooks',
+    'CONFIG_FILE c.yaml line 1, column 2: globalShortcut: is unknown here: allowed are version, mcpServers, openapi, tools, lanes, webhooks, rules, approvals',
+    'CONFIG_FILE c.yaml line 1, column 48: theme: is unknown here: allowed are version, mcpServers, openapi, tools, lanes, webhooks, rules, approvals',
   ]);
   expect(mistakesOf('{"servers": {}, "inputs": []}')).toEqual([
-    'CONFIG_FILE c.yaml line 1, column 2: servers: is unknown here: allowed are version, mcpServers, openapi, tools, lanes, webhooks',
-    'CONFIG_FILE c.yaml line 1, column 17: inputs: is unknown here: allowed are version, mcpServers, openapi, tools, lanes, webhooks',
+    'CONFIG_FILE c.yaml line 1, column 2: servers: is unknown here: allowed are version, mcpServers, openapi, tools, lanes, webhooks, rules, approvals',
+    'CONFIG_FILE c.yaml line 1, column 17: inputs: is unknown here: allowed are version, mcpServers, openapi, tools, lanes, webhooks, rules, approvals',
   ]);
 });
 

@@ -40,6 +40,11 @@ FailureCode = Literal[
     "retry_budget_exhausted",
     "call_limit_exceeded",
     "loop_detected",
+    "rule_refused",
+    "approval_required",
+    "approval_denied",
+    "approval_expired",
+    "approval_stale",
     "circuit_open",
     "async_required",
     "not_executed",
@@ -59,6 +64,18 @@ class Issue(TypedDict):
     message: str
 
 
+class Approval(TypedDict):
+    id: str
+    digest: str
+    """`sha256:` and 64 hex digits over tool and arguments: what is approved, and nothing else."""
+    summary: str
+    """For people: what would run."""
+    expires_at: str
+    """Until then it can be decided."""
+    url: str | None
+    """Where it is shown to people; null: the service has no console."""
+
+
 class _FailureDetailRequired(TypedDict):
     code: FailureCode
     type: str
@@ -76,6 +93,9 @@ class _FailureDetailRequired(TypedDict):
 class FailureDetail(_FailureDetailRequired, total=False):
     effect_id: str
     """Only if `executed` is `maybe`: what the effect of the call, if it has one, is known by to its tool."""
+    rule: str
+    """Only of `rule_refused`: the name of the rule."""
+    approval: Approval
 
 
 class RetryState(TypedDict):
@@ -268,7 +288,8 @@ class _PendingCallRequired(TypedDict):
     """At this time a call that has not ended ends as `timeout`."""
     poll_after_ms: int
     progress: PendingCallProgress | None
-    approval: None
+    approval: Approval | None
+    """Only while it waits for a person: what has to be approved."""
 
 
 class PendingCall(_PendingCallRequired, total=False):

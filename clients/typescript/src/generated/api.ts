@@ -422,7 +422,7 @@ export interface components {
         };
         readonly FailureDetail: {
             /** @enum {string} */
-            readonly code: "invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "interrupted" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error";
+            readonly code: "invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "interrupted" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "rule_refused" | "approval_required" | "approval_denied" | "approval_expired" | "approval_stale" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error";
             /** @description The exception's type name, or the code's own. */
             readonly type: string;
             /** @description What to do differently, in the tool's words; also part of `message`. Null if no retries are left. */
@@ -435,12 +435,29 @@ export interface components {
             readonly reference: string;
             /** @description Only if `executed` is `maybe`: what the effect of the call, if it has one, is known by to its tool. */
             readonly effect_id?: string;
+            /** @description Only of `rule_refused`: the name of the rule. */
+            readonly rule?: string;
+            readonly approval?: components["schemas"]["Approval"];
         };
         readonly Issue: {
             readonly path: string;
             readonly expected: string;
             readonly received: string;
             readonly message: string;
+        };
+        readonly Approval: {
+            readonly id: string;
+            /** @description `sha256:` and 64 hex digits over tool and arguments: what is approved, and nothing else. */
+            readonly digest: string;
+            /** @description For people: what would run. */
+            readonly summary: string;
+            /**
+             * Format: date-time
+             * @description Until then it can be decided.
+             */
+            readonly expires_at: string;
+            /** @description Where it is shown to people; null: the service has no console. */
+            readonly url: string | null;
         };
         readonly RetryState: {
             /** @description True: another call of the tool may succeed and would run. False: the outcome is not `retry`, or no retries are left; a further call is answered `retry_budget_exhausted`. */
@@ -510,7 +527,8 @@ export interface components {
                 readonly total: number | null;
                 readonly message: string | null;
             } | null;
-            readonly approval: null;
+            /** @description Only while it waits for a person: what has to be approved. */
+            readonly approval: components["schemas"]["Approval"] | null;
         };
         /** @description How far a call is. Left out where the client reads too slowly. */
         readonly ProgressEvent: {
@@ -608,7 +626,7 @@ export interface components {
             /** @description Who found out. */
             readonly by: ("tool" | "run" | "person") | null;
             /** @description Why nobody knows; null if its process died. */
-            readonly code: ("invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "interrupted" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error") | null;
+            readonly code: ("invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "interrupted" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "rule_refused" | "approval_required" | "approval_denied" | "approval_expired" | "approval_stale" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error") | null;
             /** @description Since when nobody knows. */
             readonly since: string | null;
             /** @description How often was looked. */
@@ -783,7 +801,7 @@ export interface components {
             readonly outcome: "success" | "retry" | "failed" | "refused" | "unknown" | "pending";
             /** @enum {string} */
             readonly executed: "yes" | "no" | "maybe";
-            readonly code: ("invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "interrupted" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error") | null;
+            readonly code: ("invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "interrupted" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "rule_refused" | "approval_required" | "approval_denied" | "approval_expired" | "approval_stale" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error") | null;
             readonly fault: ("caller" | "tool" | "upstream" | "policy" | "service") | null;
             readonly message: string;
             /** @description Only of a write that ran or may have: what its effect is known by to its tool. */
@@ -807,7 +825,7 @@ export interface components {
             readonly outcome: "success" | "retry" | "failed" | "refused" | "unknown" | "pending";
             /** @enum {string} */
             readonly executed: "yes" | "no" | "maybe";
-            readonly code: ("invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "interrupted" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error") | null;
+            readonly code: ("invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "interrupted" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "rule_refused" | "approval_required" | "approval_denied" | "approval_expired" | "approval_stale" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error") | null;
             readonly message: string;
         };
         /** @description With `format`: the results as they are now, and the messages that tell a model of late ones. */

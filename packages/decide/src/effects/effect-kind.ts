@@ -30,6 +30,8 @@ export const EffectSpec = z.object({
   places: z.array(z.object({ recordKey: z.string(), place: z.int().nonnegative(), requestKey: z.string() })),
   handle: z.string().nullable(),
   ticket: z.string().nullable(),
+  /** `Grant.ticket` of what was reserved for it; null, or left out: nothing was. */
+  grant: z.string().nullish(),
   notify: z.string().nullable(),
   retries: z.int().nonnegative(),
 });

@@ -314,7 +314,7 @@ export class Process {
         batchId: 'r',
       },
       ...{ sessionKey: null, index: 0, id: null, name: 'pay', places: [{ ...place, place: 0 }], handle: null },
-      ...{ ticket: null, notify: null, timeoutMs },
+      ...{ ticket: null, grant: null, notify: null, timeoutMs },
     };
   }
 }

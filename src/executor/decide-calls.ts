@@ -1,0 +1,108 @@
+import { toDigest } from '../json/canonical-text.ts';
+import { fillDefaults } from '../tools/fill-defaults.ts';
+import { findInvalid } from './accept-call.ts';
+import type { BatchRequest } from './batch-request.ts';
+import { type Call, isReady, type ReadyCall, readArguments } from './call.ts';
+import { findObstacle } from './obstacles.ts';
+import type { CallDecision, CallToDecide, Grant } from './policies.ts';
+
+// Rules and approvals, between the admission of a call and its run: what they refuse ends the call, what they reserve is settled
+// by how it ended.
+
+/** Decides of the calls whose turn has come, in their order, before any of them begins. */
+export const decideCalls = (calls: readonly Call[]): Promise<void> | undefined => {
+  // Most services decide nothing, and most tools are in no rule: they pay for this loop alone.
+  for (const call of calls) if (isConcerned(call)) return decide(calls.filter(isConcerned));
+  return undefined;
+};
+
+const isConcerned = (call: Call): call is ReadyCall =>
+  isReady(call) && call.state.kind === 'open' && call.batch.services.policies.concern(call.tool);
+
+const decide = async (concerned: readonly ReadyCall[]): Promise<void> => {
+  await Promise.all(concerned.map(prepare));
+  const calls = concerned.filter(mayBegin);
+  const [first] = calls;
+  if (first === undefined) return;
+  const decisions = await first.batch.services.policies.decide(calls.map(toCallToDecide));
+  for (const [place, call] of calls.entries()) apply(call, decisions[place]);
+};
+
+/** Ends a call whose arguments do not fit, as its run would: nothing is reserved for it, and nobody is asked. */
+const prepare = async (call: ReadyCall): Promise<void> => {
+  const parsed = readArguments(call);
+  if (!parsed.ok || findObstacle(call, call.batch.services.now()) !== null) return;
+  const invalid = await findInvalid(call);
+  if (invalid !== null) call.end(invalid);
+  else call.parsedArguments = { ok: true, value: fillDefaults(call.tool.inputSchema, parsed.value) };
+};
+
+const mayBegin = (call: ReadyCall): boolean =>
+  call.state.kind === 'open' && readArguments(call).ok && findObstacle(call, call.batch.services.now()) === null;
+
+const apply = (call: ReadyCall, decision: CallDecision | undefined): void => {
+  if (decision === undefined) throw new Error('Policies gave no decision of a call.');
+  if (decision.kind === 'refused') {
+    call.fail(decision.failure);
+    return;
+  }
+  call.grant = decision.grant;
+  if (decision.kind === 'ask') call.asked = decision.approval;
+  else if (decision.input !== undefined) call.parsedArguments = { ok: true, value: decision.input };
+};
+
+/** A call that could begin now, as policies decide of it. */
+export const toCallToDecide = (call: ReadyCall): CallToDecide => {
+  const { batch, tool, index, id, name, timeoutMs } = call;
+  const { request } = batch;
+  const { resumed } = request;
+  const parsed = readArguments(call);
+  const deadlineMs = batch.async === null ? request.deadlineMs : timeoutMs;
+  return {
+    tool,
+    input: parsed.ok ? parsed.value : {},
+    tenant: request.tenant,
+    key: request.key,
+    caller: request.callerId ?? null,
+    keyHash: request.keyHash ?? null,
+    sessionKey: request.sessionKey,
+    requestId: request.requestId,
+    index: resumed?.spec.index ?? index,
+    id,
+    name: name ?? tool.name,
+    reservation: nameReservation(call),
+    timeoutMs: Math.min(timeoutMs, deadlineMs),
+    mayWait: batch.async !== null && resumed === undefined,
+    notify: resumed?.spec.notify ?? batch.async?.notify ?? null,
+    pending: describePending(request),
+  };
+};
+
+const describePending = ({ resumed, batchId: handle }: BatchRequest): CallToDecide['pending'] => {
+  if (resumed === undefined) return null;
+  const { approval = null, grant: ticket = null } = resumed.spec;
+  return { handle, approval, ticket };
+};
+
+const nameReservation = ({ recordKey, index, batch: { request } }: ReadyCall): string => {
+  if (recordKey !== null) return toDigest(recordKey);
+  return toDigest(`${request.idempotency?.recordKey ?? request.batchId}\n${index}`);
+};
+
+/**
+ * Settles what was reserved for a call that has ended, or been answered. A pending call takes it along: whoever runs it
+ * settles it.
+ */
+export const settleGrant = (call: Call): Promise<void> | undefined => {
+  const { grant, state } = call;
+  if (grant === null) return undefined;
+  call.grant = null;
+  if (state.kind === 'pending' || state.kind === 'ended')
+    return state.by === 'this_batch' ? undefined : grant.settle('no', false);
+  const { outcome, late } = call;
+  void late?.then((end) => (end === null ? undefined : settleBy(grant, end)));
+  return outcome === null ? grant.settle('maybe', false) : settleBy(grant, outcome);
+};
+
+const settleBy = (grant: Grant, outcome: NonNullable<Call['outcome']>): Promise<void> | undefined =>
+  outcome.kind === 'success' ? grant.settle(outcome.executed, true) : grant.settle(outcome.failure.executed, false);

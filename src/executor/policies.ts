@@ -1,0 +1,88 @@
+import type { Executed } from '../contract/failure.ts';
+import type { Approval } from '../contract/tool-result.ts';
+import type { Tool } from '../tools/tool.ts';
+import type { Failure } from './call-outcome.ts';
+
+type Input = Readonly<Record<string, unknown>>;
+
+/** A valid call that would begin now, as policies decide of it. */
+export type CallToDecide = {
+  readonly tool: Tool;
+  /** Its arguments, with the defaults of the schema filled in: what its handler gets. */
+  readonly input: Input;
+  readonly tenant: string;
+  /** The name of the key that sent it; null: anonymous. */
+  readonly key: string | null;
+  /** Who of the tenant sent it, opaque; null: anonymous. */
+  readonly caller: string | null;
+  /** SHA-256 of the API key it came with, 64 hex digits; null: it came without one. */
+  readonly keyHash: string | null;
+  /** Opaque key of tenant and session; null without a session. */
+  readonly sessionKey: string | null;
+  readonly requestId: string;
+  readonly index: number;
+  readonly id: string | number | null;
+  readonly name: string;
+  /** Names what is reserved for it: the same for each repeat under one key, and for no other call. */
+  readonly reservation: string;
+  /** Milliseconds after which it has ended at the latest, once it has begun. */
+  readonly timeoutMs: number;
+  /** Whether it may wait for a person beyond its request. */
+  readonly mayWait: boolean;
+  /** The webhook endpoint that its batch has named; null: none. */
+  readonly notify: string | null;
+  /** The pending call that it is; null: it is none. */
+  readonly pending: {
+    readonly handle: string;
+    /** As it was asked for when the call was accepted; null: nobody had to be asked. */
+    readonly approval: Approval | null;
+    /** `Grant.ticket` of when it was accepted; null: nothing was reserved. */
+    readonly ticket: string | null;
+  } | null;
+};
+
+/** What was reserved, or claimed, for a call that runs. */
+export type Grant = {
+  /** With what any process settles it by `Policies.settle`: opaque. */
+  readonly ticket: string;
+  /**
+   * Spends or gives back what was reserved, as the call has ended. Promises only what the next call must see: a success that others
+   * require, and what is given back. Never rejects.
+   */
+  readonly settle: (executed: Executed, isSuccess: boolean) => Promise<void> | undefined;
+};
+
+export type CallDecision =
+  /** `input`: what a person has approved in the place of what was sent; left out: the same. */
+  | { readonly kind: 'run'; readonly grant: Grant | null; readonly input?: Input }
+  | { readonly kind: 'refused'; readonly failure: Failure }
+  /** It waits for a person, as a pending call: only where it may. */
+  | { readonly kind: 'ask'; readonly approval: Approval; readonly grant: Grant | null };
+
+/** What would be decided of a call. */
+export type CallForecast = {
+  readonly would: 'run' | 'ask' | 'refuse';
+  /** Why it would be refused. */
+  readonly failure: Failure | null;
+  /** `sha256:` and 64 hex digits: what an approval would be for. */
+  readonly digest: string;
+  /** What would be left of each rule that counts the call, after it, as decimal texts. */
+  readonly rules: readonly { readonly name: string; readonly remaining_after: string }[];
+};
+
+/** Decides before calls begin whether they may: rules of sessions, and approvals of people. Nothing here rejects. */
+export type Policies = {
+  /** Whether anything is decided of calls of this tool, or counted. */
+  readonly concern: (tool: Tool) => boolean;
+  /** In the order of the batch: what is left after one call decides the next. */
+  readonly decide: (calls: readonly CallToDecide[]) => readonly CallDecision[] | Promise<readonly CallDecision[]>;
+  /** The same of calls that do not run: nothing is reserved, asked for or kept. */
+  readonly forecast: (calls: readonly CallToDecide[]) => Promise<readonly CallForecast[]>;
+};
+
+/** Where every call may run. */
+export const NO_POLICIES: Policies = {
+  concern: () => false,
+  decide: (calls) => calls.map(() => ({ kind: 'run', grant: null })),
+  forecast: async (calls) => calls.map(() => ({ would: 'run', failure: null, digest: '', rules: [] })),
+};
