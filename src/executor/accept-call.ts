@@ -25,7 +25,7 @@ export const findAccepted = (batch: Batch): Promise<void> | undefined => {
 
 const mayBePending = (call: Call): call is ReadyCall =>
   isReady(call) &&
-  (call.batch.async !== null || call.tool.background !== 'never' || call.batch.services.policies.concern(call.tool));
+  (call.batch.async !== null || call.tool.background !== 'never' || call.batch.services.policies.mayAsk(call.tool));
 
 /** Makes of a call the pending one that an earlier try of its batch has accepted; false: none has, or its caller may not know. */
 export const reattachCall = async (call: Call): Promise<boolean> => {

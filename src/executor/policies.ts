@@ -74,6 +74,8 @@ export type CallForecast = {
 export type Policies = {
   /** Whether anything is decided of calls of this tool, or counted. */
   readonly concern: (tool: Tool) => boolean;
+  /** Whether a person may have to be asked before a call of this tool runs: then the same call may wait for one already. */
+  readonly mayAsk: (tool: Tool) => boolean;
   /** In the order of the batch: what is left after one call decides the next. */
   readonly decide: (calls: readonly CallToDecide[]) => readonly CallDecision[] | Promise<readonly CallDecision[]>;
   /** The same of calls that do not run: nothing is reserved, asked for or kept. */
@@ -83,6 +85,7 @@ export type Policies = {
 /** Where every call may run. */
 export const NO_POLICIES: Policies = {
   concern: () => false,
+  mayAsk: () => false,
   decide: (calls) => calls.map(() => ({ kind: 'run', grant: null })),
   forecast: async (calls) => calls.map(() => ({ would: 'run', failure: null, digest: '', rules: [] })),
 };

@@ -90,7 +90,7 @@ const runRest = async (calls: readonly Call[], running: RunningCalls, batch: Bat
   for (const call of calls) {
     if (running.isFull()) await running.whenFree(cancellation, services.now);
     batch.moment = services.now();
-    if (running.isFull()) giveUp(call);
+    if (running.isFull()) await giveUp(call);
     else running.start(call);
   }
   await running.whenAnswered();
@@ -142,12 +142,14 @@ class RunningCalls {
   }
 }
 
-const giveUp = (call: Call): void => {
+const giveUp = (call: Call): Promise<void> | undefined => {
   const { cancellation, services } = call.batch;
   failOpen(call, () => {
     const cause = cancellation.causeAt(services.now()) ?? 'deadline';
     return cause === 'deadline' ? toFailure('overloaded', OVERLOADED_TEXT, call.tool) : explainNotStarted(cause);
   });
+  // What was reserved for it, as for the calls that began.
+  return settleGrant(call);
 };
 
 /** The last-resort net: whatever gets here is a bug of ours, counted and alerted on. */

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { createCircuitBreakers } from '#src/executor/circuit-breakers.ts';
 import type { IdempotencyStore } from '#src/executor/idempotency-store.ts';
 import { NO_PENDING_CALLS } from '#src/executor/pending-calls.ts';
-import { NO_POLICIES } from '#src/executor/policies.ts';
+import { NO_POLICIES, type Policies } from '#src/executor/policies.ts';
 import { NO_RECONCILER } from '#src/executor/reconciler.ts';
 import type { Redactor } from '#src/executor/redactor.ts';
 import { createExecutor } from '#src/executor/run-batch.ts';
@@ -40,6 +40,7 @@ export const createSubject = (
   sessions: SessionStore,
   keys: IdempotencyStore,
   redactor: Redactor = createRedactor({ secrets: [] }),
+  policies: Policies = NO_POLICIES,
 ) => {
   const log = pino({ level: 'silent' });
   const metrics = createMetrics('0.0.0');
@@ -56,7 +57,7 @@ export const createSubject = (
     createLog: createCallLog(log, redactor),
     redactor,
     reconciler: NO_RECONCILER,
-    policies: NO_POLICIES,
+    policies,
     slots: new SlotQueue({
       maxConcurrentCalls: 6,
       callerConcurrency: 6,

@@ -24,6 +24,7 @@ export type ApprovalBook = {
 /** Rules first, then people. */
 export const createPolicies = (rules: RuleBook, approvals: ApprovalBook): Policies => ({
   concern: (tool) => rules.concern(tool) || approvals.concern(tool),
+  mayAsk: approvals.concern,
   decide: (calls) => {
     const ruled = rules.decide(calls);
     if (ruled instanceof Promise) return ruled.then((later) => askPeople(calls, later, approvals));
