@@ -1,3 +1,4 @@
+import { createAuditMetrics } from '@recourse/decide/audit/audit-metrics';
 import { createEffectMetrics } from '@recourse/decide/effect-metrics';
 import type { Registry } from 'prom-client';
 import { createMetrics } from '../src/telemetry/metrics.ts';
@@ -6,5 +7,6 @@ import { createMetrics } from '../src/telemetry/metrics.ts';
 export const createAllMetrics = (): Registry => {
   const metrics = createMetrics('0.0.0');
   createEffectMetrics(metrics);
+  createAuditMetrics(metrics);
   return metrics.registry;
 };

@@ -6,6 +6,7 @@ import { createApiTypes } from '../clients/typescript/scripts/create-api-types.t
 import { SETTINGS, TOOL_SETTINGS } from '../src/config/settings/settings.ts';
 import { FAILURE_POLICY, type FailurePolicy } from '../src/contract/failure.ts';
 import { createAllMetrics } from './all-metrics.ts';
+import { createAuditSchema } from './audit-schema.ts';
 import { createDashboard } from './dashboard/create-dashboard.ts';
 import { toMarkdownTable } from './markdown-table.ts';
 import { createOpenapiDocument } from './openapi-document/create-openapi-document.ts';
@@ -23,6 +24,7 @@ export const createGeneratedDocuments = async (): Promise<ReadonlyMap<string, st
     ['openapi/openapi.json', openApi],
     // The same for the service, which sends it as it is.
     ['src/http/openapi.json', JSON.stringify(document)],
+    ['openapi/audit.schema.json', `${JSON.stringify(createAuditSchema(), null, 2)}\n`],
     ['clients/typescript/src/generated/api.ts', await createApiTypes(openApi)],
     ['clients/python/src/recourse_client/wire.py', createWireTypes(openApi)],
     ['docs/failures.md', toFailureTable()],

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { checkAnswer } from '../check-answers.ts';
 import { type FigureRow, type Figures, toFigureRow, toSection } from '../figures.ts';
@@ -12,7 +13,7 @@ const DEFAULT = 'metrics and log (default)';
 const BATCHES = [1, 32] as const;
 const SESSIONS = 256;
 
-/** What metrics, log and traces cost: the same batches of five services of which less and more is to be seen. */
+/** What metrics, log and traces cost: the same batches of six services of which less and more is to be seen. */
 export const measureTelemetry = async (part: Part): Promise<readonly string[]> =>
   toSection('Telemetry', await measureStarts(part, measureServices));
 
@@ -52,6 +53,7 @@ const toLanes = async (services: ReadonlyMap<string, Server>, calls: number): Pr
 // Spans are sent to a process on the core of the load, which throws them away.
 const startServices = async (surroundings: Surroundings, sink: string): Promise<ReadonlyMap<string, Server>> => {
   const silent = { LOG_LEVEL: 'silent' };
+  const audit = join(surroundings.directory, 'audit.jsonl');
   const script = fileURLToPath(new URL('unobserved-service.ts', import.meta.url));
   const toTraced = (share: string) => ({
     OTEL_EXPORTER_OTLP_ENDPOINT: sink,
@@ -62,6 +64,7 @@ const startServices = async (surroundings: Surroundings, sink: string): Promise<
     ['nothing counted or logged', await startService(surroundings, { settings: silent, script })],
     ['metrics', await startService(surroundings, { settings: silent })],
     [DEFAULT, await startService(surroundings)],
+    ['the same, and an audit file', await startService(surroundings, { settings: { AUDIT: `file:${audit}` } })],
     ['the same, and a tenth traced', await startService(surroundings, { settings: toTraced('0.1') })],
     ['the same, and all traced', await startService(surroundings, { settings: toTraced('1') })],
   ]);

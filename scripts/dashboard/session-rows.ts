@@ -159,6 +159,31 @@ export const SESSIONS_ROW: Row = {
         queries: only(orZero(sum(increase('recourse_reconcile_contradictions_total')))),
       },
       {
+        kind: 'stat',
+        title: 'Audit log',
+        alerts: ['RecourseAuditUnwritable'],
+        description:
+          'Down if at least one replica cannot write its audit lines: they wait, and with AUDIT_REQUIRED=true writes are refused.',
+        unit: 'short',
+        queries: only(`min(${series('recourse_audit_up')})`),
+        words: ['down', 'up'],
+        noValue: 'off',
+        steps: [
+          { from: null, colour: 'red' },
+          { from: 1, colour: 'green' },
+        ],
+      },
+      {
+        kind: 'stat',
+        title: 'Audit lines lost',
+        alerts: ['RecourseAuditUnwritable'],
+        description:
+          'Audit lines for which there was no room while they could not be written, over the time shown. Must stay 0.',
+        unit: 'short',
+        steps: ZERO_IS_WELL,
+        queries: only(orZero(sum(increase('recourse_audit_lost_total')))),
+      },
+      {
         kind: 'graph',
         title: 'Where budgets are kept',
         description:

@@ -53,6 +53,7 @@ export const serve = async (options: ServeOptions, context: CliContext): Promise
     const service = await wire(config, log, { environment, redaction, keyFile, configFile, ...serviceLog });
     // Whatever it ends by: a second signal, a port that is in use, an exception nobody caught.
     process.on('exit', service.killHosts);
+    keepAudit(service);
     stopOnSignals(service, config, log);
     keepRequestsYoung();
     // First: who starts the service waits for the port of the calls.
@@ -71,6 +72,12 @@ export const serve = async (options: ServeOptions, context: CliContext): Promise
  * (docs/decisions/0091). Not before all is loaded: with another flag, V8 takes no code from the compile cache.
  */
 const keepRequestsYoung = (): void => setFlagsFromString('--no-allocation-site-pretenuring');
+
+/** As logrotate tells that it has moved a file. Without one the signal ends the process, as it does when a terminal closes. */
+const keepAudit = ({ audit: { reopen, flushSync } }: Service): void => {
+  if (reopen !== undefined) process.on('SIGHUP', reopen);
+  if (flushSync !== undefined) process.on('exit', flushSync);
+};
 
 /** The settings that the options stand for; each overrides the variable of the environment. */
 const toSettings = ({ port, host, tools, config, lanes, role }: ServeOptions): Variables => ({

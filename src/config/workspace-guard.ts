@@ -9,6 +9,7 @@ import type { ConfigContent } from './file/load-config-file.ts';
 import { toPathText } from './file/mistakes.ts';
 import { configFileCandidates } from './file/read-config-file.ts';
 import { createFindOverlap } from './path-overlap.ts';
+import { type AuditChoice, readAuditChoice } from './settings/audit-choice.ts';
 import type { Config } from './settings/config.ts';
 import { readStoreChoice } from './settings/store-choice.ts';
 
@@ -68,11 +69,14 @@ export const createWorkspaceGuard = async (config: Config, environment: Variable
     checkSettings: async (toolFiles) => {
       const { TOOLS_DIR, API_KEYS_FILE } = config;
       const store = readStoreChoice(config);
+      const audit = readAuditChoice(config);
       const checks = await Promise.all([
         checkConfigFile(),
         check('TOOLS_DIR', [...toPaths(TOOLS_DIR), ...toolFiles]),
         check('API_KEYS_FILE', toPaths(API_KEYS_FILE)),
         check('STORE', store.kind === 'sqlite' ? [store.path] : []),
+        check('AUDIT', audit.kind === 'file' ? [audit.path] : []),
+        checkApart(audit, TOOLS_DIR),
         ...config.extensions.purposes.map(async (purpose) =>
           check(purpose.setting, await toControlPaths(purpose, config, environment)),
         ),
@@ -96,6 +100,17 @@ export const createWorkspaceGuard = async (config: Config, environment: Variable
       return (await Promise.all(checks)).flat();
     },
   };
+};
+
+/** Also who writes tools must not write what is said of them. */
+const checkApart = async (audit: AuditChoice, toolsDir: string | undefined): Promise<readonly string[]> => {
+  if (audit.kind !== 'file' || toolsDir === undefined) return [];
+  const overlap = await (await createFindOverlap(toolsDir))(audit.path);
+  return overlap === 'inside'
+    ? [
+        `AUDIT '${audit.path}' is inside TOOLS_DIR '${toolsDir}', where who writes tools could change it. Move one of the two.`,
+      ]
+    : [];
 };
 
 type Purpose = ExtensionSet['purposes'][number];

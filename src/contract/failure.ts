@@ -180,6 +180,11 @@ export const FAILURE_POLICY = {
     'service',
     'Redis is away, and the call needs it: a write with an Idempotency-Key or whose id is its key, a call that runs in the background, or any with RETRY_BUDGET_ON_STORE_DOWN=closed.',
   ),
+  // Not `store_unavailable`, which sends people to Redis, nor `overloaded`, which sends callers back at once.
+  audit_unavailable: refusedBy(
+    'service',
+    'AUDIT_REQUIRED is true and audit lines cannot be written now: no write runs until they can.',
+  ),
   internal_error: {
     fault: 'service',
     charges: false,

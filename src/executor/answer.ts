@@ -110,21 +110,29 @@ const redact = (call: Call): void => {
 /** 8 turns outcomes into results, in the order of the calls, and tells observer, log and trace of each call, once. */
 export const renderAnswers = (batch: Batch): undefined => {
   for (const call of batch.calls) {
-    if (call.isAccepted) call.result = renderAccepted(call);
+    if (call.isAccepted) renderPending(call);
     else if (!call.isAnswered) renderAnswer(call);
   }
   observeBatch(batch);
 };
 
+const renderPending = (call: Call): void => {
+  call.result = renderAccepted(call);
+  call.batch.services.audit?.called(call);
+};
+
 const renderAnswer = (call: Call): void => {
   const { outcome, batch } = call;
-  const { observer } = batch.services;
+  const { services } = batch;
+  const { observer } = services;
   const failure = outcome?.kind === 'failure' ? outcome.failure : null;
   // What is answered again is counted once: a copy, and a repeat of a keyed batch.
   if (!isReplayed(call)) observer.callAnswered(call.budgetKey, failure, call.durationMs);
   const isWatched = observer.toolInvoked !== null || batch.request.trace !== null;
   if (isWatched || failure !== null) renderWatched(call, createEvent(call), failure);
   else renderOwn(call);
+  // That of a resumed call is written when it is known that no other worker runs it again.
+  if (services.audit !== null && batch.request.resumed === undefined) services.audit.called(call);
 };
 
 const renderOwn = (call: Call): void => {
@@ -226,6 +234,8 @@ export const renderFailedBatch = ({ request, services, calls }: Batch, error: un
     if (call?.isAnswered) return call.result;
     services.observer.contractViolated(error, request.requestId);
     const outcome = failed(toFailure('internal_error', INTERNAL_ERROR_TEXT, null, { thrown: error }));
+    call?.end(outcome);
+    if (call !== undefined) services.audit?.called(call);
     const unread = { index, id: null, name: null, durationMs: 0 };
     return renderOutcome(outcome, unread, NO_WARNINGS, { ...NO_NOTES, reference: request.requestId });
   });
@@ -249,7 +259,10 @@ export const watchLate = (batch: Batch): undefined => {
   if (batch.isGivenBack) return undefined;
   for (const call of batch.calls) {
     // The journal has the line of a resumed call, with the batch that accepted it: what came of it is late.
-    if (batch.request.resumed !== undefined && call.outcome !== null) void writeLate(call, call.outcome);
+    if (batch.request.resumed !== undefined && call.outcome !== null) {
+      batch.services.audit?.called(call);
+      void writeLate(call, call.outcome);
+    }
     void call.late?.then((late) => (late === null ? undefined : writeLate(call, late)));
   }
 };
@@ -261,7 +274,10 @@ const writeLate = async (call: Call, late: CallOutcome): Promise<void> => {
   services.open.begin();
   try {
     const end = late === outcome ? outcome : redactOutcome(late, call);
-    if (end !== outcome) endWrite(call, end);
+    if (end !== outcome) {
+      endWrite(call, end);
+      services.audit?.endedLate(call, end);
+    }
     const requestId = services.redactor.cut(request.requestId, MAX_REQUEST_ID, 'journal');
     const isJournalled = admission !== null && admission.scope === 'session' && services.journal > 0;
     await Promise.all([

@@ -12,7 +12,7 @@ import { NO_ROOM_FOR_ARGUMENTS_TEXT } from './failure-text.ts';
 import type { EarlierCall, RecordLease } from './idempotency-store.ts';
 import { createWideLiterals, type ParsedArguments, parseArguments, type WideLiterals } from './parse-arguments.ts';
 import type { AcceptedCall, AsyncTerms, PendingState } from './pending-calls.ts';
-import type { CallDecision, Grant } from './policies.ts';
+import type { CallDecision, Decided, Grant } from './policies.ts';
 import type { Write } from './reconciler.ts';
 import { type Admission, type Budget, type CallVerdict, type SettledCall, UNKNOWN_TOOL } from './session-store.ts';
 import { readOutcome, readStoredResult } from './stored-result.ts';
@@ -73,7 +73,7 @@ const OPEN: CallState = { kind: 'open' };
  * | read     | kind, tool, missingTool, refusal, rawArguments, timeoutMs, original, sharesId |
  * | record   | state; recordKey, record                                                      |
  * | admit    | state; isAsked, verdict                                                       |
- * | run      | state; grant, asked; durationMs                                               |
+ * | run      | state; grant, asked, decided; durationMs                                      |
  * | answer   | state; reference, result, isAnswered                                          |
  */
 export class Call {
@@ -117,6 +117,8 @@ export class Call {
   grant: Grant | null = null;
   /** What a person has to approve before it runs; null: nothing. */
   asked: Extract<CallDecision, { kind: 'ask' }>['approval'] | null = null;
+  /** What rules and people have said of it, where it runs. */
+  decided: Decided | null = null;
   durationMs = 0;
 
   /** Under which the log tells more of a failure; "" on success. */
@@ -154,6 +156,12 @@ export class Call {
   /** Whether it was accepted as one that may outlive its batch, now or by another batch. */
   get isAccepted(): boolean {
     return this.state.kind === 'pending' || this.state.kind === 'ended';
+  }
+
+  /** Its arguments; null where they cannot be read, or no tool was to get them. */
+  get input(): Readonly<Record<string, unknown>> | null {
+    const parsed = isReady(this) ? readArguments(this) : null;
+    return parsed?.ok === true ? parsed.value : null;
   }
 
   /** Of the pending call that it is, runs, or has become; null: it is none. */

@@ -47,8 +47,12 @@ const apply = (call: ReadyCall, decision: CallDecision | undefined): void => {
     return;
   }
   call.grant = decision.grant;
-  if (decision.kind === 'ask') call.asked = decision.approval;
-  else if (decision.input !== undefined) call.parsedArguments = { ok: true, value: decision.input };
+  if (decision.kind === 'ask') {
+    call.asked = decision.approval;
+    return;
+  }
+  call.decided = decision.decided ?? null;
+  if (decision.input !== undefined) call.parsedArguments = { ok: true, value: decision.input };
 };
 
 /** A call that could begin now, as policies decide of it. */

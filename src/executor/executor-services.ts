@@ -1,4 +1,5 @@
 import type { ToolRegistry } from '../tools/registry.ts';
+import type { Audit } from './audit.ts';
 import type { CreateCallLog } from './call-context.ts';
 import type { CallObserver, FailureLog } from './call-observer.ts';
 import type { CallSlots } from './call-slots.ts';
@@ -28,6 +29,8 @@ export type ExecutorSettings = Clock & {
   readonly runHosted: RunHosted;
   readonly observer: CallObserver;
   readonly failureLog: FailureLog;
+  /** null: nothing is written down. */
+  readonly audit: Audit | null;
   readonly createLog: CreateCallLog;
   readonly redactor: Redactor;
   /** Unix milliseconds, for people to read. */

@@ -217,6 +217,8 @@ export const dropText = (reason: DropReason): string => DROP_TEXTS[reason];
 export const SHUTTING_DOWN_TEXT = 'Not executed: the service is shutting down. Send this call again in a few seconds.';
 export const STORE_UNAVAILABLE_TEXT =
   'Not executed: the session store is unavailable, and calls are refused without it. Try later, or say what could not be done.';
+export const AUDIT_UNAVAILABLE_TEXT =
+  'Not executed: the audit log cannot be written now, and no write runs without it. Try later, or say what could not be done.';
 export const INTERNAL_ERROR_TEXT =
   'The service failed while handling this call, which is not your fault. It may or may not have run. Check before calling it again.';
 

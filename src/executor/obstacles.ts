@@ -13,6 +13,8 @@ export const findRefusal = (call: ReadyCall): Failure | null => {
     return toFailure('async_required', text.asyncRequiredText(tool.name), tool);
   if (!isSafe(tool) && recordOf(call)?.state === 'away')
     return toFailure('store_unavailable', text.IDEMPOTENCY_STORE_UNAVAILABLE_TEXT, tool);
+  const unwritten = explainUnwritten(call, tool);
+  if (unwritten !== null) return unwritten;
   const parsed = readArguments(call);
   const retryAfterMs = parsed.ok ? services.circuits.refusal(tool, parsed.value) : null;
   return retryAfterMs === null ? null : explainOpenCircuit(tool, retryAfterMs);
@@ -32,13 +34,19 @@ export const findObstacle = (call: Call, moment: number): Failure | null => {
   if (batch.services.isDraining()) return toFailure('shutting_down', text.SHUTTING_DOWN_TEXT, tool);
   const permit = batch.admission?.permits.get(call.budgetKey);
   if (permit?.decision === 'unavailable') return toFailure('store_unavailable', text.STORE_UNAVAILABLE_TEXT, tool);
-  if (permit?.decision !== 'denied') return explainVerdict(call, tool);
+  if (permit?.decision !== 'denied') return explainUnwritten(call, tool) ?? explainVerdict(call, tool);
   const denied =
     tool === null
       ? `${call.refusal?.message ?? ''}${text.NO_RETRIES_FOR_UNKNOWN_NAMES}`
       : text.denialText(tool.name, permit.denial, permit.budget, batch.services.sessionRetries);
   return toFailure('retry_budget_exhausted', denied, tool);
 };
+
+/** A write of which nothing could be written down must not begin, where the operator says so. */
+export const explainUnwritten = ({ batch }: Call, tool: Tool | null): Failure | null =>
+  tool !== null && !isSafe(tool) && batch.services.audit?.refusesWrites() === true
+    ? toFailure('audit_unavailable', text.AUDIT_UNAVAILABLE_TEXT, tool)
+    : null;
 
 const explainVerdict = ({ verdict, budgetKey }: Call, tool: Tool | null): Failure | null => {
   if (verdict === null || verdict.kind === 'run') return null;

@@ -52,9 +52,20 @@ export type Grant = {
   readonly settle: (executed: Executed, isSuccess: boolean) => Promise<void> | undefined;
 };
 
+/** What rules and people have said of a call that runs, for who writes it down. */
+export type Decided = {
+  readonly rules: readonly { readonly name: string; readonly decision: string }[];
+  readonly approval: {
+    readonly id: string;
+    readonly digest: string;
+    /** The name of the key, or the subject, that approved; null: anonymous. */
+    readonly by: string | null;
+  } | null;
+};
+
 export type CallDecision =
   /** `input`: what a person has approved in the place of what was sent; left out: the same. */
-  | { readonly kind: 'run'; readonly grant: Grant | null; readonly input?: Input }
+  | { readonly kind: 'run'; readonly grant: Grant | null; readonly input?: Input; readonly decided?: Decided }
   | { readonly kind: 'refused'; readonly failure: Failure }
   /** It waits for a person, as a pending call: only where it may. */
   | { readonly kind: 'ask'; readonly approval: Approval; readonly grant: Grant | null };

@@ -12,7 +12,7 @@ import { effectIdOf, toIdempotencyKey } from './effect-id.ts';
 import * as text from './failure-text.ts';
 import type { RecordState } from './idempotency-store.ts';
 import { invokeTool } from './invoke-tool.ts';
-import { explainOpenCircuit, findObstacle } from './obstacles.ts';
+import { explainOpenCircuit, explainUnwritten, findObstacle } from './obstacles.ts';
 import { type OutcomeTerms, toCallOutcome } from './outcome.ts';
 import { toShortage } from './shortage.ts';
 import { beginWrite, endWrite, settleWrite } from './unknown-write.ts';
@@ -114,6 +114,8 @@ const waitForSlot = (call: ReadyCall, askedAt: number): Promise<void> =>
 const startLate = (call: ReadyCall, askedAt: number): Promise<void> | undefined => {
   const { services } = call.batch;
   if (services.isDraining()) return giveUpSlots(call, text.explainNotStarted('shutdown'));
+  const unwritten = explainUnwritten(call, call.tool);
+  if (unwritten !== null) return giveUpSlots(call, unwritten);
   const startedAt = services.now();
   return begin(call, startedAt, startedAt - askedAt);
 };

@@ -11,7 +11,13 @@ const FLUSH_EVERY_MS = 100;
 const FLUSH_AT_LENGTH = 65_536;
 
 /** The log, and what writes the lines of batches and of failed calls into it; without the last, all their fields. */
-export type ServiceLog = { readonly log: Logger; readonly logBatch: LogBatch; readonly logFailure?: LogFailure };
+export type ServiceLog = {
+  readonly log: Logger;
+  readonly logBatch: LogBatch;
+  readonly logFailure?: LogFailure;
+  /** Writes whole lines among those of the log; false: nobody reads them any more. Left out: by stdout itself. */
+  readonly writeOut?: (text: string) => boolean;
+};
 
 /** One JSON object a line on stdout, or a line for people where stdout is a terminal. No line leaves it with a secret. */
 export const createLogger = async (options: {
@@ -23,7 +29,10 @@ export const createLogger = async (options: {
 }): Promise<ServiceLog> => {
   // In a cluster the name of the pod.
   const origin = { ...options.origin, instance: hostname() };
-  if (options.format === 'json') return createJsonLog({ ...options, origin }, createGatheringDestination());
+  if (options.format === 'json') {
+    const destination = createGatheringDestination();
+    return { ...createJsonLog({ ...options, origin }, destination), writeOut: destination.writeOut };
+  }
   const { build } = await import('pino-pretty');
   const { createBatchLineForPeople, logFailureForPeople } = await import('./terminal-lines.ts');
   const destination = build({ sync: true, singleLine: true, translateTime: 'SYS:HH:MM:ss.l' });
@@ -82,7 +91,10 @@ const toEscape = (sign: string): string => `\\u${sign.charCodeAt(0).toString(16)
  * Gathers lines and hands them to pino's own destination in one piece. That one (sonic-boom 4.2) can gather too, but
  * measures all it holds again with every line: with 64 KiB that was three quarters of the price of a line.
  */
-const createGatheringDestination = (): DestinationStream & { readonly flush: (done?: () => void) => void } => {
+const createGatheringDestination = (): DestinationStream & {
+  readonly flush: (done?: () => void) => void;
+  readonly writeOut: (lines: string) => boolean;
+} => {
   const stdout = pino.destination({ dest: 1, sync: false });
   let gathered = '';
   let isUnread = false;
@@ -102,11 +114,16 @@ const createGatheringDestination = (): DestinationStream & { readonly flush: (do
     clearTimeout(timer);
     writeLast(gathered);
   });
+  const write = (line: string): void => {
+    gathered += line;
+    if (gathered.length >= FLUSH_AT_LENGTH) handOver();
+    else timer ??= setTimeout(handOver, FLUSH_EVERY_MS).unref();
+  };
   return {
-    write: (line) => {
-      gathered += line;
-      if (gathered.length >= FLUSH_AT_LENGTH) handOver();
-      else timer ??= setTimeout(handOver, FLUSH_EVERY_MS).unref();
+    write,
+    writeOut: (lines) => {
+      write(lines);
+      return !isUnread;
     },
     flush: (done = () => undefined) => {
       handOver();

@@ -50,6 +50,8 @@ export type WireOptions = {
   readonly logBatch?: LogBatch;
   /** Writes the line of a failed call into the log; left out: all its fields. */
   readonly logFailure?: LogFailure;
+  /** Writes lines where the log goes; false: nobody reads them any more. Left out: to stdout. */
+  readonly writeOut?: (text: string) => boolean;
   /** Hear of every call; one that throws changes nothing. */
   readonly subscribers?: readonly ((event: ToolInvoked) => void)[];
   /** `off`: nothing is counted or logged of calls and requests. For measuring what that costs. */
@@ -84,6 +86,8 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     webhooks,
     /** The tools that can be called now, by name. */
     listTools: tools.registry.list,
+    /** Of whoever starts the process: on SIGHUP the file is opened anew, and at an exit written to its end. */
+    audit: decide.audit,
     /** Ends the processes of tools without waiting for it: for a process that exits. */
     killHosts: tools.killHosts,
     /** Readiness says no, new batches are refused, no further call starts. */
@@ -101,6 +105,8 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
       await webhooks.close();
       await store.close();
       await Promise.all([tools.close(), extensions.close(), tracing.close()]);
+      // Last: until here calls may end.
+      await decide.audit.close();
     },
   };
 };
@@ -150,6 +156,7 @@ const openServices = async (config: Config, log: Logger, options: WireOptions) =
   const decide = await openDecide(config, {
     ...{ backend, keys, sessions, webhooks, redactor, log, metrics, now, time: store.time, configFile },
     ...{ registry: tools.registry, runHosted: tools.runHosted, createLog: createCallLog(log, redactor) },
+    writeOut: options.writeOut ?? ((text) => process.stdout.write(text) || true),
     settlePending: pending.service.settle.bind(pending.service),
     findPending: async (tenant, handle) => {
       const state = await pending.service.stateOf(tenant, handle, 0);
@@ -195,6 +202,7 @@ const createServiceExecutor = (config: Config, services: Services, { logFailure 
     pending: services.pending.service,
     reconciler: services.decide.reconciler,
     policies: services.decide.policies,
+    audit: services.decide.audit.calls,
     slots: services.load.slots,
     circuits: createCircuitBreakers({
       failures: config.CIRCUIT_FAILURES,

@@ -10,6 +10,7 @@ test('every generated document says what the code says', async () => {
   expect([...documents.keys()]).toEqual([
     'openapi/openapi.json',
     'src/http/openapi.json',
+    'openapi/audit.schema.json',
     'clients/typescript/src/generated/api.ts',
     'clients/python/src/recourse_client/wire.py',
     'docs/failures.md',

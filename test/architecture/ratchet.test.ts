@@ -11,16 +11,18 @@ const ROOT = join(import.meta.dirname, '../..');
 /** Most lines of each unit, with scripts of Redis, pages and styles; without tests and README. */
 const LINES: Readonly<Record<string, number>> = {
   // 700 for effect ids, the operation `operate`, and the seam by which writes are looked for: verdicts, the port, results that a look replaces, settings.
-  src: 28880,
+  // 230 for the audit log: its port, settings, the check of its path, lines on stdout.
+  src: 29110,
   'packages/background': 5160,
   'packages/cli': 1450,
   'packages/console': 2320,
-  'packages/decide': 2090,
+  // 760 for the audit log: its schema, its lines, the file that is reopened, retried and bounded; and the digest of tools.
+  'packages/decide': 2860,
   'packages/dialects': 2940,
   'packages/mcp-server': 1710,
   'packages/store-redis': 1280,
   'packages/store-sqlite': 720,
-  'packages/testing': 813,
+  'packages/testing': 814,
   'packages/tool-hosts': 6370,
   'packages/toolkit-files': 450,
   'packages/toolkit-google': 2460,
@@ -42,7 +44,7 @@ const SLACK = 150;
 /** Files of the executor that import each other in one chain, at most. */
 const MOST_FLOORS = 10;
 /** Files of the service that packages import, beside its public entries. */
-const MOST_DOORS = 130;
+const MOST_DOORS = 133;
 const MOST_TYPES_PER_1000_LINES = 18;
 /** Of all functions, those whose names begin with `to`, in percent. */
 const MOST_CONVERSIONS_PERCENT = 8;

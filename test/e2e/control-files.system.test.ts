@@ -46,6 +46,7 @@ test('one start names every control file that lies in the workspace, each with i
       TOOLS_DIR: at('tools'),
       API_KEYS_FILE: at('keys.txt'),
       STORE: `sqlite:${at('store.db')}`,
+      AUDIT: `file:${at('audit.jsonl')}`,
       GOOGLE_CREDENTIALS_PATH: at('google.json'),
       TOOL_GROUPS: 'shell',
       SHELL_BWRAP_PATH: at('bwrap'),
@@ -55,8 +56,20 @@ test('one start names every control file that lies in the workspace, each with i
     `recourse: TOOLS_DIR '${at('tools')}' is inside WORKSPACE_DIR '${workspace}', ${WRITABLE}`,
     `recourse: API_KEYS_FILE '${at('keys.txt')}' is inside WORKSPACE_DIR '${workspace}', ${WRITABLE}`,
     `recourse: STORE '${at('store.db')}' is inside WORKSPACE_DIR '${workspace}', ${WRITABLE}`,
+    `recourse: AUDIT '${at('audit.jsonl')}' is inside WORKSPACE_DIR '${workspace}', ${WRITABLE}`,
     `recourse: SHELL_BWRAP_PATH '${at('bwrap')}' is inside WORKSPACE_DIR '${workspace}', ${WRITABLE}`,
     `recourse: GOOGLE_CREDENTIALS_PATH '${at('google.json')}' is inside WORKSPACE_DIR '${workspace}', ${WRITABLE}`,
+  ]);
+});
+
+test('an audit file is refused among tools, also behind a link', async () => {
+  const { base, workspace } = await createFolder();
+  await mkdir(join(base, 'tools'));
+  await symlink(join(base, 'tools'), join(base, 'link'));
+  const audit = join(base, 'link/audit.jsonl');
+  const settings = { WORKSPACE_DIR: workspace, TOOLS_DIR: join(base, 'tools'), AUDIT: `file:${audit}` };
+  expect(await refusalOf(settings)).toEqual([
+    `recourse: AUDIT '${audit}' is inside TOOLS_DIR '${base}/tools', where who writes tools could change it. Move one of the two.`,
   ]);
 });
 

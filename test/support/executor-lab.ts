@@ -58,6 +58,7 @@ export const createSubject = (
     redactor,
     reconciler: NO_RECONCILER,
     policies,
+    audit: null,
     slots: new SlotQueue({
       maxConcurrentCalls: 6,
       callerConcurrency: 6,

@@ -19,7 +19,7 @@ export type ApplyOptions = {
   readonly redactor: Pick<Redactor, 'cut'>;
   /** Unix milliseconds. */
   readonly time: () => number;
-  readonly onApplied: (spec: EffectSpec, effect: Effect) => void;
+  readonly onApplied: (spec: EffectSpec, effect: Effect, outcome: CallOutcome) => void;
 };
 
 /**
@@ -44,7 +44,7 @@ export const createApply =
     }
     await Promise.all(places.map((place) => keys.settle(place, result, kind)));
     if (!(await effects.markApplied(key, effect.fence))) return;
-    onApplied(spec, effect);
+    onApplied(spec, effect, outcome);
     await Promise.all([settleSession(spec, effect, outcome, options), notify(spec, effect, outcome, options)]);
   };
 

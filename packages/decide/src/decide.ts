@@ -5,6 +5,7 @@ import type { FirstConfigFile } from 'recourse-server/config/file/read-config-fi
 import type { Config } from 'recourse-server/config/settings/config';
 import { readDuration } from 'recourse-server/contract/duration';
 import type { CreateCallLog } from 'recourse-server/executor/call-context';
+import type { CallOutcome } from 'recourse-server/executor/call-outcome';
 import type { RunHosted } from 'recourse-server/executor/deadline';
 import type { IdempotencyStore } from 'recourse-server/executor/idempotency-store';
 import { NO_POLICIES } from 'recourse-server/executor/policies';
@@ -15,13 +16,17 @@ import { describeCauses } from 'recourse-server/telemetry/describe-error';
 import type { Metrics } from 'recourse-server/telemetry/metrics';
 import type { ToolRegistry } from 'recourse-server/tools/registry';
 import { type ApplyOptions, createApply } from './apply-verdict.ts';
+import { type AuditParts, openAudit } from './audit/audit.ts';
+import type { DecisionEvent, VerdictEvent } from './audit/audit-event.ts';
+import { readEnd } from './audit/call-lines.ts';
 import { createChecks } from './checks.ts';
 import { createEffectMetrics } from './effect-metrics.ts';
-import { effectKind, type StoredEffect } from './effects/effect-kind.ts';
+import { type Effect, type EffectSpec, effectKind, type StoredEffect } from './effects/effect-kind.ts';
 import { EffectStore, entryOf } from './effects/effect-store.ts';
 import { Looker } from './looker.ts';
 import { createReconciler } from './reconciler.ts';
 import { createSweep } from './sweep.ts';
+import { toolDigestOf } from './tool-digest.ts';
 import { addUnknownRoutes, type UnknownRoutesOptions } from './unknown-routes.ts';
 
 export type DecideParts = Pick<ApplyOptions, 'settlePending' | 'sessions' | 'webhooks' | 'time'> & {
@@ -38,6 +43,7 @@ export type DecideParts = Pick<ApplyOptions, 'settlePending' | 'sessions' | 'web
   /** The result of a pending call of the tenant, JSON text; null: it has not ended, or is unknown. Rejects with the store. */
   readonly findPending: UnknownRoutesOptions['findPending'];
   readonly now: () => number;
+  readonly writeOut: AuditParts['writeOut'];
 };
 
 // Further ones are looked for when they are repeated.
@@ -47,6 +53,7 @@ const LIMITS = { ofHolder: 100_000, ofAll: 100_000 } as const;
 export const openDecide = async (config: Config, parts: DecideParts) => {
   const { backend, registry, log, metrics, redactor, now, time } = parts;
   const counted = createEffectMetrics(metrics);
+  const audit = await openAudit(config, { ...parts, digestOf: toolDigestOf });
   const effects = new EffectStore({
     ...{ store: backend.records, sealing: backend.sealing, live: await openLive(backend, now) },
   });
@@ -64,17 +71,22 @@ export const openDecide = async (config: Config, parts: DecideParts) => {
   });
   const apply = createApply({
     ...{ ...parts, effects },
-    onApplied: ({ tool, effectId, requestId }, { end, attempts }) =>
+    onApplied: (spec, effect, outcome) => {
+      const { tool, effectId, requestId } = spec;
+      const { end, attempts } = effect;
       log.info(
         { tool, effect_id: effectId, request_id: requestId, verdict: end?.verdict, by: end?.by, attempts },
         'unknown outcome settled',
-      ),
+      );
+      audit.settled(describeVerdict(spec, effect, outcome));
+    },
   });
   const reconciler = createReconciler({
     ...{ effects, looker, findCheck, now, time, onFailed, apply },
     onContradiction: ({ tool, effectId, tenant }) => {
       looker.distrust(tool);
       counted.contradicted(tool);
+      audit.contradicted({ tenant, tool, effect_id: effectId });
       log.error({ tool, effect_id: effectId, tenant }, 'a write ended otherwise than its reconcile had said');
     },
   });
@@ -86,11 +98,16 @@ export const openDecide = async (config: Config, parts: DecideParts) => {
   const addRoutes: AddedRoutes['addRoutes'] = (app, host) =>
     addUnknownRoutes(app, host, {
       ...{ ...parts, effects, apply, look: sweep.look, findTool: registry.find },
-      onDecided: ({ effectId, ...about }) => log.info({ effect_id: effectId, ...about }, 'verdict by hand'),
+      onDecided: ({ spec, by, verdict, reason, result }) => {
+        const { effectId, tool } = spec;
+        log.info({ effect_id: effectId, tool, by, verdict, reason, result }, 'verdict by hand');
+        audit.decided(describeHand(spec, { by, verdict, reason, result }));
+      },
     });
   return {
     reconciler,
     policies: NO_POLICIES,
+    audit,
     /** Takes what a later version of the configuration file says. */
     apply: (_content: ConfigContent): void => undefined,
     added: { addRoutes } satisfies AddedRoutes,
@@ -101,6 +118,21 @@ export const openDecide = async (config: Config, parts: DecideParts) => {
       reconciler.close();
     },
   };
+};
+
+const describeVerdict = (spec: EffectSpec, { end, attempts }: Effect, outcome: CallOutcome): VerdictEvent => {
+  const { tenant, tool, effectId, sessionKey, requestId, index } = spec;
+  const place = { session: sessionKey, request_id: requestId, index };
+  return { tenant, tool, effect_id: effectId, ...place, by: end?.by ?? 'run', ...readEnd(outcome), attempts };
+};
+
+type Hand = Omit<Parameters<UnknownRoutesOptions['onDecided']>[0], 'spec'>;
+
+const describeHand = (spec: EffectSpec, { by, verdict, reason, result }: Hand): DecisionEvent => {
+  const { tenant, tool, effectId, sessionKey, requestId, index } = spec;
+  const place = { session: sessionKey, request_id: requestId, index };
+  const said = { of: 'verdict', decision: verdict, approval: null, accepted: result === 'settled', reason } as const;
+  return { tenant, tool, effect_id: effectId, by, ...place, ...said };
 };
 
 const MAX_PROBLEM = 500;

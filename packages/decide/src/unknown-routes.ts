@@ -21,7 +21,7 @@ import type { Tool } from 'recourse-server/tools/tool';
 import * as z from 'zod';
 import { createEnd } from './checks.ts';
 import type { HandVerdict } from './effects/effect-decisions.ts';
-import { type Effect, effectKeyOf } from './effects/effect-kind.ts';
+import { type Effect, type EffectSpec, effectKeyOf } from './effects/effect-kind.ts';
 import type { EffectStore, OpenEffect } from './effects/effect-store.ts';
 import type { LookStep } from './looker.ts';
 
@@ -37,8 +37,7 @@ export type UnknownRoutesOptions = {
   readonly apply: (key: string, effect: Effect) => Promise<void>;
   /** A person has settled an effect, or was too late. */
   readonly onDecided: (about: {
-    readonly effectId: string;
-    readonly tool: string;
+    readonly spec: EffectSpec;
     readonly by: string | null;
     readonly verdict: string;
     readonly reason: string;
@@ -151,7 +150,7 @@ const decide = async (
     effects.settleByHand(key, fence, { ...end, valueJson: redactor.value(end.valueJson, 'result') }),
   );
   const by = callerOf(request).key;
-  onDecided({ effectId: spec.effectId, tool: spec.tool, by, verdict, reason: shownReason, result: decided.kind });
+  onDecided({ spec, by, verdict, reason: shownReason, result: decided.kind });
   if (decided.kind !== 'settled') throw explainTooLate(decided);
   await askStore(apply(key, decided.effect));
 };

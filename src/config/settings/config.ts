@@ -4,6 +4,7 @@ import { isLoopback } from '../../auth/origins.ts';
 import type { ExtensionSet } from '../../extensions/extension-set.ts';
 import { toRequestBytes } from '../../memory/store-memory.ts';
 import { OWN_EXTENSIONS } from '../../packages.ts';
+import { findAuditProblem } from './audit-choice.ts';
 import { createGroupList, SETTINGS } from './settings.ts';
 import { findStoreProblem } from './store-choice.ts';
 import { explainValue } from './value-hint.ts';
@@ -57,6 +58,7 @@ const RULES: readonly Rule[] = [
         : `is ${ROLE}, which needs REDIS_URL: without Redis, calls wait in the process that accepted them`,
   ],
   [['STORE', 'REDIS_URL'], findStoreProblem],
+  [['AUDIT', 'AUDIT_REQUIRED'], findAuditProblem],
   [
     ['STORE_SEALED', 'STORE_KEYS'],
     ({ STORE_SEALED, STORE_KEYS }) =>

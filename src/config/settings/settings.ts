@@ -13,6 +13,7 @@ import {
 import { EXTENSION_SETTINGS, OWN_EXTENSIONS } from '../../packages.ts';
 import { isSentinelUrl, parseSentinelUrl, splitRedisUrl } from '../../sessions/redis-url.ts';
 import { ACCESS_SETTINGS } from './access-settings.ts';
+import { AUDIT_RULE, parseAudit } from './audit-choice.ts';
 import { LANE_NAME } from './lanes.ts';
 import { parseStore, STORE_RULE } from './store-choice.ts';
 import { parseStoreKeys } from './store-keys.ts';
@@ -42,6 +43,19 @@ export const SETTINGS = {
   LOG_LEVEL: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')
     .describe('The lowest level that is logged.'),
+  AUDIT: z
+    .string()
+    .refine((text) => parseAudit(text) !== null, AUDIT_RULE)
+    .default('off')
+    .describe(
+      'Where a line of JSON for each call, decision and verdict goes: `off`, `stdout` (among the lines of the log) or `file:PATH` (appended to, one file for each process); docs/audit.md.',
+    ),
+  AUDIT_ARGUMENTS: oneOf(['digest', 'redacted'])
+    .default('digest')
+    .describe('What audit lines show of arguments: their SHA-256, or their text without secrets.'),
+  AUDIT_REQUIRED: flag(false).describe(
+    'true: while audit lines cannot be written, writes are refused (`audit_unavailable`).',
+  ),
   STORE: z
     .string()
     .refine((text) => parseStore(text) !== null, STORE_RULE)

@@ -53,6 +53,7 @@ FailureCode = Literal[
     "overloaded",
     "shutting_down",
     "store_unavailable",
+    "audit_unavailable",
     "internal_error",
 ]
 

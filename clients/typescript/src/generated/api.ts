@@ -422,7 +422,7 @@ export interface components {
         };
         readonly FailureDetail: {
             /** @enum {string} */
-            readonly code: "invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "interrupted" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "rule_refused" | "approval_required" | "approval_denied" | "approval_expired" | "approval_stale" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error";
+            readonly code: "invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "interrupted" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "rule_refused" | "approval_required" | "approval_denied" | "approval_expired" | "approval_stale" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "audit_unavailable" | "internal_error";
             /** @description The exception's type name, or the code's own. */
             readonly type: string;
             /** @description What to do differently, in the tool's words; also part of `message`. Null if no retries are left. */
@@ -626,7 +626,7 @@ export interface components {
             /** @description Who found out. */
             readonly by: ("tool" | "run" | "person") | null;
             /** @description Why nobody knows; null if its process died. */
-            readonly code: ("invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "interrupted" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "rule_refused" | "approval_required" | "approval_denied" | "approval_expired" | "approval_stale" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error") | null;
+            readonly code: ("invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "interrupted" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "rule_refused" | "approval_required" | "approval_denied" | "approval_expired" | "approval_stale" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "audit_unavailable" | "internal_error") | null;
             /** @description Since when nobody knows. */
             readonly since: string | null;
             /** @description How often was looked. */
@@ -801,7 +801,7 @@ export interface components {
             readonly outcome: "success" | "retry" | "failed" | "refused" | "unknown" | "pending";
             /** @enum {string} */
             readonly executed: "yes" | "no" | "maybe";
-            readonly code: ("invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "interrupted" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "rule_refused" | "approval_required" | "approval_denied" | "approval_expired" | "approval_stale" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error") | null;
+            readonly code: ("invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "interrupted" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "rule_refused" | "approval_required" | "approval_denied" | "approval_expired" | "approval_stale" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "audit_unavailable" | "internal_error") | null;
             readonly fault: ("caller" | "tool" | "upstream" | "policy" | "service") | null;
             readonly message: string;
             /** @description Only of a write that ran or may have: what its effect is known by to its tool. */
@@ -825,7 +825,7 @@ export interface components {
             readonly outcome: "success" | "retry" | "failed" | "refused" | "unknown" | "pending";
             /** @enum {string} */
             readonly executed: "yes" | "no" | "maybe";
-            readonly code: ("invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "interrupted" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "rule_refused" | "approval_required" | "approval_denied" | "approval_expired" | "approval_stale" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error") | null;
+            readonly code: ("invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "interrupted" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "rule_refused" | "approval_required" | "approval_denied" | "approval_expired" | "approval_stale" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "audit_unavailable" | "internal_error") | null;
             readonly message: string;
         };
         /** @description With `format`: the results as they are now, and the messages that tell a model of late ones. */
