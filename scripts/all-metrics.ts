@@ -1,5 +1,6 @@
 import { createAuditMetrics } from '@recourse/decide/audit/audit-metrics';
 import { createEffectMetrics } from '@recourse/decide/effect-metrics';
+import { createRuleMetrics } from '@recourse/decide/rules/rule-metrics';
 import type { Registry } from 'prom-client';
 import { createMetrics } from '../src/telemetry/metrics.ts';
 
@@ -8,5 +9,6 @@ export const createAllMetrics = (): Registry => {
   const metrics = createMetrics('0.0.0');
   createEffectMetrics(metrics);
   createAuditMetrics(metrics);
+  createRuleMetrics(metrics);
   return metrics.registry;
 };

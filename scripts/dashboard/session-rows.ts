@@ -131,6 +131,34 @@ export const SESSIONS_ROW: Row = {
     line(
       {
         kind: 'graph',
+        title: 'Rules',
+        alerts: ['RecourseRulesRefusing'],
+        description:
+          'Calls that rules of the configuration file decided of, per second: refused, would_refuse (the rule observes), and unavailable (its store gave no answer). Allowed ones are not shown.',
+        unit: 'cps',
+        queries: only(
+          `sum by (rule, decision) (${rate('recourse_rule_decisions_total', 'decision!="allowed"')})`,
+          '{{rule}} {{decision}}',
+        ),
+      },
+      {
+        kind: 'graph',
+        title: 'Share refused by rules',
+        description: 'Of the calls that each rule decided of, those that it refused.',
+        unit: 'percentunit',
+        max: 1,
+        queries: only(
+          share(
+            sumBy('rule', rate('recourse_rule_decisions_total', 'decision="refused"')),
+            sumBy('rule', rate('recourse_rule_decisions_total')),
+          ),
+          '{{rule}}',
+        ),
+      },
+    ),
+    line(
+      {
+        kind: 'graph',
         title: 'Looks for writes',
         description:
           'Looks for writes whose outcome was unknown, per second, by what they came to: happened and did_not_happen settle a call; failed means that reconcile itself failed.',

@@ -558,6 +558,56 @@ const TOOL_CALLS_SCHEMA = {
   },
 };
 
+const RULE_NAME = {
+  type: 'string',
+  pattern: '^[a-z][a-z0-9_-]{0,63}$',
+  description: 'The name of a rule in the configuration file.',
+  examples: ['refund_cap'],
+};
+const NO_RULE = problem(
+  'The configuration has no such rule here.',
+  new ProblemError(404, 'rule_not_found', 'The configuration has no such rule here.'),
+);
+const BEGINS_ANEW =
+  'What the rule has spent and reserved is forgotten. For operators: a key needs the operation `operate`, which is never implied.';
+
+const RESET_SESSION_RULE_SCHEMA = {
+  operationId: 'resetSessionRule',
+  summary: 'Have a rule begin anew in a session',
+  description: BEGINS_ANEW,
+  tags: ['sessions'],
+  params: { type: 'object', properties: { id: SESSION_ID, name: RULE_NAME }, required: ['id', 'name'] },
+  response: { 204: DONE, ...REFUSALS, 404: NO_RULE, 415: NO_MEDIA_TYPE },
+};
+
+const RESET_RULE_SCHEMA = {
+  operationId: 'resetRule',
+  summary: 'Have a rule begin anew for the tenant or for a key',
+  description: `Of a rule by tenant, for the tenant of the caller; of a rule by key, for the key that \`key\` names. ${BEGINS_ANEW}`,
+  tags: ['sessions'],
+  params: { type: 'object', properties: { name: RULE_NAME }, required: ['name'] },
+  querystring: {
+    type: 'object',
+    properties: {
+      key: {
+        ...{ type: 'string', minLength: 1, maxLength: 256 },
+        description: 'The name of a key of the tenant, for a rule by key.',
+        examples: ['agent'],
+      },
+    },
+  },
+  response: {
+    204: DONE,
+    ...REFUSALS,
+    400: problem(
+      'A parameter is not valid or not known, or no key is named.',
+      new ProblemError(400, 'key_required', 'The rule counts by key: name the key.'),
+    ),
+    404: NO_RULE,
+    415: NO_MEDIA_TYPE,
+  },
+};
+
 /** The routes that the document describes, in its order; a test compares them with those of the service. */
 export const OPERATIONS = [
   ['POST', '/tool-calls', TOOL_CALLS_SCHEMA],
@@ -578,4 +628,6 @@ export const OPERATIONS = [
   ['DELETE', '/sessions/:id', END_SESSION_SCHEMA],
   ['DELETE', '/sessions/:id/budgets', RESET_BUDGETS_SCHEMA],
   ['DELETE', '/sessions/:id/budgets/:tool', RESET_TOOL_SCHEMA],
+  ['DELETE', '/sessions/:id/rules/:name', RESET_SESSION_RULE_SCHEMA],
+  ['DELETE', '/rules/:name', RESET_RULE_SCHEMA],
 ] as const;

@@ -87,6 +87,21 @@ export const SessionTool = z
   .meta({ id: 'SessionTool' });
 export type SessionTool = Readonly<z.infer<typeof SessionTool>>;
 
+/** A rule of the configuration that counts by session. Numbers are decimal texts: sums are exact. */
+export const SessionRule = z
+  .object({
+    name: z.string(),
+    used: z.string().describe('What was spent: of calls that took effect.'),
+    reserved: z.string().describe('For calls that run, wait, or of which nobody knows whether they took effect.'),
+    max: z.string(),
+    until: z.iso
+      .datetime()
+      .nullable()
+      .describe('When some of what was used leaves the window; null: not before the end.'),
+  })
+  .meta({ id: 'SessionRule' });
+export type SessionRule = Readonly<z.infer<typeof SessionRule>>;
+
 /** GET /sessions/{id}. Empty, and not an error, for a session never seen. */
 export const SessionView = z
   .object({
@@ -111,6 +126,10 @@ export const SessionView = z
       .record(z.string(), z.string())
       .optional()
       .describe('Only if a reducer failed: why its slice is missing, by reducer name.'),
+    rules: z
+      .array(SessionRule)
+      .optional()
+      .describe('Only if rules count by session for tools that the caller may use, and the store answers.'),
     pending: z
       .array(
         z.object({

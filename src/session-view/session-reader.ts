@@ -1,4 +1,4 @@
-import type { JournalEntry, SessionTool, SessionView } from '../contract/session.ts';
+import type { JournalEntry, SessionRule, SessionTool, SessionView } from '../contract/session.ts';
 import type { PendingCall } from '../contract/tool-result.ts';
 import { UNKNOWN_NAMES } from '../executor/admit.ts';
 import { toJournalEntries } from '../executor/journal-entries.ts';
@@ -21,8 +21,12 @@ export type SessionReaderOptions = {
   readonly runReducer: RunReducer;
   /** The calls of a session that were accepted and have not ended, oldest first. Rejects with the store. */
   readonly pendingOf: (sessionKey: string) => Promise<readonly PendingOfSession[]>;
+  /** How the rules stand that count by session. Rejects with the store. Left out: there are none. */
+  readonly rulesOf?: (sessionKey: string, mayUse: MayUse) => Promise<readonly SessionRule[]>;
   readonly settings: Pick<SessionSettings, 'sessionRetries' | 'cooldownMs' | 'maxCalls' | 'maxRounds' | 'journal'>;
 };
+
+type MayUse = (tool: string) => boolean;
 
 type PendingOfSession = {
   readonly spec: Pick<CallSpec, 'tool' | 'requestId' | 'index'>;
@@ -44,7 +48,11 @@ export const createSessionReader =
   (options: SessionReaderOptions): ReadSession =>
   async (sessionKey, mayUse) => {
     const { settings } = options;
-    const [record, pending] = await Promise.all([options.sessions.read(sessionKey), options.pendingOf(sessionKey)]);
+    const [record, pending, rules = []] = await Promise.all([
+      options.sessions.read(sessionKey),
+      options.pendingOf(sessionKey),
+      options.rulesOf?.(sessionKey, mayUse),
+    ]);
     // More lines are kept than calls: late results have lines of their own.
     const entries = settings.journal === 0 ? [] : toCalls(record.journal, settings.journal);
     const calls = toVisibleCalls(entries, mayUse);
@@ -57,6 +65,7 @@ export const createSessionReader =
       session: toTotals(record, settings),
       tools: tools.toSorted((one, other) => (one.name < other.name ? -1 : 1)),
       ...(await toSlices(reducers, calls, options.runReducer)),
+      ...(rules.length === 0 ? {} : { rules: [...rules] }),
       ...toPendingView(pending, mayUse),
       calls: [...calls],
       ...(record.truncated === true ? { truncated: true } : {}),

@@ -146,5 +146,8 @@ export const checkTools = async (
   const checked = await checkToolDirectory(directory, config, parts).finally(builtin.close);
   if (content === undefined) return { ...checked, misfits: [] };
   const { findMisfits } = await PACKAGES.upstreams();
-  return { ...checked, misfits: findMisfits([...builtin.tools, ...checked.offered], content) };
+  const { findRuleMisfits } = await PACKAGES.ruleChecks();
+  const tools = [...builtin.tools, ...checked.offered];
+  const ofRules = findRuleMisfits(tools, content.rules, content.upstreams.length === 0 ? 'all' : 'some');
+  return { ...checked, misfits: [...findMisfits(tools, content), ...ofRules] };
 };

@@ -259,6 +259,7 @@ const openHttp = (config: Config, services: Services, { executor, beginTrace, op
       sessions: store.sessions,
       // A session is shown also while nothing can tell which of its calls are pending.
       pendingOf: (sessionKey) => pending.service.ofSession(sessionKey).catch(() => []),
+      rulesOf: (sessionKey, mayUse) => decide.rulesOf(sessionKey, mayUse).catch(() => []),
       findTool: registry.find,
       reducers: registry.reducers,
       runReducer: createRunReducer({ runHosted, maxResultBytes, redactor, now }),

@@ -97,6 +97,9 @@ const STAYS_EMPTY = [
   'Webhook messages waiting, A',
   'Unknown outcomes that are looked for, A',
   'Looks for writes, A',
+  // Of rules: packages/decide/test/rules.
+  'Rules, A',
+  'Share refused by rules, A',
 ];
 const STAYS_SILENT = [
   'recourse_pending_calls_accepted_total',
@@ -112,6 +115,7 @@ const STAYS_SILENT = [
   'recourse_session_store_conflicts_total',
   'recourse_session_store_unopened_total',
   'recourse_reconciles_total',
+  'recourse_rule_decisions_total',
   'recourse_reconcile_contradictions_total',
 ];
 

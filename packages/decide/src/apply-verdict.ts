@@ -1,4 +1,5 @@
 import type { Webhooks } from '@recourse/background/webhooks/webhooks';
+import type { Executed } from 'recourse-server/contract/failure';
 import type { CallOutcome } from 'recourse-server/executor/call-outcome';
 import type { IdempotencyStore } from 'recourse-server/executor/idempotency-store';
 import { MAX_REQUEST_ID, toLateLine } from 'recourse-server/executor/journal-entries';
@@ -17,6 +18,8 @@ export type ApplyOptions = {
   readonly sessions: Pick<SessionStore, 'resume'>;
   readonly webhooks: Pick<Webhooks, 'emit'>;
   readonly redactor: Pick<Redactor, 'cut'>;
+  /** Settles what rules have reserved, by its ticket; null: nothing was. Never rejects. */
+  readonly settleGrant: (ticket: string | null | undefined, executed: Executed, isSuccess: boolean) => Promise<void>;
   /** Unix milliseconds. */
   readonly time: () => number;
   readonly onApplied: (spec: EffectSpec, effect: Effect, outcome: CallOutcome) => void;
@@ -45,6 +48,9 @@ export const createApply =
     await Promise.all(places.map((place) => keys.settle(place, result, kind)));
     if (!(await effects.markApplied(key, effect.fence))) return;
     onApplied(spec, effect, outcome);
+    // Not before the mark: a further run of the same effect may have reserved anew.
+    const happened = outcome.kind === 'success';
+    await options.settleGrant(spec.grant, happened ? 'yes' : 'no', happened);
     await Promise.all([settleSession(spec, effect, outcome, options), notify(spec, effect, outcome, options)]);
   };
 

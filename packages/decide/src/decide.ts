@@ -8,7 +8,6 @@ import type { CreateCallLog } from 'recourse-server/executor/call-context';
 import type { CallOutcome } from 'recourse-server/executor/call-outcome';
 import type { RunHosted } from 'recourse-server/executor/deadline';
 import type { IdempotencyStore } from 'recourse-server/executor/idempotency-store';
-import { NO_POLICIES } from 'recourse-server/executor/policies';
 import type { Redactor } from 'recourse-server/executor/redactor';
 import type { AddedRoutes } from 'recourse-server/routes/route-host';
 import type { StoreBackend } from 'recourse-server/sessions/store-backend';
@@ -24,7 +23,9 @@ import { createEffectMetrics } from './effect-metrics.ts';
 import { type Effect, type EffectSpec, effectKind, type StoredEffect } from './effects/effect-kind.ts';
 import { EffectStore, entryOf } from './effects/effect-store.ts';
 import { Looker } from './looker.ts';
+import { createPolicies, NO_APPROVALS } from './policies/policies.ts';
 import { createReconciler } from './reconciler.ts';
+import { openRules } from './rules/open-rules.ts';
 import { createSweep } from './sweep.ts';
 import { toolDigestOf } from './tool-digest.ts';
 import { addUnknownRoutes, type UnknownRoutesOptions } from './unknown-routes.ts';
@@ -60,6 +61,7 @@ export const openDecide = async (config: Config, parts: DecideParts) => {
   const onFailed = (error: unknown): void => {
     log.warn({ causes: describeCauses(error) }, 'step on an effect failed');
   };
+  const rules = openRules(parts.configFile?.content.rules ?? [], parts);
   const findCheck = createChecks({ ...parts, maxResultBytes: config.MAX_RESULT_BYTES });
   const looker = new Looker({
     ...{ delays: config.RECONCILE_DELAYS.map(readDuration), redactor, looked: counted.looked },
@@ -70,7 +72,7 @@ export const openDecide = async (config: Config, parts: DecideParts) => {
       ),
   });
   const apply = createApply({
-    ...{ ...parts, effects },
+    ...{ ...parts, effects, settleGrant: rules.settle },
     onApplied: (spec, effect, outcome) => {
       const { tool, effectId, requestId } = spec;
       const { end, attempts } = effect;
@@ -95,7 +97,8 @@ export const openDecide = async (config: Config, parts: DecideParts) => {
     ...{ effects, looker, findCheck, apply, onFailed, isCovered, time, now, sampled: counted.sampled },
   });
   await takeBack(backend, effects);
-  const addRoutes: AddedRoutes['addRoutes'] = (app, host) =>
+  const addRoutes: AddedRoutes['addRoutes'] = (app, host) => {
+    rules.addRoutes(app, host);
     addUnknownRoutes(app, host, {
       ...{ ...parts, effects, apply, look: sweep.look, findTool: registry.find },
       onDecided: ({ spec, by, verdict, reason, result }) => {
@@ -104,12 +107,14 @@ export const openDecide = async (config: Config, parts: DecideParts) => {
         audit.decided(describeHand(spec, { by, verdict, reason, result }));
       },
     });
+  };
   return {
     reconciler,
-    policies: NO_POLICIES,
+    policies: createPolicies(rules.book, NO_APPROVALS),
     audit,
+    rulesOf: rules.viewSession,
     /** Takes what a later version of the configuration file says. */
-    apply: (_content: ConfigContent): void => undefined,
+    apply: (content: ConfigContent): void => rules.apply(content.rules),
     added: { addRoutes } satisfies AddedRoutes,
     /** Looks for what was left, from now on. */
     start: (): void => sweep.start(),

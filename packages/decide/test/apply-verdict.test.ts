@@ -51,6 +51,7 @@ test('what was found of a pending call is put into its record again until the ca
     },
     ...{ sessions: { resume: () => expect.fail() }, webhooks: { emit: () => expect.fail() } },
     redactor: { cut: (text) => text },
+    settleGrant: async () => undefined,
     onApplied: ({ tool: name }) => applied.push(name),
   });
   await apply(key, settled.effect);

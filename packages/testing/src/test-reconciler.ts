@@ -63,6 +63,7 @@ export const createTestReconciler = (options: Options): TestReconciler => {
       ...{ ...options, effects, time: records.now },
       settlePending: async () => true,
       webhooks: { emit: async () => undefined },
+      settleGrant: async () => undefined,
       onApplied: () => undefined,
     }),
   });

@@ -243,6 +243,17 @@ class JournalEntry(_JournalEntryRequired, total=False):
     late: LateResult
 
 
+class SessionRule(TypedDict):
+    name: str
+    used: str
+    """What was spent: of calls that took effect."""
+    reserved: str
+    """For calls that run, wait, or of which nobody knows whether they took effect."""
+    max: str
+    until: str | None
+    """When some of what was used leaves the window; null: not before the end."""
+
+
 class SessionViewPending(TypedDict):
     call: str
     tool: str
@@ -266,6 +277,8 @@ class _SessionViewRequired(TypedDict):
 class SessionView(_SessionViewRequired, total=False):
     slice_errors: dict[str, Any]
     """Only if a reducer failed: why its slice is missing, by reducer name."""
+    rules: list[SessionRule]
+    """Only if rules count by session for tools that the caller may use, and the store answers."""
     pending: list[SessionViewPending]
     """Only if calls of the session are pending: accepted and not ended, oldest first."""
     truncated: Literal[True]

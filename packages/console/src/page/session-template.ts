@@ -19,6 +19,7 @@ import { routeLink } from './route.ts';
 import { toVisible, toVisibleName } from './visible-text.ts';
 
 type SessionTool = SessionView['tools'][number];
+type SessionRule = NonNullable<SessionView['rules']>[number];
 type SessionCall = SessionView['calls'][number];
 
 /** One session, live: its budgets, streaks and slices, and what was called. */
@@ -72,6 +73,7 @@ const viewTemplate = (page: PageModel, view: SessionView): TemplateResult => {
       <button type="button" ?disabled=${isLocal} @click=${resetAll}>Reset all budgets</button>
       <button type="button" class="danger" ?disabled=${isLocal} @click=${end}>End session</button>
     </div>
+    ${rulesTemplate(page, view.rules ?? [])}
     <h3>Calls</h3>
     ${calls.length > 0 ? nothing : html`<p class="muted">The journal is empty.</p>`}
     <ol class="timeline" reversed>${calls.toReversed().map((call) => callTemplate(page, call))}</ol>
@@ -121,6 +123,32 @@ const budgetTemplate = (page: PageModel, tool: SessionTool, isLocal: boolean): T
     </div>
     <p class="muted">${explainStreaks(tool)}</p>
     ${some(tool.last_error, (error) => longText(page, `error:${tool.name}`, error))}
+  </li>`;
+};
+
+/** Nothing where no rule counts by session. */
+const rulesTemplate = (page: PageModel, rules: readonly SessionRule[]): unknown =>
+  rules.length === 0
+    ? nothing
+    : html`<h3>Rules</h3>
+        <ul class="budgets">${rules.map((rule) => ruleTemplate(page, rule))}</ul>`;
+
+const ruleTemplate = (page: PageModel, { name, used, reserved, max, until }: SessionRule): TemplateResult => {
+  const question = {
+    title: `Have the rule ${name} begin anew?`,
+    text: 'All that it has counted in this session is forgotten. Only operators may do this.',
+    label: 'Begin anew',
+  };
+  const reset = (): void => page.confirmDelete(question, `/rules/${name}`, `The rule ${name} has begun anew.`);
+  // A browser draws no number that it cannot hold: the text beside it is exact.
+  return html`<li class="card">
+    <div class="row"><span class="name">${name}</span>
+      <button type="button" class="quiet last" aria-label="Have ${name} begin anew" @click=${reset}>Begin anew</button></div>
+    <div class="row">
+      <meter min="0" max=${Number(max) || 1} .value=${Number(used) + Number(reserved)} aria-label="Used of ${name}"></meter>
+      <span>${used} of ${max} used${reserved === '0' ? '' : `, ${reserved} reserved`}</span>
+    </div>
+    ${some(until, (time) => html`<p class="muted">Some of it is free again at ${moment(time)}.</p>`)}
   </li>`;
 };
 

@@ -100,7 +100,7 @@ export class Process {
     const { effects, keys, time } = this;
     const { now } = machine;
     const apply = createApply({
-      ...{ effects, keys, redactor: REDACTOR, time, onApplied: () => undefined },
+      ...{ effects, keys, redactor: REDACTOR, time, settleGrant: async () => undefined, onApplied: () => undefined },
       settlePending: async () => true,
       sessions: { resume: unexpected },
       webhooks: { emit: unexpected },

@@ -1,8 +1,10 @@
 import { DURATION, readDuration } from 'recourse-server/contract/duration';
 import { EFFECTS } from 'recourse-server/contract/failure';
 import { createSchemaCheck } from 'recourse-server/tools/schema-check';
+import { LONGEST_DURATION_MS } from 'recourse-server/tools/tool';
 import { TOOL_PATTERN } from 'recourse-server/tools/tool-override';
 import * as z from 'zod';
+import { toMillionths } from './millionths.ts';
 
 // What the configuration file says of calls before they run: the sections `rules` and `approvals`.
 
@@ -46,22 +48,30 @@ const everyRule = {
   mode: z.enum(['enforce', 'observe']).default('enforce').describe('observe: refuses nothing, counts and warns'),
 };
 
+// A window has a sum for each of its minutes.
+const Within = Period.refine((ms) => ms <= LONGEST_DURATION_MS, 'must be at most 24h');
+
 const Requirement = z.strictObject({
   ...everyRule,
   requires: z.strictObject({
     success_of: z.string().min(1),
     same: z.array(Pointer).max(8).default([]).describe('Arguments that must be equal in both calls'),
-    within: Period.optional(),
+    within: Within.optional(),
   }),
 });
+
+const isExact = (value: number): boolean => toMillionths(value) !== null;
+const INEXACT = 'must be a number of 0 or more, below 1e21, with at most six decimals';
 
 const Cap = z
   .strictObject({
     ...everyRule,
-    sum: z.union([Pointer, z.number().positive()]).describe('Pointer to a number in the arguments; 1 counts calls'),
-    max: z.number().nonnegative(),
+    sum: z
+      .union([Pointer, z.number().positive().refine(isExact, INEXACT)])
+      .describe('Pointer to a number in the arguments; 1 counts calls'),
+    max: z.number().refine(isExact, INEXACT),
     per: z.enum(['session', 'tenant', 'key']).default('session'),
-    window: Period.optional(),
+    window: Within.optional(),
   })
   .refine(({ per, window }) => per === 'session' || window !== undefined, {
     path: ['window'],
