@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { CATALOGUE_FORMATS } from '../../src/contract/message-format.ts';
 import { SessionView } from '../../src/contract/session.ts';
 import { type JsonSchema, ToolCatalogue, ToolDescription } from '../../src/contract/tool-description.ts';
-import { ToolCallsResponse } from '../../src/contract/tool-result.ts';
+import { PENDING_STATES, ToolCallsResponse } from '../../src/contract/tool-result.ts';
 import { Ready } from '../../src/routes/health.ts';
 import { createNotStoredProblem, createStoreProblem, overloaded, ProblemError } from '../../src/routes/problems.ts';
 import { createSessionIdProblem, createToolNameProblem } from '../../src/routes/sessions.ts';
@@ -19,6 +19,7 @@ import {
   TOO_LONG,
   toSchema,
 } from './answer-schemas.ts';
+import { APPROVAL_SCHEMA, DECIDE_SCHEMA, LIST_APPROVALS_SCHEMA, WITHDRAW_SCHEMA } from './approval-operations.ts';
 import { ANSWER_EXAMPLES, REFUSED_ENVELOPE, REQUEST_EXAMPLES, readExample } from './call-examples.ts';
 import { STREAM_CONTENT } from './stream-schemas.ts';
 import { LateAnswer, LateQuery, TurnAnswer, TurnBody, TurnQuery } from './turn-schemas.ts';
@@ -344,7 +345,7 @@ const PendingList = z.object({
         .string()
         .nullable()
         .describe('The first 8 hex digits of the SHA-256 of its API key; null without one.'),
-      state: z.enum(['queued', 'running']),
+      state: z.enum(PENDING_STATES),
       since: z.string(),
       expires_at: z.string(),
       session: z.string().nullable().describe('The SHA-256 of the id of its session; null without one.'),
@@ -617,6 +618,10 @@ export const OPERATIONS = [
   ['DELETE', '/tool-calls/:request_id/calls/:index', CANCEL_CALL_SCHEMA],
   ['POST', '/tool-calls/:request_id/calls/:index/reconcile', RECONCILE_SCHEMA],
   ['GET', '/calls/unknown', LIST_UNKNOWN_SCHEMA],
+  ['GET', '/approvals', LIST_APPROVALS_SCHEMA],
+  ['GET', '/approvals/:id', APPROVAL_SCHEMA],
+  ['POST', '/approvals/:id', DECIDE_SCHEMA],
+  ['DELETE', '/approvals/:id', WITHDRAW_SCHEMA],
   ['GET', '/calls/pending', LIST_PENDING_SCHEMA],
   ['DELETE', '/calls/pending', CANCEL_PENDING_SCHEMA],
   ['GET', '/tools', LIST_TOOLS_SCHEMA],

@@ -258,7 +258,7 @@ const ATTRIBUTES = new Map<string, { readonly rule: string; readonly parse: (tex
     'may=',
     {
       parse: parseOperations,
-      rule: 'has an invalid may=; separate call, read, reset and operate by |, each at most once',
+      rule: 'has an invalid may=; separate call, read, reset, operate and approve by |, each at most once',
     },
   ],
   [

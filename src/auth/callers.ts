@@ -4,9 +4,10 @@ import { createToolFilter } from '../contract/tool-names.ts';
 export const DEFAULT_OPERATIONS = ['call', 'read', 'reset'] as const;
 /**
  * What a caller may do: `call` tools and look at them, `read` its tenant's sessions, `reset` their budgets or end them;
- * `operate`: decide what only a person can, such as how a write ended. It is never implied: an agent must not settle its own.
+ * `operate`: decide what only a person can, such as how a write ended; `approve`: say that a call may run. These two are never implied: an
+ * agent must not settle, or approve, its own.
  */
-export const OPERATIONS = [...DEFAULT_OPERATIONS, 'operate'] as const;
+export const OPERATIONS = [...DEFAULT_OPERATIONS, 'operate', 'approve'] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
 /** How many requests a caller may send in a window of time. */

@@ -63,6 +63,7 @@ const SCOPES: Readonly<Record<Operation, string>> = {
   read: 'sessions:read',
   reset: 'sessions:reset',
   operate: 'calls:operate',
+  approve: 'calls:approve',
 };
 
 const MAX_NAME_LENGTH = 64;

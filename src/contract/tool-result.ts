@@ -85,6 +85,12 @@ const everyResult = {
   reconciled: Reconciled.optional().describe(
     'Only if it was unknown how the write ended, and was found out: a success, or a failure that did not take effect.',
   ),
+  arguments_edited: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe(
+      'Only if a person has changed the arguments before approving the call: those in their place, sensitive ones hidden.',
+    ),
   empty: z.literal(true).optional(),
   replayed: z.literal(true).optional(),
   truncated: z.literal(true).optional(),

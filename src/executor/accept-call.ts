@@ -44,6 +44,10 @@ const toPlace = ({ recordKey, index, batch: { request } }: Call): CallPlace | nu
   return request.idempotency === null ? null : { recordKey: request.idempotency.recordKey, place: index };
 };
 
+/** What names a call as a pending one: as above, or, where it has no key, its request. */
+export const placeOf = (call: Call): CallPlace =>
+  toPlace(call) ?? { recordKey: call.batch.request.pendingRecord?.().recordKey ?? '', place: call.index };
+
 // Its tool may have gone since it was accepted.
 const mayKnow = (call: Call): boolean =>
   isReady(call) || (call.refusal?.code !== 'not_authorized' && call.batch.request.mayUse(call.name ?? ''));
@@ -121,7 +125,7 @@ const SHORT_CALL_MS = 1000;
 export const awaitAccepted = async (call: Call): Promise<void> => {
   const { state, batch } = call;
   if (state.kind !== 'pending' || batch.async === null) return;
-  const standardMs = call.tool?.background === 'never' ? SHORT_CALL_MS : 0;
+  const standardMs = call.tool?.background === 'never' && call.asked === null ? SHORT_CALL_MS : 0;
   const leftMs = batch.startedAt + (batch.async.waitMs ?? standardMs) - batch.services.now();
   // How it stands was just read or written.
   if (leftMs <= 0) return;
@@ -173,16 +177,22 @@ const createCheckContext = ({ tool, id, batch, timeoutMs }: ReadyCall): CallCont
     createLog: batch.services.createLog,
   });
 
+/** Until when it has time; of one that a person has to approve that is when the approval expires. */
+const describeEnd = ({ tool, asked, batch }: ReadyCall, acceptedAt: number): Pick<CallSpec, 'expiresAt' | 'runMs'> => {
+  const runMs = tool.background === 'never' ? batch.request.deadlineMs : tool.maxDurationMs;
+  return asked === null ? { expiresAt: acceptedAt + runMs } : { expiresAt: Date.parse(asked.expires_at), runMs };
+};
+
 const toSpec = (call: ReadyCall): CallSpec => {
   const { batch, tool, index, id, name, timeoutMs } = call;
   const { request, services, admission } = batch;
   const parsed = readArguments(call);
   const acceptedAt = services.time();
-  const { requestKey = '', recordKey = '' } = request.idempotency ?? request.pendingRecord?.() ?? {};
+  const { requestKey = '' } = request.idempotency ?? request.pendingRecord?.() ?? {};
   return {
     requestId: request.requestId,
     requestKey,
-    ...(toPlace(call) ?? { recordKey, place: index }),
+    ...placeOf(call),
     tenant: request.tenant,
     key: request.key,
     keyHash: request.keyHash,
@@ -207,6 +217,6 @@ const toSpec = (call: ReadyCall): CallSpec => {
     notify: batch.async?.notify ?? null,
     traceId: request.traceId,
     acceptedAt,
-    expiresAt: acceptedAt + (tool.background === 'never' ? request.deadlineMs : tool.maxDurationMs),
+    ...describeEnd(call, acceptedAt),
   };
 };

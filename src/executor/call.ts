@@ -73,7 +73,7 @@ const OPEN: CallState = { kind: 'open' };
  * | read     | kind, tool, missingTool, refusal, rawArguments, timeoutMs, original, sharesId |
  * | record   | state; recordKey, record                                                      |
  * | admit    | state; isAsked, verdict                                                       |
- * | run      | state; grant, asked, decided; durationMs                                      |
+ * | run      | state; grant, asked, decided, editedJson, hasBegun; durationMs                |
  * | answer   | state; reference, result, isAnswered                                          |
  */
 export class Call {
@@ -119,6 +119,10 @@ export class Call {
   asked: Extract<CallDecision, { kind: 'ask' }>['approval'] | null = null;
   /** What rules and people have said of it, where it runs. */
   decided: Decided | null = null;
+  /** What a person has approved in the place of what was sent, as JSON text for its caller; null: nothing. */
+  editedJson: string | null = null;
+  /** Its handler was called. */
+  hasBegun = false;
   durationMs = 0;
 
   /** Under which the log tells more of a failure; "" on success. */

@@ -1,10 +1,11 @@
 import { toDigest } from '../json/canonical-text.ts';
 import { fillDefaults } from '../tools/fill-defaults.ts';
-import { findInvalid } from './accept-call.ts';
+import { findInvalid, isForgotten, placeOf } from './accept-call.ts';
 import type { BatchRequest } from './batch-request.ts';
 import { type Call, isReady, type ReadyCall, readArguments } from './call.ts';
+import { hideSensitive } from './journal.ts';
 import { findObstacle } from './obstacles.ts';
-import type { CallDecision, CallToDecide, Grant } from './policies.ts';
+import type { CallDecision, CallToDecide, GivenUp, Grant } from './policies.ts';
 
 // Rules and approvals, between the admission of a call and its run: what they refuse ends the call, what they reserve is settled
 // by how it ended.
@@ -17,7 +18,13 @@ export const decideCalls = (calls: readonly Call[]): Promise<void> | undefined =
 };
 
 const isConcerned = (call: Call): call is ReadyCall =>
-  isReady(call) && call.state.kind === 'open' && call.batch.services.policies.concern(call.tool);
+  isReady(call) && call.state.kind === 'open' && (call.batch.services.policies.concern(call.tool) || wasDecided(call));
+
+/** What was reserved, or asked for, when it was accepted is decided of it whatever the configuration says now. */
+const wasDecided = ({ batch: { request } }: Call): boolean => {
+  const { approval = null, grant = null } = request.resumed?.spec ?? {};
+  return approval !== null || grant !== null;
+};
 
 const decide = async (concerned: readonly ReadyCall[]): Promise<void> => {
   await Promise.all(concerned.map(prepare));
@@ -52,7 +59,12 @@ const apply = (call: ReadyCall, decision: CallDecision | undefined): void => {
     return;
   }
   call.decided = decision.decided ?? null;
-  if (decision.input !== undefined) call.parsedArguments = { ok: true, value: decision.input };
+  if (decision.input !== undefined) applyEdit(call, decision.input);
+};
+
+const applyEdit = (call: ReadyCall, input: Readonly<Record<string, unknown>>): void => {
+  call.parsedArguments = { ok: true, value: input };
+  call.editedJson = call.batch.services.redactor.value(JSON.stringify(hideSensitive(input, call.tool)), 'result');
 };
 
 /** A call that could begin now, as policies decide of it. */
@@ -76,10 +88,16 @@ export const toCallToDecide = (call: ReadyCall): CallToDecide => {
     name: name ?? tool.name,
     reservation: nameReservation(call),
     timeoutMs: Math.min(timeoutMs, deadlineMs),
-    mayWait: batch.async !== null && resumed === undefined,
+    ...describeWait(call),
     notify: resumed?.spec.notify ?? batch.async?.notify ?? null,
     pending: describePending(request),
   };
+};
+
+const describeWait = (call: ReadyCall): Pick<CallToDecide, 'mayWait' | 'place'> => {
+  const { async, request } = call.batch;
+  const mayWait = async !== null && request.resumed === undefined && !isForgotten(call.batch);
+  return { mayWait, place: mayWait ? placeOf(call) : null };
 };
 
 const describePending = ({ resumed, batchId: handle }: BatchRequest): CallToDecide['pending'] => {
@@ -98,15 +116,45 @@ const nameReservation = ({ recordKey, index, batch: { request } }: ReadyCall): s
  * settles it.
  */
 export const settleGrant = (call: Call): Promise<void> | undefined => {
+  const settled = settleOwn(call);
+  const given = findGivenUp(call);
+  if (given === null) return settled;
+  const givenUp = call.batch.services.policies.giveUp(given);
+  return settled === undefined ? givenUp : Promise.all([settled, givenUp]).then(() => undefined);
+};
+
+/** What is given back with a call that was to wait for a person, and was not accepted, or ended before anybody took it; null: nothing. */
+const findGivenUp = (call: Call): GivenUp | null => {
+  const { asked, state, batch } = call;
+  const { resumed, tenant } = batch.request;
+  if (asked !== null) {
+    const isAccepted = (state.kind === 'pending' || state.kind === 'ended') && state.by === 'this_batch';
+    return isAccepted ? null : { tenant, approval: asked, ticket: null, why: 'cancelled' };
+  }
+  // Most calls are no pending ones, or were decided when their turn came.
+  if (resumed?.outcome?.kind !== 'failure' || resumed.outcome.failure.executed !== 'no') return null;
+  const { approval = null, grant: ticket = null } = resumed.spec;
+  if (approval === null && ticket === null) return null;
+  const why = resumed.outcome.failure.code === 'approval_stale' ? 'stale' : 'cancelled';
+  return { tenant, approval, ticket, why };
+};
+
+const settleOwn = (call: Call): Promise<void> | undefined => {
   const { grant, state } = call;
   if (grant === null) return undefined;
   call.grant = null;
   if (state.kind === 'pending' || state.kind === 'ended')
     return state.by === 'this_batch' ? undefined : grant.settle('no', false);
   const { outcome, late } = call;
-  void late?.then((end) => (end === null ? undefined : settleBy(grant, end)));
-  return outcome === null ? grant.settle('maybe', false) : settleBy(grant, outcome);
+  void late?.then((end) => (end === null ? undefined : settleBy(call, grant, end)));
+  return outcome === null ? grant.settle('maybe', false, true) : settleBy(call, grant, outcome);
 };
 
-const settleBy = (grant: Grant, outcome: NonNullable<Call['outcome']>): Promise<void> | undefined =>
-  outcome.kind === 'success' ? grant.settle(outcome.executed, true) : grant.settle(outcome.failure.executed, false);
+const settleBy = (
+  { hasBegun }: Call,
+  grant: Grant,
+  outcome: NonNullable<Call['outcome']>,
+): Promise<void> | undefined =>
+  outcome.kind === 'success'
+    ? grant.settle(outcome.executed, true, hasBegun)
+    : grant.settle(outcome.failure.executed, false, hasBegun);

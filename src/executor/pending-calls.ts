@@ -54,7 +54,10 @@ export const CallSpec = z.object({
   notify: z.string().nullable(),
   traceId: z.string().nullable(),
   acceptedAt: z.number(),
+  /** Of one that waits for a person, when that person can no longer decide. */
   expiresAt: z.number(),
+  /** How long it may take once a person has decided, in milliseconds; left out: it does not wait for one. */
+  runMs: z.number().optional(),
 });
 export type CallSpec = Readonly<z.infer<typeof CallSpec>>;
 

@@ -29,6 +29,8 @@ export type CallToDecide = {
   readonly timeoutMs: number;
   /** Whether it may wait for a person beyond its request. */
   readonly mayWait: boolean;
+  /** What names it as a pending call; null: it cannot become one. */
+  readonly place: { readonly recordKey: string; readonly place: number } | null;
   /** The webhook endpoint that its batch has named; null: none. */
   readonly notify: string | null;
   /** The pending call that it is; null: it is none. */
@@ -43,13 +45,13 @@ export type CallToDecide = {
 
 /** What was reserved, or claimed, for a call that runs. */
 export type Grant = {
-  /** With what any process settles it by `Policies.settle`: opaque. */
-  readonly ticket: string;
+  /** With what any process settles it: opaque. null: only this process can. */
+  readonly ticket: string | null;
   /**
    * Spends or gives back what was reserved, as the call has ended. Promises only what the next call must see: a success that others
-   * require, and what is given back. Never rejects.
+   * require, and what is given back. `hasBegun`: its handler was called; left out: it was not. Never rejects.
    */
-  readonly settle: (executed: Executed, isSuccess: boolean) => Promise<void> | undefined;
+  readonly settle: (executed: Executed, isSuccess: boolean, hasBegun?: boolean) => Promise<void> | undefined;
 };
 
 /** What rules and people have said of a call that runs, for who writes it down. */
@@ -89,8 +91,20 @@ export type Policies = {
   readonly mayAsk: (tool: Tool) => boolean;
   /** In the order of the batch: what is left after one call decides the next. */
   readonly decide: (calls: readonly CallToDecide[]) => readonly CallDecision[] | Promise<readonly CallDecision[]>;
+  /** Gives back what a call had that does not wait any more, without having been decided. */
+  readonly giveUp: (given: GivenUp) => Promise<void>;
   /** The same of calls that do not run: nothing is reserved, asked for or kept. */
   readonly forecast: (calls: readonly CallToDecide[]) => Promise<readonly CallForecast[]>;
+};
+
+/** What was reserved, and asked for, for a call that was to wait and ended before it began. */
+export type GivenUp = {
+  readonly tenant: string;
+  readonly approval: Approval | null;
+  /** `Grant.ticket`; null: nothing was reserved, or it is settled already. */
+  readonly ticket: string | null;
+  /** `stale`: its key may no more. */
+  readonly why: 'cancelled' | 'stale';
 };
 
 /** Where every call may run. */
@@ -98,5 +112,6 @@ export const NO_POLICIES: Policies = {
   concern: () => false,
   mayAsk: () => false,
   decide: (calls) => calls.map(() => ({ kind: 'run', grant: null })),
+  giveUp: async () => undefined,
   forecast: async (calls) => calls.map(() => ({ would: 'run', failure: null, digest: '', rules: [] })),
 };

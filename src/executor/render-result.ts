@@ -1,13 +1,15 @@
 import { FAILURE_POLICY } from '../contract/failure.ts';
 import type { RenderedResult, RetryState, Warning } from '../contract/tool-result.ts';
 import { toJsonString } from '../json/json-text.ts';
+import { cutText } from '../tools/describe-value.ts';
 import type { Call } from './call.ts';
 import type { CallOutcome, Failure, FailureOutcome, SuccessOutcome } from './call-outcome.ts';
 import { NO_SUFFIX, type Suffix, toMessage } from './failure-text.ts';
 import type { Admission, Budget } from './session-store.ts';
 
 /** What frames an outcome in its result. */
-type RenderedCall = Pick<Call, 'index' | 'id' | 'name' | 'durationMs'> & Partial<Pick<Call, 'state' | 'effectId'>>;
+type RenderedCall = Pick<Call, 'index' | 'id' | 'name' | 'durationMs'> &
+  Partial<Pick<Call, 'state' | 'effectId' | 'editedJson'>>;
 type Warnings = readonly Warning[];
 
 /** What is said of a failure beside the failure itself: of the log, and of the budget. */
@@ -20,12 +22,13 @@ export const toEndedResult = (json: string): RenderedResult => ({ json, handle: 
 /** The text is assembled by hand: the value is JSON already, and a schema serialiser costs a third of the throughput. */
 const renderSuccess = (outcome: SuccessOutcome, call: RenderedCall, warnings: Warnings): RenderedResult => {
   const { executed, valueJson, message, marks, reconciled } = outcome;
-  const isPlain = executed === 'yes' && message === '' && marks.length === 0 && warnings.length === 0;
+  const isPlain =
+    executed === 'yes' && message === '' && marks.length === 0 && warnings.length === 0 && !isEdited(call);
   if (isPlain && reconciled === undefined && !isCopy(call))
     return { json: renderPlain(valueJson, call), handle: null, plainValueJson: valueJson };
   return toEndedResult(
     `${renderHead(call)}"success":true,"outcome":"success","executed":"${executed}","value":${valueJson},"message":${
-      message === '' ? '""' : JSON.stringify(message)
+      message === '' && !isEdited(call) ? '""' : JSON.stringify(withEdit(message, call))
     },"error":null,"retry":null,${renderReconciled(outcome)}${renderTail(call, warnings, marks)}`,
   );
 };
@@ -71,6 +74,17 @@ export const renderOutcome = (
 
 const isCopy = ({ state }: RenderedCall): boolean => state?.kind === 'copied';
 
+const isEdited = ({ editedJson = null }: RenderedCall): boolean => editedJson !== null;
+
+const MAX_SHOWN_EDIT = 1000;
+
+/** What a model has to know of a call that was not run as it was sent. */
+const withEdit = (message: string, { editedJson = null }: RenderedCall): string => {
+  if (editedJson === null) return message;
+  const shown = cutText(editedJson, MAX_SHOWN_EDIT);
+  return `${message}${message === '' ? '' : ' '}A person has changed the arguments of this call before approving it: ${shown}`;
+};
+
 const NO_MARKS: readonly never[] = [];
 
 // Calls of a batch that failed alike share their outcome: what they have in common is written once.
@@ -81,19 +95,16 @@ let last: {
   readonly text: string;
 } | null = null;
 
-const renderProblem = (
-  outcome: FailureOutcome,
-  { effectId }: RenderedCall,
-  { reference, suffix }: FailureNotes,
-): string => {
-  if (last?.outcome === outcome && last.reference === reference && last.suffix === suffix.text) return last.text;
+const renderProblem = (outcome: FailureOutcome, call: RenderedCall, { reference, suffix }: FailureNotes): string => {
+  if (!isEdited(call) && last?.outcome === outcome && last.reference === reference && last.suffix === suffix.text)
+    return last.text;
   const { failure, valueJson } = outcome;
-  const ownEffect = failure.executed === 'maybe' ? (effectId ?? null) : null;
+  const ownEffect = failure.executed === 'maybe' ? (call.effectId ?? null) : null;
   const text = `"success":false,"outcome":"${failure.outcome}","executed":"${failure.executed}","value":${
     valueJson
-  },"message":${JSON.stringify(toMessage(failure, suffix))},"error":${renderError(failure, { reference, suffix, effectId: ownEffect })},"retry":`;
+  },"message":${JSON.stringify(withEdit(toMessage(failure, suffix), call))},"error":${renderError(failure, { reference, suffix, effectId: ownEffect })},"retry":`;
   // What was thrown may hold a request, or a connection.
-  if (failure.thrown === undefined && ownEffect === null && text.length <= MAX_SHARED)
+  if (failure.thrown === undefined && ownEffect === null && !isEdited(call) && text.length <= MAX_SHARED)
     last = { outcome, reference, suffix: suffix.text, text };
   return text;
 };
@@ -130,9 +141,10 @@ const renderHead = ({ index, id, name }: RenderedCall): string =>
 const renderTail = (call: RenderedCall, warnings: Warnings, marks: SuccessOutcome['marks']): string => {
   const duration = `"duration_ms":${toHundredths(call.durationMs)}`;
   const replayed = isCopy(call) ? ',"replayed":true' : '';
-  if (marks.length === 0 && warnings.length === 0 && replayed === '') return `${duration}}`;
+  const edited = isEdited(call) ? `,"arguments_edited":${call.editedJson}` : '';
+  if (marks.length === 0 && warnings.length === 0 && replayed === '') return `${duration}${edited}}`;
   const shown = marks.map((mark) => `,"${mark}":true`).join('');
-  return `${duration}${shown}${replayed}${warnings.length === 0 ? '' : `,"warnings":${JSON.stringify(warnings)}`}}`;
+  return `${duration}${edited}${shown}${replayed}${warnings.length === 0 ? '' : `,"warnings":${JSON.stringify(warnings)}`}}`;
 };
 
 // Writing a fraction as the shortest text of its digits takes longer than all else of a result: most are one of these.

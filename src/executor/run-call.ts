@@ -137,6 +137,7 @@ class CallRun implements CallFacts, HostedTerms {
   constructor(call: ReadyCall, pass: Passed, startedAt: number, waitedMs: number) {
     const { request, cancellation } = call.batch;
     this.call = call;
+    call.hasBegun = true;
     this.pass = pass;
     this.startedAt = startedAt;
     this.timeoutMs = Math.max(1, Math.min(call.timeoutMs, Math.ceil(cancellation.remainingAt(startedAt))));

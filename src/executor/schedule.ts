@@ -162,7 +162,7 @@ const runSafely = (call: Call): Promise<void> | undefined => {
   };
   const { callEnded } = call.batch;
   try {
-    const running = call.grant === null ? runCall(call) : runGranted(call);
+    const running = hasGrant(call) ? runGranted(call) : runCall(call);
     if (callEnded === null) return running?.catch(caught);
     if (running !== undefined) return running.then(() => callEnded(call)).catch(caught);
     callEnded(call);
@@ -171,6 +171,10 @@ const runSafely = (call: Call): Promise<void> | undefined => {
   }
   return undefined;
 };
+
+// A pending call may have been given one when it was accepted.
+const hasGrant = ({ grant, asked, batch }: Call): boolean =>
+  grant !== null || asked !== null || batch.request.resumed !== undefined;
 
 /** What was reserved for a call is settled before it is answered: its caller's next call must find it so. */
 const runGranted = async (call: Call): Promise<void> => {

@@ -195,6 +195,7 @@ const MISSING_OPERATION: Readonly<Record<Operation, string>> = {
   read: 'This key may not read sessions or list pending calls. Use a key with the operation read.',
   reset:
     'This key may not reset or end sessions, nor cancel pending calls by key or tool. Use a key with the operation reset.',
+  approve: 'This key may not approve calls. Use a key with the operation approve.',
   operate: 'This key may not make decisions of operators. Use a key with the operation operate.',
 };
 

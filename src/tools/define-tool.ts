@@ -3,6 +3,7 @@ import type * as z from 'zod';
 import { EFFECTS, type Effects } from '../contract/failure.ts';
 import { isRecord, memberOf } from '../contract/json-record.ts';
 import type { JsonSchema } from '../contract/tool-description.ts';
+import { createPrepare, type Handlers } from './bind-handlers.ts';
 import type { MemberRule, Refuse } from './check-definition.ts';
 import {
   anything,
@@ -22,9 +23,9 @@ import {
 import { createExampleArguments, propertiesOf } from './json-schema.ts';
 import type { Checked } from './json-schema-checks.ts';
 import { createSchemaCheck, isZodSchema, type SchemaCheck } from './schema-check.ts';
-import type { Background, InlineTool, Prepared, ToolContext, Upstream } from './tool.ts';
+import type { Background, InlineTool, ToolContext, Upstream } from './tool.ts';
 import { BACKGROUND, DEFAULT_MAX_DURATION_MS, LONGEST_DURATION_MS, MAX_TIMER_MS } from './tool.ts';
-import { findResource, type Setup, type Teardown, type ToolResource } from './tool-resource.ts';
+import { findResource, type Setup, type Teardown } from './tool-resource.ts';
 import type { ToldValue, Verdict } from './tool-values.ts';
 
 /** A zod schema, or a JSON Schema (draft 2020-12). */
@@ -70,6 +71,14 @@ export type ToolDefinition<
   ) => Verdict | Promise<Verdict>;
   /** Milliseconds that a look by `reconcile` may take. Default 5 000. */
   readonly reconcileTimeoutMs?: number;
+  /**
+   * Says whether a person has to approve a call before it runs; the stricter of this and the configuration decides. It only reads, and
+   * whoever throws, takes longer than 5 s or says anything else asks.
+   */
+  readonly approval?: (
+    input: ToolArguments<Schema>,
+    context: ToolContext & { readonly resource: NoInfer<Resource> },
+  ) => 'ask' | 'allow' | Promise<'ask' | 'allow'>;
   /** What `run` returns, checked with each call; with a zod schema its type is checked, too. */
   readonly output?: Output;
   /** Failed rounds in a row beyond the first. Default 3, for write tools 1. 0 = none. */
@@ -156,6 +165,7 @@ const MEMBERS = {
   run: callable,
   output: anything,
   reconcile: optional(callable),
+  approval: optional(callable),
   reconcileTimeoutMs: optional(whole(1, MAX_TIMER_MS)),
   retries: optional(whole(0)),
   timeoutMs: optional(whole(1, MAX_TIMER_MS)),
@@ -196,7 +206,7 @@ export const defineTool = <
   const { gracefulErrors = null, sequential = false, concurrency = null, maxCallsPerSession = null } = definition;
   const { background = 'never', maxDurationMs = DEFAULT_MAX_DURATION_MS, polling = false } = definition;
   const { isolation = 'process', env = [], source = 'builtin', upstream = null, extractError = null } = definition;
-  const { reconcile, reconcileTimeoutMs = DEFAULT_RECONCILE_MS } = definition;
+  const { reconcile, reconcileTimeoutMs = DEFAULT_RECONCILE_MS, approval } = definition;
   checkReconcile(reconcile, effects, refuse);
   const input = compileSchema('input', definition.input, upstream !== null, refuse);
   const output =
@@ -213,6 +223,7 @@ export const defineTool = <
             { input: value as ToolArguments<Schema>, effectId: context.effectId, startedAt },
             context as ToolContext & { readonly resource: Resource },
           );
+  const handlers = { handle, look, judge: toJudge(approval) };
   const declared: InlineTool = {
     ...{ role: 'tool', runsIn: 'service', name, description, effects, retries, timeoutMs, gracefulErrors, sequential },
     ...{ concurrency, maxCallsPerSession, background, maxDurationMs, polling, env, source, upstream, extractError },
@@ -220,6 +231,7 @@ export const defineTool = <
     outputSchema: output?.jsonSchema ?? null,
     reconcileTimeoutMs: reconcile === undefined ? null : reconcileTimeoutMs,
     reconcileBy: null,
+    asksApproval: approval !== undefined,
     exampleArguments: createExampleArguments(input.jsonSchema),
     ...readBreakerKey(definition.breakerKey, input.jsonSchema, refuse),
     // What stays open between calls would keep other files from a shared process, and be torn down with every turn.
@@ -228,20 +240,18 @@ export const defineTool = <
     ...(reconcile === undefined
       ? {}
       : { handlerTexts: { run: readText(definition.run), reconcile: readText(reconcile) } }),
-    prepare: createPrepare(name, input, resource, handle, look),
+    prepare: createPrepare(name, input, resource, handlers),
     ...(isZodSchema(definition.input)
       ? {}
       : {
           prepareWithEffectId: {
             inArgument: (schema, complete) => {
               const check = createSchemaCheck(schema, 'input', upstream === null ? 'own' : 'foreign');
-              return createPrepare(
-                name,
-                check,
-                resource,
-                (value, context) => handle(isRecord(value) ? complete(value, context.effectId) : value, context),
-                look,
-              );
+              return createPrepare(name, check, resource, {
+                ...handlers,
+                handle: (value, context) =>
+                  handle(isRecord(value) ? complete(value, context.effectId) : value, context),
+              });
             },
           },
         }),
@@ -252,6 +262,10 @@ export const defineTool = <
 
 // Not `String(…)`, for which a function may say anything.
 const readText = (handler: (...args: never) => unknown): string => Function.prototype.toString.call(handler);
+
+// Of the same types as `run`.
+const toJudge = (approval: ((...args: never) => unknown) | undefined): Handlers['judge'] =>
+  (approval as Handlers['judge'] | undefined) ?? null;
 
 const checkReconcile = (reconcile: unknown, effects: Effects, refuse: Refuse): void => {
   if (reconcile !== undefined && effects !== 'write')
@@ -293,34 +307,6 @@ const readBreakerKey = (
 
 const takesMember = (schema: JsonSchema, name: string): boolean =>
   schema['additionalProperties'] !== false || 'patternProperties' in schema || propertiesOf(schema).has(name);
-
-/** Checks arguments, and binds them to their handler. `handle` gets a context that has the resource, where there is one. */
-const createPrepare = (
-  name: string,
-  input: SchemaCheck,
-  resource: ToolResource | null,
-  handle: (value: unknown, context: ToolContext) => unknown,
-  look: ((value: unknown, startedAt: number, context: ToolContext) => unknown) | null,
-): InlineTool['prepare'] => {
-  const withResource = (context: ToolContext, use: (context: ToolContext) => unknown): unknown =>
-    resource === null
-      ? use(context)
-      : resource.run((made) => use(Object.assign(context, { resource: made })), name, context);
-  const bind = (checked: Checked): Prepared => {
-    if (!checked.ok) return checked;
-    const { value } = checked;
-    const run = (context: ToolContext): unknown => withResource(context, (given) => handle(value, given));
-    if (look === null)
-      return { ok: true, invocation: { run: resource === null ? (context) => handle(value, context) : run } };
-    const reconcile = (startedAt: number, context: ToolContext): unknown =>
-      withResource(context, (given) => look(value, startedAt, given));
-    return { ok: true, invocation: { run, reconcile } };
-  };
-  return (value) => {
-    const checked = input.check(value);
-    return checked instanceof Promise ? checked.then(bind) : bind(checked);
-  };
-};
 
 const createOutputCheck =
   (output: SchemaCheck): NonNullable<InlineTool['checkOutput']> =>

@@ -72,6 +72,8 @@ export type Invocation = {
   readonly run: (context: ToolContext) => unknown;
   /** Looks whether an earlier run with these arguments took effect; left out where the tool cannot. May do the same. */
   readonly reconcile?: (startedAt: number, context: ToolContext) => unknown;
+  /** Says whether a person has to approve a call with these arguments; left out where the tool says nothing. May do the same. */
+  readonly approval?: (context: ToolContext) => unknown;
 };
 
 export type Prepared =
@@ -144,6 +146,8 @@ export type ToolFacts = {
   readonly breakerKey: string | null;
   /** How long a look at whether its write took effect may take, in milliseconds; null = its code cannot look. */
   readonly reconcileTimeoutMs: number | null;
+  /** Its code says of each call whether a person has to approve it. */
+  readonly asksApproval: boolean;
   /** How an operator says that its writes are looked for, before its own code; null = does not say. */
   readonly reconcileBy: ReconcileBy | null;
   /** What all its calls go to; null = nothing that it shares with other tools. */
@@ -229,6 +233,7 @@ export const UNSTATED = {
   breakerKey: null,
   reconcileTimeoutMs: null,
   reconcileBy: null,
+  asksApproval: false,
   upstream: null,
   source: 'builtin',
   isolation: 'process',

@@ -158,6 +158,7 @@ const openServices = async (config: Config, log: Logger, options: WireOptions) =
     ...{ registry: tools.registry, runHosted: tools.runHosted, createLog: createCallLog(log, redactor) },
     writeOut: options.writeOut ?? ((text) => process.stdout.write(text) || true),
     settlePending: pending.service.settle.bind(pending.service),
+    releasePending: pending.service.release.bind(pending.service),
     findPending: async (tenant, handle) => {
       const state = await pending.service.stateOf(tenant, handle, 0);
       return state?.kind === 'ended' ? state.result : null;

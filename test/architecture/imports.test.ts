@@ -397,6 +397,10 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   'redaction/service-redactor.ts': 'what cannot be redacted is left out, and its error, which may show it, too',
   '@decide/audit/audit-file.ts': 'a disk that is full, or a directory that is gone, costs no call its answer',
   '@decide/audit/audit.ts': 'a line that cannot be made is counted, and costs no call its answer',
+  '@decide/approvals/approval-book.ts': 'nothing runs that a person has to approve while the store is away',
+  '@decide/approvals/approval-sweep.ts': 'an approval that cannot be looked at now is looked at later',
+  '@decide/open-approvals.ts':
+    'a tool that throws when it is asked asks a person, and arguments that do not fit are told to who edits them',
   '@decide/checks.ts': 'a check that throws, or whose answer cannot be read, counts as unclear',
   '@decide/policies/policy-settings.ts': 'a JSON Schema that cannot be compiled is a mistake in the configuration file',
   '@decide/reconciler.ts': 'a store that is away costs no call its answer: its outcome stays unknown',

@@ -88,7 +88,7 @@ const TENANT = 'must be for a tenant of 1 to 64 letters, digits, _ . and -, and 
 const WORD = 'has an unknown attribute; allowed after the hash: name=, tools=, may=, rate= and expires=';
 const NAME = 'has an invalid name=; use 1 to 64 letters, digits, _ . and -';
 const TOOLS = 'has an empty tools=; separate names and prefixes such as github_* by |';
-const MAY = 'has an invalid may=; separate call, read, reset and operate by |, each at most once';
+const MAY = 'has an invalid may=; separate call, read, reset, operate and approve by |, each at most once';
 const RATE = 'has an invalid rate=; write requests per second, minute or hour, for example 600/m';
 const EXPIRES = 'has an invalid expires=; write 2027-06-30 or 2027-06-30T12:00:00Z';
 

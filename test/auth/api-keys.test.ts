@@ -142,7 +142,9 @@ test('a change with mistakes keeps the keys from before, and is told once with i
   writeFileSync(file, lineOf('acme', 'old'));
   const { answer, reloads } = start({ file });
   writeFileSync(file, `${lineOf('acme', 'new')}\n${lineOf('beta', 'b', 'may=everything')}\n`);
-  const mistakes = ['line 2 has an invalid may=; separate call, read, reset and operate by |, each at most once'];
+  const mistakes = [
+    'line 2 has an invalid may=; separate call, read, reset, operate and approve by |, each at most once',
+  ];
   await expect.poll(() => reloads, RELOADED).toEqual([{ result: 'refused', mistakes }]);
   expect([answer('old'), answer('new')]).toEqual(['acme', 'unknown']);
   rmSync(file);

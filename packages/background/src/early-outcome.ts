@@ -26,8 +26,15 @@ export const decideEarlyOutcome = (
     const text = `Tool '${name}' was not finished in the time that its call may take, including the time in the queue.`;
     return failed(toFailure('timeout', text, tool, unstarted));
   }
-  if (mayStart !== 'no') return null;
+  return mayStart === 'no' ? explainRevoked(spec, begins) : null;
+};
+
+const explainRevoked = (
+  { tool: name, effects, approval = null }: PendingRecord['spec'],
+  begins: number,
+): CallOutcome => {
   const text = `The API key that this call to '${name}' came with was removed, has expired, or may not use the tool any more, so the call did not start.`;
+  if (approval !== null && begins === 0) return failed(toFailure('approval_stale', text, { effects }));
   // An earlier worker may have begun it.
-  return failed(toFailure('not_authorized', text, tool, { executed: begins === 0 ? 'no' : 'maybe' }));
+  return failed(toFailure('not_authorized', text, { effects }, { executed: begins === 0 ? 'no' : 'maybe' }));
 };

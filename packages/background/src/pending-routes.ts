@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
+import type { PendingState } from 'recourse-server/contract/tool-result';
 import type { CallSpec } from 'recourse-server/executor/pending-calls';
 import { ignoreBodies } from 'recourse-server/routes/body-parsers';
 import { refuseOtherMethods } from 'recourse-server/routes/problem-handler';
@@ -33,7 +34,7 @@ const Cancelling = Filter.extend({ force: z.enum(['true', 'false']).default('fal
   'name the calls by key= or tool=',
 );
 
-type OpenCall = { readonly key: string; readonly state: 'queued' | 'running'; readonly spec: CallSpec };
+type OpenCall = { readonly key: string; readonly state: PendingState; readonly spec: CallSpec };
 type EndedCall = { readonly key: string } & Pick<CallSpec, 'tenant' | 'tool'>;
 
 /**
@@ -134,9 +135,11 @@ async function* findOpenCalls(
 
 // Only what ends it is remembered: there may be tens of thousands.
 const pickQueued = (key: string, record: CallRecord | null): readonly EndedCall[] =>
-  record?.state === 'queued' && record.spec !== null
+  record !== null && NOT_BEGUN.has(record.state) && record.spec !== null
     ? [{ key, tenant: record.spec.tenant, tool: record.spec.tool }]
     : [];
+
+const NOT_BEGUN: ReadonlySet<CallRecord['state']> = new Set(['queued', 'waiting_for_approval']);
 
 const inParts = <Item>(items: readonly Item[], size: number): readonly (readonly Item[])[] =>
   Array.from({ length: Math.ceil(items.length / size) }, (_, part) => items.slice(part * size, (part + 1) * size));

@@ -91,7 +91,8 @@ export class PendingService implements PendingCalls {
       // One that is not confirmed is accepted again.
       const record = await this.#options.records.describe(key);
       if (record === null) return null;
-      if (record.state !== 'ended' && record.spec !== null) await this.#dispatch(key, record.spec);
+      if (record.state !== 'ended' && record.state !== 'waiting_for_approval' && record.spec !== null)
+        await this.#dispatch(key, record.spec);
       return this.#toAccepted(key, record);
     };
     return reattach(toCallKey(tenant, handleOfPlace(place))).catch(this.#orNull);
@@ -126,6 +127,18 @@ export class PendingService implements PendingCalls {
   }
 
   /**
+   * Has a call go on that waits for a person: who runs it asks what was decided. `gone`: there is none, or not yet. Rejects with the
+   * store.
+   */
+  async release(tenant: string, handle: string): Promise<'told' | 'gone'> {
+    const { records } = this.#options;
+    const key = toCallKey(tenant, handle);
+    const spec = await records.unblock(key);
+    if (spec !== null) await this.#dispatch(key, spec);
+    return spec === null && (await records.describe(key)) === null ? 'gone' : 'told';
+  }
+
+  /**
    * Ends a call where that does no harm, or in any case: one that no worker runs here and now, and of one that runs its worker is
    * told. Rejects with the store.
    */
@@ -134,7 +147,7 @@ export class PendingService implements PendingCalls {
     const key = toCallKey(tenant, handle);
     const record = await records.cancel(key, how);
     if (record === null) return 'unknown';
-    if (record.state !== 'queued') return record.state;
+    if (record.state === 'running' || record.state === 'ended') return record.state;
     // The worker that takes it reads that it was cancelled.
     if (record.spec === null) return 'running';
     await this.end(key, record.spec);
@@ -203,7 +216,7 @@ export class PendingService implements PendingCalls {
     const isNew = created.kind === 'created';
     if (isNew) onAccepted(spec);
     await orLate(Promise.resolve(announce(handleOf(key))), MOST_ANNOUNCING_MS);
-    await this.#dispatch(key, spec);
+    if ((spec.approval ?? null) === null) await this.#dispatch(key, spec);
     // What was just written need not be read. What an earlier try has written may have ended.
     const record = isNew ? null : await records.find(key).catch(this.#orNull);
     return {
@@ -266,8 +279,8 @@ export class PendingService implements PendingCalls {
     const record = await records.describe(key);
     if (record === null || record.state === 'ended' || (await this.#endOverdue(key, record))) return;
     const { spec } = record;
-    // A process that has its key queues it.
-    if (spec === null) return;
+    // A process that has its key queues it. One that waits for a person is queued when that person has decided.
+    if (spec === null || record.state === 'waiting_for_approval') return;
     // The worker that takes it decides by the record whether it runs, or is not known to have ended.
     await queue.offerAgain(this.#toJob(key, spec)).catch((error: unknown) => {
       records.enterAgain(key, spec, LOOK_SOON_MS);
@@ -278,7 +291,9 @@ export class PendingService implements PendingCalls {
   /** Ends a call whose time is over, also where no worker takes it; false: it had not been over. */
   async #endOverdue(key: string, record: CallRecord): Promise<boolean> {
     if (record.spec === null || this.#options.time() < record.expiresAt) return false;
-    await this.end(key, record.spec);
+    // What the person has decided in its last moment counts: who runs it asks.
+    const released = record.state === 'waiting_for_approval' ? await this.#options.records.unblock(key) : null;
+    await this.end(key, released ?? record.spec);
     return true;
   }
 
@@ -331,7 +346,8 @@ const HANDLE_CHARACTERS = 22;
 export const handleOfSpec = ({ recordKey, index, place = index }: CallSpec): string =>
   handleOfPlace({ recordKey, place });
 
-const handleOfPlace = ({ recordKey, place }: CallPlace): string =>
+/** The handle of the call that has this place in this record. */
+export const handleOfPlace = ({ recordKey, place }: CallPlace): string =>
   `c_${hash('sha256', `${recordKey}\n${place}`, 'base64url').slice(0, HANDLE_CHARACTERS)}`;
 
 /** The answer, or `late` after so many milliseconds: what was asked may have been done, or be done yet. */
@@ -368,7 +384,7 @@ const toCallState = (record: CallRecord, handle: string, durability: CallRecords
       poll_after_ms: POLL_AFTER_MS,
       ...MODES[durability],
       progress,
-      approval: null,
+      approval: state === 'waiting_for_approval' ? (record.spec?.approval ?? null) : null,
     },
   };
 };

@@ -89,6 +89,7 @@ export const createWorker = (options: WorkerOptions) => {
         case 'held':
           if (claimed.isTakenOver) onTakenOver();
           return runHeld(new HeldCall(claimed.lease, claimed.record, options));
+        case 'waiting':
         case 'ended':
         case 'gone':
           return DONE;

@@ -60,6 +60,7 @@ const watchQuestions = (records: CallRecords) => {
     publishPart: (lease, valueJson) => records.publishPart(lease, valueJson),
     create: (key, spec) => records.create(key, spec),
     confirm: (key) => records.confirm(key),
+    unblock: (key) => records.unblock(key),
     find: (key) => {
       asked.found.push(key);
       return records.find(key);

@@ -70,6 +70,7 @@ const loseAnswers = (records: CallRecords, lost: { confirm: number; withdraw: nu
     settle: (key, result) => records.settle(key, result),
     publishPart: (lease, valueJson) => records.publishPart(lease, valueJson),
     confirm: (key) => lose('confirm', records.confirm(key)),
+    unblock: (key) => records.unblock(key),
     withdraw: (key) => (lost.withdraw > 0 ? lose('withdraw', Promise.resolve()) : records.withdraw(key)),
     find: (key) => records.find(key),
     claim: (key) => records.claim(key),

@@ -205,7 +205,7 @@ const addKey = (add: AddCommand, context: CliContext): void => {
     )
     .option('--name <name>', 'its name in logs; default: the first 8 digits of its hash')
     .option('--tools <tools>', 'tool names and prefixes such as github_*, separated by |; default: all tools')
-    .option('--may <operations>', 'call, read, reset and operate, separated by |; default: call|read|reset')
+    .option('--may <operations>', 'call, read, reset, operate and approve, separated by |; default: call|read|reset')
     .option('--rate <rate>', 'requests per second, minute or hour, for example 600/m; default: RATE_LIMIT')
     .option(
       '--expires <day>',

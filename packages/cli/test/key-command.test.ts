@@ -53,7 +53,7 @@ test('a key may operate only where it is asked for', async () => {
   expect([asked.code, line]).toEqual([0, `acme=${hash('sha256', key)} may=read|operate`]);
   const wrong = await makeKey(['--tenant', 'acme', '--may', 'operator']);
   expect([wrong.code, wrong.stdout]).toEqual([2, '']);
-  expect(wrong.stderr).toContain('separate call, read, reset and operate by |, each at most once');
+  expect(wrong.stderr).toContain('separate call, read, reset, operate and approve by |, each at most once');
 });
 
 test('a key of the store is an entry that the service takes, alone on stdout, and what to do with it', async () => {

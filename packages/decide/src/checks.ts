@@ -72,6 +72,7 @@ const explainThrown = (error: unknown): Checked =>
   createUnclear(error instanceof Error ? error.message : String(error));
 
 type LookOptions = ChecksOptions & { readonly limitMs: number };
+type ReadOptions = Omit<ChecksOptions, 'registry'> & { readonly limitMs: number; readonly purpose: Purpose };
 
 const askTool = async (tool: Tool, sought: Sought, options: LookOptions): Promise<Checked> => {
   const { startedAt } = sought;
@@ -94,11 +95,14 @@ const askOther = async (tool: Tool, by: ReconcileBy, sought: Sought, options: Lo
 
 const NOBODY: Client = { isGone: () => false, whenGone: () => () => undefined };
 
+/** What a call that only reads is told of. */
+export type Asked = Omit<Sought, 'startedAt' | 'tool'>;
+
 /** The value that a tool gives, which only reads, as JSON text: no call of its session, without budget and journal. Rejects where it fails. */
-const ask = async (
+export const ask = async (
   tool: Tool,
-  { input, ...about }: Sought,
-  { purpose, ...options }: LookOptions & { readonly purpose: Purpose },
+  { input, ...about }: Asked,
+  { purpose, ...options }: ReadOptions,
 ): Promise<string> => {
   const { limitMs, maxResultBytes, createLog, runHosted } = options;
   const { effectId, tenant, caller, requestId, sessionKey, id } = about;

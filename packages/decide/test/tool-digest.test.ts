@@ -1,4 +1,4 @@
-import { toolDigestOf } from '@recourse/decide/tool-digest';
+import { toolDigestOf } from '@recourse/decide/policies/tool-digest';
 import { defineTool, z } from 'recourse-server';
 import type { Tool } from 'recourse-server/tools/tool';
 import { expect, test } from 'vitest';

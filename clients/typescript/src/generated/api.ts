@@ -127,6 +127,54 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/approvals": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * List the calls that wait for an approval
+         * @description Of the caller's tenant, and of the tools that its key may use.
+         */
+        readonly get: operations["listApprovals"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/approvals/{id}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Read an approval
+         * @description Kept for a day after its end.
+         */
+        readonly get: operations["getApproval"];
+        readonly put?: never;
+        /**
+         * Approve or deny a call
+         * @description Needs a key with the operation `approve`, which is never implied, or, where the rule says so, the key that called. The first decision counts. An approved call runs once: a pending one by itself, another when its caller sends it again.
+         */
+        readonly post: operations["decideApproval"];
+        /**
+         * Undo a denial, or withdraw an approval
+         * @description A denied call may be asked for again. One that waits, or was granted and has not run, is cancelled. Needs the right to decide it. Repeating the request is harmless.
+         */
+        readonly delete: operations["withdrawApproval"];
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/calls/pending": {
         readonly parameters: {
             readonly query?: never;
@@ -370,6 +418,67 @@ export interface components {
             readonly detail: string;
             readonly request_id: string;
         };
+        readonly ApprovalRecord: {
+            readonly id: string;
+            /** @description `sha256:` and 64 hex digits over tool and arguments: for `If-Match`. After an edit that of the edited call. */
+            readonly digest: string;
+            /**
+             * @description `waiting`: it can be decided. `granted`: the call may run, once. `used`: it has. `denied`: the same call is refused. `stale`: the tool or a right has changed since.
+             * @enum {string}
+             */
+            readonly state: "waiting" | "granted" | "used" | "denied" | "expired" | "cancelled" | "stale";
+            readonly tool: string;
+            /** @enum {string} */
+            readonly effects: "read" | "idempotent" | "write";
+            /** @description As they were sent, with the defaults of the schema, sensitive ones hidden; null if the tool is not here now, and in a list if they are longer than 16,384 characters. */
+            readonly arguments: {
+                readonly [key: string]: unknown;
+            } | null;
+            /** @description What runs in their place; null: the same. */
+            readonly edited_arguments: {
+                readonly [key: string]: unknown;
+            } | null;
+            /** @description What would run, as its rule says it. */
+            readonly summary: string;
+            /** @description The name of the API key that called; null while anonymous. */
+            readonly key: string | null;
+            /** @description The SHA-256 of the id of its session; null without one. */
+            readonly session: string | null;
+            /** @description The handle of the pending call that waits; null: its caller has to call again. */
+            readonly call: string | null;
+            /** @description Of the batch that called first. */
+            readonly request_id: string;
+            /** @description The place of the call in its batch. */
+            readonly index: number;
+            /** @description Who may decide. */
+            readonly by: readonly ("operator" | "requester")[];
+            /** @description Another key than the one that called has to decide. */
+            readonly four_eyes: boolean;
+            /** @description Whether the arguments may be changed. */
+            readonly edit: boolean;
+            /** Format: date-time */
+            readonly requested_at: string;
+            /** @description Until then it can be decided, the call may run, or the denial holds; null: it is over. */
+            readonly expires_at: string | null;
+            readonly decision: ("approve" | "deny" | "edit") | null;
+            /** @description The name of the key that decided. */
+            readonly decided_by: string | null;
+            readonly decided_at: string | null;
+            readonly reason: string | null;
+        };
+        readonly ApprovalDecision: {
+            /**
+             * @description `edit`: approves other arguments.
+             * @enum {string}
+             */
+            readonly decision: "approve" | "deny" | "edit";
+            /** @description All arguments. Required with `edit`, and with it alone. */
+            readonly arguments?: {
+                readonly [key: string]: unknown;
+            };
+            /** @description Why: of a denial the model reads it. */
+            readonly reason?: string;
+        };
         readonly StreamEvent: components["schemas"]["AcceptedEvent"] | components["schemas"]["ResultEvent"] | components["schemas"]["ProgressEvent"] | components["schemas"]["PartEvent"] | components["schemas"]["SnapshotEvent"] | components["schemas"]["DoneEvent"];
         /** @description The first event: the batch runs, and each of its calls gets a result. */
         readonly AcceptedEvent: {
@@ -407,6 +516,10 @@ export interface components {
             readonly message: string;
             readonly duration_ms: number;
             readonly reconciled?: components["schemas"]["Reconciled"];
+            /** @description Only if a person has changed the arguments before approving the call: those in their place, sensitive ones hidden. */
+            readonly arguments_edited?: {
+                readonly [key: string]: unknown;
+            };
             /** @enum {boolean} */
             readonly empty?: true;
             /** @enum {boolean} */
@@ -446,6 +559,10 @@ export interface components {
             readonly message: string;
             readonly duration_ms: number;
             readonly reconciled?: components["schemas"]["Reconciled"];
+            /** @description Only if a person has changed the arguments before approving the call: those in their place, sensitive ones hidden. */
+            readonly arguments_edited?: {
+                readonly [key: string]: unknown;
+            };
             /** @enum {boolean} */
             readonly empty?: true;
             /** @enum {boolean} */
@@ -523,6 +640,10 @@ export interface components {
             readonly message: string;
             readonly duration_ms: number;
             readonly reconciled?: components["schemas"]["Reconciled"];
+            /** @description Only if a person has changed the arguments before approving the call: those in their place, sensitive ones hidden. */
+            readonly arguments_edited?: {
+                readonly [key: string]: unknown;
+            };
             /** @enum {boolean} */
             readonly empty?: true;
             /** @enum {boolean} */
@@ -3993,6 +4114,1317 @@ export interface operations {
             };
         };
     };
+    readonly listApprovals: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Default waiting. */
+                readonly state?: "waiting";
+                /** @description Calls of one tool. */
+                readonly tool?: string;
+                /** @description How many are listed. Default 100. */
+                readonly limit?: number;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The approvals. */
+            readonly 200: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "approvals": [
+                     *         {
+                     *           "id": "a_0123456789abcdefghijkl",
+                     *           "digest": "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                     *           "state": "waiting",
+                     *           "tool": "create_payment",
+                     *           "effects": "write",
+                     *           "arguments": {
+                     *             "amount": 5
+                     *           },
+                     *           "edited_arguments": null,
+                     *           "summary": "Pay 5",
+                     *           "key": "agent",
+                     *           "session": null,
+                     *           "call": null,
+                     *           "request_id": "lost-answer-0001",
+                     *           "index": 0,
+                     *           "by": [
+                     *             "operator"
+                     *           ],
+                     *           "four_eyes": false,
+                     *           "edit": false,
+                     *           "requested_at": "2026-11-29T03:00:00.000Z",
+                     *           "expires_at": "2026-11-29T03:30:00.000Z",
+                     *           "decision": null,
+                     *           "decided_by": null,
+                     *           "decided_at": null,
+                     *           "reason": null
+                     *         }
+                     *       ],
+                     *       "total": 1
+                     *     }
+                     */
+                    readonly "application/json": {
+                        /** @description Oldest first. */
+                        readonly approvals: readonly components["schemas"]["ApprovalRecord"][];
+                        /** @description How many fit the filter, listed or not. */
+                        readonly total: number;
+                    };
+                };
+            };
+            /** @description A parameter is not valid or not known. */
+            readonly 400: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:invalid_query",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "code": "invalid_query",
+                     *       "detail": "limit: must be from 1 to 1000",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            readonly 401: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description The required authentication scheme. */
+                    readonly "WWW-Authenticate"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unauthorized",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "code": "unauthorized",
+                     *       "detail": "Send a valid key as Authorization: Bearer … or X-API-Key.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Requests from this origin are refused, or the key lacks the permission. */
+            readonly 403: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:forbidden_origin",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "forbidden_origin",
+                     *       "detail": "Requests from this origin or for this host are refused. Add the origin to ALLOWED_ORIGINS; without keys use a loopback host.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request did not arrive in time. */
+            readonly 408: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The path is too long. */
+            readonly 414: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:uri_too_long",
+                     *       "title": "URI Too Long",
+                     *       "status": 414,
+                     *       "code": "uri_too_long",
+                     *       "detail": "The path is too long.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Expect header is not 100-continue. */
+            readonly 417: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue is supported.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This caller has sent too many requests. */
+            readonly 429: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    readonly "Retry-After"?: number;
+                    /** @description Whose rate is used up, and seconds until it is not (draft 10). */
+                    readonly RateLimit?: string;
+                    /** @description That rate: requests, and seconds of its window. */
+                    readonly "RateLimit-Policy"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:rate_limited",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "code": "rate_limited",
+                     *       "detail": "This key may send 600 requests in 60 s, and has sent them. Nothing has run; retry after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The headers are too large. */
+            readonly 431: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error: a bug of the service, logged under the request id. */
+            readonly 500: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The store is unavailable, the token cannot be verified now, or the service is stopping. */
+            readonly 503: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:store_unavailable",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "code": "store_unavailable",
+                     *       "detail": "The session store is unavailable. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly getApproval: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /**
+                 * @description The id of the approval.
+                 * @example a_0123456789abcdefghijkl
+                 */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The approval. `ETag` has its digest. */
+            readonly 200: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "a_0123456789abcdefghijkl",
+                     *       "digest": "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                     *       "state": "waiting",
+                     *       "tool": "create_payment",
+                     *       "effects": "write",
+                     *       "arguments": {
+                     *         "amount": 5
+                     *       },
+                     *       "edited_arguments": null,
+                     *       "summary": "Pay 5",
+                     *       "key": "agent",
+                     *       "session": null,
+                     *       "call": null,
+                     *       "request_id": "lost-answer-0001",
+                     *       "index": 0,
+                     *       "by": [
+                     *         "operator"
+                     *       ],
+                     *       "four_eyes": false,
+                     *       "edit": false,
+                     *       "requested_at": "2026-11-29T03:00:00.000Z",
+                     *       "expires_at": "2026-11-29T03:30:00.000Z",
+                     *       "decision": null,
+                     *       "decided_by": null,
+                     *       "decided_at": null,
+                     *       "reason": null
+                     *     }
+                     */
+                    readonly "application/json": components["schemas"]["ApprovalRecord"];
+                };
+            };
+            /** @description The request is malformed. */
+            readonly 400: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:bad_request",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "code": "bad_request",
+                     *       "detail": "The request is malformed.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            readonly 401: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description The required authentication scheme. */
+                    readonly "WWW-Authenticate"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unauthorized",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "code": "unauthorized",
+                     *       "detail": "Send a valid key as Authorization: Bearer … or X-API-Key.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Requests from this origin are refused, or the key lacks the permission. */
+            readonly 403: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:forbidden_origin",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "forbidden_origin",
+                     *       "detail": "Requests from this origin or for this host are refused. Add the origin to ALLOWED_ORIGINS; without keys use a loopback host.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant has no such approval, or it is no longer kept. */
+            readonly 404: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:approval_not_found",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "code": "approval_not_found",
+                     *       "detail": "There is no such approval, or it is no longer kept.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request did not arrive in time. */
+            readonly 408: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The path is too long. */
+            readonly 414: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:uri_too_long",
+                     *       "title": "URI Too Long",
+                     *       "status": 414,
+                     *       "code": "uri_too_long",
+                     *       "detail": "The path is too long.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Expect header is not 100-continue. */
+            readonly 417: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue is supported.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This caller has sent too many requests. */
+            readonly 429: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    readonly "Retry-After"?: number;
+                    /** @description Whose rate is used up, and seconds until it is not (draft 10). */
+                    readonly RateLimit?: string;
+                    /** @description That rate: requests, and seconds of its window. */
+                    readonly "RateLimit-Policy"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:rate_limited",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "code": "rate_limited",
+                     *       "detail": "This key may send 600 requests in 60 s, and has sent them. Nothing has run; retry after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The headers are too large. */
+            readonly 431: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error: a bug of the service, logged under the request id. */
+            readonly 500: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The store is unavailable, the token cannot be verified now, or the service is stopping. */
+            readonly 503: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:store_unavailable",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "code": "store_unavailable",
+                     *       "detail": "The session store is unavailable. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly decideApproval: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description The digest of the approval as it was read. Required. */
+                readonly "if-match"?: string;
+            };
+            readonly path: {
+                /**
+                 * @description The id of the approval.
+                 * @example a_0123456789abcdefghijkl
+                 */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["ApprovalDecision"];
+            };
+        };
+        readonly responses: {
+            /** @description The approval as it stands now. `ETag` has its digest. */
+            readonly 200: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "a_0123456789abcdefghijkl",
+                     *       "digest": "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                     *       "state": "granted",
+                     *       "tool": "create_payment",
+                     *       "effects": "write",
+                     *       "arguments": {
+                     *         "amount": 5
+                     *       },
+                     *       "edited_arguments": null,
+                     *       "summary": "Pay 5",
+                     *       "key": "agent",
+                     *       "session": null,
+                     *       "call": null,
+                     *       "request_id": "lost-answer-0001",
+                     *       "index": 0,
+                     *       "by": [
+                     *         "operator"
+                     *       ],
+                     *       "four_eyes": false,
+                     *       "edit": false,
+                     *       "requested_at": "2026-11-29T03:00:00.000Z",
+                     *       "expires_at": "2026-11-29T03:35:00.000Z",
+                     *       "decision": "approve",
+                     *       "decided_by": "ops",
+                     *       "decided_at": "2026-11-29T03:05:00.000Z",
+                     *       "reason": null
+                     *     }
+                     */
+                    readonly "application/json": components["schemas"]["ApprovalRecord"];
+                };
+            };
+            /** @description The body is not valid, or the arguments of an edit do not fit. */
+            readonly 400: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:invalid_decision",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "code": "invalid_decision",
+                     *       "detail": "Send {\"decision\": \"approve\" | \"deny\" | \"edit\", \"reason\"?}.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            readonly 401: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description The required authentication scheme. */
+                    readonly "WWW-Authenticate"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unauthorized",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "code": "unauthorized",
+                     *       "detail": "Send a valid key as Authorization: Bearer … or X-API-Key.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key may not do that. */
+            readonly 403: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:operation_not_allowed",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "operation_not_allowed",
+                     *       "detail": "The key may not decide this approval: it needs the operation approve, which is never implied.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant has no such approval, or it is no longer kept. */
+            readonly 404: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:approval_not_found",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "code": "approval_not_found",
+                     *       "detail": "There is no such approval, or it is no longer kept.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request did not arrive in time. */
+            readonly 408: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It is decided, or over. `detail` says who has decided what. */
+            readonly 409: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:approval_decided",
+                     *       "title": "Conflict",
+                     *       "status": 409,
+                     *       "code": "approval_decided",
+                     *       "detail": "'ops' has decided deny at 2026-11-29T03:05:00.000Z; the approval is denied.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The approval is for another digest. */
+            readonly 412: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:digest_changed",
+                     *       "title": "Precondition Failed",
+                     *       "status": 412,
+                     *       "code": "digest_changed",
+                     *       "detail": "The approval is for another digest. Read it again, then decide.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is larger than 300,000 bytes. */
+            readonly 413: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:body_too_large",
+                     *       "title": "Payload Too Large",
+                     *       "status": 413,
+                     *       "code": "body_too_large",
+                     *       "detail": "The body is larger than MAX_BODY_BYTES. Send fewer or smaller calls.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The path is too long. */
+            readonly 414: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:uri_too_long",
+                     *       "title": "URI Too Long",
+                     *       "status": 414,
+                     *       "code": "uri_too_long",
+                     *       "detail": "The path is too long.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not application/json in UTF-8. */
+            readonly 415: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unsupported_media_type",
+                     *       "title": "Unsupported Media Type",
+                     *       "status": 415,
+                     *       "code": "unsupported_media_type",
+                     *       "detail": "Send application/json in UTF-8 (with curl: -H 'content-type: application/json').",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Expect header is not 100-continue. */
+            readonly 417: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue is supported.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A decision without `If-Match`. */
+            readonly 428: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:digest_required",
+                     *       "title": "Precondition Required",
+                     *       "status": 428,
+                     *       "code": "digest_required",
+                     *       "detail": "Send If-Match with the digest that GET /approvals shows.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This caller has sent too many requests. */
+            readonly 429: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    readonly "Retry-After"?: number;
+                    /** @description Whose rate is used up, and seconds until it is not (draft 10). */
+                    readonly RateLimit?: string;
+                    /** @description That rate: requests, and seconds of its window. */
+                    readonly "RateLimit-Policy"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:rate_limited",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "code": "rate_limited",
+                     *       "detail": "This key may send 600 requests in 60 s, and has sent them. Nothing has run; retry after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The headers are too large. */
+            readonly 431: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error: a bug of the service, logged under the request id. */
+            readonly 500: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The store is unavailable, the token cannot be verified now, or the service is stopping. */
+            readonly 503: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:store_unavailable",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "code": "store_unavailable",
+                     *       "detail": "The session store is unavailable. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly withdrawApproval: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /**
+                 * @description The id of the approval.
+                 * @example a_0123456789abcdefghijkl
+                 */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The approval as it stands now. */
+            readonly 200: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "a_0123456789abcdefghijkl",
+                     *       "digest": "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                     *       "state": "cancelled",
+                     *       "tool": "create_payment",
+                     *       "effects": "write",
+                     *       "arguments": {
+                     *         "amount": 5
+                     *       },
+                     *       "edited_arguments": null,
+                     *       "summary": "Pay 5",
+                     *       "key": "agent",
+                     *       "session": null,
+                     *       "call": null,
+                     *       "request_id": "lost-answer-0001",
+                     *       "index": 0,
+                     *       "by": [
+                     *         "operator"
+                     *       ],
+                     *       "four_eyes": false,
+                     *       "edit": false,
+                     *       "requested_at": "2026-11-29T03:00:00.000Z",
+                     *       "expires_at": null,
+                     *       "decision": null,
+                     *       "decided_by": null,
+                     *       "decided_at": null,
+                     *       "reason": null
+                     *     }
+                     */
+                    readonly "application/json": components["schemas"]["ApprovalRecord"];
+                };
+            };
+            /** @description The request is malformed. */
+            readonly 400: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:bad_request",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "code": "bad_request",
+                     *       "detail": "The request is malformed.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            readonly 401: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description The required authentication scheme. */
+                    readonly "WWW-Authenticate"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unauthorized",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "code": "unauthorized",
+                     *       "detail": "Send a valid key as Authorization: Bearer … or X-API-Key.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key may not do that. */
+            readonly 403: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:operation_not_allowed",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "operation_not_allowed",
+                     *       "detail": "The key may not decide this approval: it needs the operation approve, which is never implied.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The tenant has no such approval, or it is no longer kept. */
+            readonly 404: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:approval_not_found",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "code": "approval_not_found",
+                     *       "detail": "There is no such approval, or it is no longer kept.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request did not arrive in time. */
+            readonly 408: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The path is too long. */
+            readonly 414: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:uri_too_long",
+                     *       "title": "URI Too Long",
+                     *       "status": 414,
+                     *       "code": "uri_too_long",
+                     *       "detail": "The path is too long.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Content-Type is present but is not a media type. */
+            readonly 415: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unsupported_media_type",
+                     *       "title": "Unsupported Media Type",
+                     *       "status": 415,
+                     *       "code": "unsupported_media_type",
+                     *       "detail": "Send application/json in UTF-8 (with curl: -H 'content-type: application/json').",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Expect header is not 100-continue. */
+            readonly 417: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue is supported.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This caller has sent too many requests. */
+            readonly 429: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    readonly "Retry-After"?: number;
+                    /** @description Whose rate is used up, and seconds until it is not (draft 10). */
+                    readonly RateLimit?: string;
+                    /** @description That rate: requests, and seconds of its window. */
+                    readonly "RateLimit-Policy"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:rate_limited",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "code": "rate_limited",
+                     *       "detail": "This key may send 600 requests in 60 s, and has sent them. Nothing has run; retry after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The headers are too large. */
+            readonly 431: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error: a bug of the service, logged under the request id. */
+            readonly 500: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The store is unavailable, the token cannot be verified now, or the service is stopping. */
+            readonly 503: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:store_unavailable",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "code": "store_unavailable",
+                     *       "detail": "The session store is unavailable. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     readonly listPendingCalls: {
         readonly parameters: {
             readonly query?: {
@@ -4050,7 +5482,7 @@ export interface operations {
                             /** @description The first 8 hex digits of the SHA-256 of its API key; null without one. */
                             readonly key_hash: string | null;
                             /** @enum {string} */
-                            readonly state: "queued" | "running";
+                            readonly state: "queued" | "waiting_for_approval" | "running";
                             readonly since: string;
                             readonly expires_at: string;
                             /** @description The SHA-256 of the id of its session; null without one. */

@@ -32,8 +32,10 @@ const FORMAT = 1;
 /** What changes with each step, and is no text. Times by the store's clock. */
 const Head = z.object({
   format: z.literal(FORMAT),
-  /** `queued`: no worker holds it, or the one that does has not begun. */
-  state: z.enum(['queued', 'running', 'ended']),
+  /** `queued`: no worker holds it, or the one that does has not begun. `waiting_for_approval`: no worker takes it. */
+  state: z.enum(['queued', 'waiting_for_approval', 'running', 'ended']),
+  /** When a person had decided, or could no longer; 0: none has. From then on its time runs. */
+  releasedAt: z.number().default(0),
   /** How often its handler has begun, or may have. */
   begins: z.int().nonnegative(),
   /** What somebody asked of it: to end it where that does no harm, or in any case. */
@@ -112,6 +114,8 @@ export type Claim =
   /** Another worker holds it, for so long if it dies now. */
   | { readonly kind: 'busy'; readonly retryAfterMs: number }
   | { readonly kind: 'ended' }
+  /** A person has not decided yet: it is queued again then. */
+  | { readonly kind: 'waiting' }
   /** This process lacks the key that it is sealed with; another one may have it. */
   | { readonly kind: 'key_missing' }
   /** Nothing is known of it: it has expired, or the store has lost it. */
@@ -228,12 +232,13 @@ export const weighArguments = ({ arguments: text }: Pick<CallSpec, 'arguments'>)
 
 /** A call that was just accepted. `kept`: what it runs by, as the record has it. */
 export const createCall = (
-  { expiresAt, acceptedAt }: Pick<CallSpec, 'expiresAt' | 'acceptedAt'>,
+  { expiresAt, acceptedAt, approval }: Pick<CallSpec, 'expiresAt' | 'acceptedAt' | 'approval'>,
   kept: Pick<Call, 'creation'> & { readonly spec: KeptSpec },
   now: number,
 ): Call => ({
   format: FORMAT,
-  state: 'queued',
+  state: (approval ?? null) === null ? 'queued' : 'waiting_for_approval',
+  releasedAt: 0,
   begins: 0,
   cancel: 'no',
   lackedSince: null,
@@ -250,6 +255,27 @@ export const createCall = (
   progress: null,
   result: null,
 });
+
+/** '' as long as a call has neither ended nor said how far it is, else a text that changes with that. */
+export const describeVersion = ({ call }: StoredCall): string => {
+  if (call === null || call.state === 'ended') return 'ended';
+  return call.progress === null ? '' : JSON.stringify(call.progress);
+};
+
+/** Whether no worker may take it before a person has decided; one that was cancelled waits no more. */
+export const isWaiting = ({ state, cancel }: Pick<Call, 'state' | 'cancel'>): boolean =>
+  state === 'waiting_for_approval' && cancel === 'no';
+
+/** Ends the wait for a person: any worker may take it now. `runMs`: how long it may take from now on. */
+export const releaseCall = (call: Call, runMs: number, now: number): void => {
+  if (call.state !== 'waiting_for_approval') return;
+  Object.assign(call, { state: 'queued', releasedAt: now, confirmed: true });
+  call.lifeMs = now - call.createdAt + Math.ceil(runMs) + RESULT_TTL_MS;
+};
+
+/** What a call runs by, with the end of the time that it has once a person has decided. */
+export const withRunTime = <Spec extends CallSpec>(spec: Spec, { releasedAt }: Pick<Call, 'releasedAt'>): Spec =>
+  releasedAt === 0 ? spec : { ...spec, expiresAt: releasedAt + (spec.runMs ?? 0) };
 
 /** Whether a late end replaces this result: it is unknown how its call ended, or a check alone says that it had no effect. */
 export const isReplaceable = (result: string): boolean => {

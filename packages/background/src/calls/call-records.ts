@@ -18,11 +18,13 @@ import {
   BRIEF_FIELDS,
   callKind,
   createCall,
+  describeVersion,
   endCall,
   findHeld,
   HEAD_FIELDS,
   holderOf,
   isReplaceable,
+  isWaiting,
   markCancelled,
   mayEnd,
   toCallRecord,
@@ -34,6 +36,7 @@ import { takeResultRoom, weighStored, weighStoredArguments } from './call-room.t
 import { CallSeals, type Looked, type Unopened } from './call-seals.ts';
 import type { CallSignals } from './call-signals.ts';
 import { createSessionCalls, type SessionCalls } from './session-calls.ts';
+import { createUnblock, type Unblock } from './unblock-call.ts';
 
 /** How many calls may be pending at once. */
 export type PendingLimits = { readonly ofSession: number; readonly ofKey: number; readonly ofService: number };
@@ -87,6 +90,8 @@ class StoredCallRecords {
   readonly #calls: Records<StoredCall>;
   readonly #leases: CallLeases;
   readonly #seals: CallSeals;
+  /** Ends the wait of a call for a person, and tells what it runs by; null: it does not wait, or is not confirmed. */
+  readonly unblock: Unblock;
 
   constructor(options: CallRecordsOptions) {
     const { store, openSession: openIndex, limits, makingPauseMs, onReturn } = options;
@@ -99,6 +104,7 @@ class StoredCallRecords {
     this.#calls = store.open(callKind);
     this.#leases = new CallLeases(this.#calls, options.live, onReturn);
     this.#seals = new CallSeals(this.#calls, options.sealing ?? NO_SEALING, options.signals.publish);
+    this.unblock = createUnblock(this.#calls, this.#seals, options.signals.publish);
     this.sessions = createSessionCalls({
       openIndex,
       most: limits.ofSession,
@@ -213,6 +219,7 @@ class StoredCallRecords {
       if (call.state === 'ended') return { kind: 'ended' };
       const retryAfterMs = this.#leases.leftMs(call, now);
       if (retryAfterMs > 0) return { kind: 'busy', retryAfterMs };
+      if (isWaiting(call)) return { kind: 'waiting' };
       const isTakenOver = call.leaseEndsAt > 0;
       const spec = this.#seals.open(key, call, 'all');
       if ('problem' in spec) return spec;
@@ -387,11 +394,6 @@ class StoredCallRecords {
     return same === null ? { kind: 'full', ...shortage } : { kind: 'same', key: same };
   }
 }
-
-const describeVersion = ({ call }: StoredCall): string => {
-  if (call === null || call.state === 'ended') return 'ended';
-  return call.progress === null ? '' : JSON.stringify(call.progress);
-};
 
 type HeldBy = Pick<CallLease, 'key' | 'fence'>;
 

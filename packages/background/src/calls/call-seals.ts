@@ -7,7 +7,7 @@ import type { Decide, Records } from 'recourse-server/store/record-store';
 import type { Opened, Sealing, SealPlace, Seals, UnopenedReason } from 'recourse-server/store/seals';
 import { isSealed } from 'recourse-server/store/seals';
 import type { Call, CallLease, CallRecord, KeptSpec, StoredCall } from './call-kind.ts';
-import { endCall, toCallRecord } from './call-kind.ts';
+import { endCall, toCallRecord, withRunTime } from './call-kind.ts';
 
 /** The spec of a record that no process may act on. */
 export type Unopened = { readonly problem: UnopenedReason };
@@ -67,8 +67,8 @@ export class CallSeals {
     const { spec, creation } = call;
     if (spec === null) return { problem: 'damaged' };
     const needsArguments = parts === 'all' && call.state !== 'ended';
-    if (!('sealed' in spec)) return openPlain(spec, needsArguments, this.#seals);
-    const opened = toSpec(this.#seals.open(toPlace(key, creation, 's'), spec.sealed));
+    if (!('sealed' in spec)) return inTime(openPlain(spec, needsArguments, this.#seals), call);
+    const opened = inTime(toSpec(this.#seals.open(toPlace(key, creation, 's'), spec.sealed)), call);
     if (!needsArguments || 'problem' in opened) return opened;
     if (!isSealed(spec.sealedArguments)) return { problem: 'not_authentic' };
     const text = this.#seals.open(toPlace(key, creation, 'a'), spec.sealedArguments);
@@ -118,6 +118,9 @@ const openPlain = (spec: CallSpec, needsArguments: boolean, { mayBePlain }: Seal
   if (!mayBePlain) return { problem: 'not_sealed' };
   return needsArguments && parseObject(spec.arguments) === null ? { problem: 'damaged' } : spec;
 };
+
+const inTime = (opened: CallSpec | Unopened, call: Call): CallSpec | Unopened =>
+  'problem' in opened ? opened : withRunTime(opened, call);
 
 const toSpec = (opened: Opened): CallSpec | Unopened =>
   'problem' in opened ? opened : (CallSpec.safeParse(parseObject(opened.text)).data ?? { problem: 'damaged' });

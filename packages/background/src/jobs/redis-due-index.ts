@@ -99,6 +99,13 @@ export const createRedisEffectIndex = (client: Client, limits: DueLimits): DueIn
     ...{ names: ['effects', 'tenants'], ttlMs: 25 * HOUR_MS, furthestMs: 25 * HOUR_MS },
   })('effects', limits);
 
+/** Of the approvals that people have to decide, and of those whose calls have to be told. */
+export const createRedisApprovalIndex = (client: Client, limits: DueLimits): DueIndex =>
+  createRedisDueIndexes(client, {
+    // An approval waits for a day at most.
+    ...{ names: ['approvals', 'tenants'], ttlMs: 25 * HOUR_MS, furthestMs: 25 * HOUR_MS },
+  })('approvals', limits);
+
 /** All entries, each once, however many there are; a scan may tell one twice. */
 async function* listAll(client: Pick<SharedClient, 'callWithTimeout'>, key: string): ReturnType<DueIndex['list']> {
   const seen = new Set<string>();

@@ -11,6 +11,7 @@ const WebhookData = z.object({
   call: z.string().optional(),
   call_id: z.union([z.string(), z.number(), z.null()]).optional(),
   tool: z.string().optional(),
+  approval: z.string().optional(),
   outcome: z.string().optional(),
   executed: z.string().optional(),
   code: z.string().nullable().optional(),

@@ -1,3 +1,5 @@
+import type { Executed } from 'recourse-server/contract/failure';
+import type { Approval } from 'recourse-server/contract/tool-result';
 import type { CallDecision, CallForecast, CallToDecide, Grant, Policies } from 'recourse-server/executor/policies';
 import type { Tool } from 'recourse-server/tools/tool';
 
@@ -11,14 +13,21 @@ export type RuleBook = {
   readonly concern: (tool: Tool) => boolean;
   readonly decide: (calls: readonly CallToDecide[]) => readonly RuleDecision[] | Promise<readonly RuleDecision[]>;
   readonly forecast: (calls: readonly CallToDecide[]) => Promise<readonly Pick<CallForecast, 'failure' | 'rules'>[]>;
+  /** Settles what was reserved by its ticket, in any process. */
+  readonly settle: (ticket: string, executed: Executed, isSuccess: boolean) => Promise<void>;
 };
+
+/** Reserves for edited arguments in the place of what was reserved for a call. */
+export type Swap = (input: CallToDecide['input']) => Promise<RuleDecision>;
 
 /** What people have said of calls, or have to say. Nothing here rejects. */
 export type ApprovalBook = {
   readonly concern: (tool: Tool) => boolean;
-  /** `grant`: what rules have reserved for it; whoever refuses it gives that back. */
-  readonly decide: (call: CallToDecide, grant: Grant | null) => Promise<CallDecision>;
+  /** `grant`: what rules have reserved for it; whoever refuses it gives that back. `swap`: what they say of an edit. */
+  readonly decide: (call: CallToDecide, grant: Grant | null, swap: Swap) => Promise<CallDecision>;
   readonly forecast: (call: CallToDecide) => Promise<Pick<CallForecast, 'would' | 'failure' | 'digest'>>;
+  /** Ends an approval whose call does not wait for it any more. */
+  readonly withdraw: (tenant: string, approval: Approval, state: 'cancelled' | 'stale') => Promise<void>;
 };
 
 /** Rules first, then people. */
@@ -27,8 +36,14 @@ export const createPolicies = (rules: RuleBook, approvals: ApprovalBook): Polici
   mayAsk: approvals.concern,
   decide: (calls) => {
     const ruled = rules.decide(calls);
-    if (ruled instanceof Promise) return ruled.then((later) => askPeople(calls, later, approvals));
-    return calls.some(({ tool }) => approvals.concern(tool)) ? askPeople(calls, ruled, approvals) : ruled;
+    if (ruled instanceof Promise) return ruled.then((later) => askPeople(calls, later, { rules, approvals }));
+    return calls.some((call) => asksPeople(call, approvals)) ? askPeople(calls, ruled, { rules, approvals }) : ruled;
+  },
+  giveUp: async ({ tenant, approval, ticket, why }) => {
+    await Promise.all([
+      approval === null ? undefined : approvals.withdraw(tenant, approval, why),
+      ticket === null ? undefined : rules.settle(ticket, 'no', false),
+    ]);
   },
   forecast: async (calls) => {
     const ruled = await rules.forecast(calls);
@@ -39,14 +54,32 @@ export const createPolicies = (rules: RuleBook, approvals: ApprovalBook): Polici
 const askPeople = (
   calls: readonly CallToDecide[],
   ruled: readonly RuleDecision[],
-  approvals: ApprovalBook,
+  { rules, approvals }: { readonly rules: RuleBook; readonly approvals: ApprovalBook },
 ): Promise<readonly CallDecision[]> =>
   Promise.all(
     calls.map((call, place) => {
       const rule = ruled[place] ?? UNRULED;
-      return rule.kind === 'refused' || !approvals.concern(call.tool) ? rule : approvals.decide(call, rule.grant);
+      if (rule.kind === 'refused' || !asksPeople(call, approvals)) return rule;
+      const { grant } = rule;
+      return approvals.decide(call, grant, (input) => swap(rules, call, grant, input));
     }),
   );
+
+/** Reserves anew under the same name, so that what was reserved for the call does not count beside it. */
+const swap = async (
+  rules: RuleBook,
+  call: CallToDecide,
+  grant: Grant | null,
+  input: CallToDecide['input'],
+): Promise<RuleDecision> => {
+  const pending = grant === null ? call.pending : { handle: '', approval: null, ...call.pending, ticket: grant.ticket };
+  const [decision = UNRULED] = await rules.decide([{ ...call, input, pending }]);
+  return decision;
+};
+
+// What a person was asked for is decided by what that person says, whatever the file says now.
+const asksPeople = ({ tool, pending }: CallToDecide, { concern }: ApprovalBook): boolean =>
+  concern(tool) || (pending?.approval ?? null) !== null;
 
 const UNRULED: RuleDecision = { kind: 'run', grant: null };
 
@@ -58,11 +91,4 @@ const forecast = async (
   const asked = await approvals.forecast(call);
   const { failure = null, rules = [] } = ruled ?? {};
   return failure === null ? { ...asked, rules } : { ...asked, would: 'refuse', failure, rules };
-};
-
-/** Where nobody has to be asked. */
-export const NO_APPROVALS: ApprovalBook = {
-  concern: () => false,
-  decide: async (_call, grant) => ({ kind: 'run', grant }),
-  forecast: async () => ({ would: 'run', failure: null, digest: '' }),
 };

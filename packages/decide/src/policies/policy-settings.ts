@@ -107,7 +107,9 @@ const ApprovalRule = z.strictObject({
     .min(1)
     .default(['operator']),
   four_eyes: z.boolean().default(false).describe('true: not by the key that called'),
-  expires: Period.default(30 * 60_000),
+  expires: Period.refine((ms) => ms >= 1000 && ms <= LONGEST_DURATION_MS, 'must be from 1s to 24h').default(
+    30 * 60_000,
+  ),
   edit: z.boolean().default(false).describe('true: who decides may change the arguments'),
   summary: z.string().min(1).max(500).optional().describe('For people, with {/POINTER} into the arguments'),
 });

@@ -132,7 +132,7 @@ class World {
       if (grant === null) throw new Error('Nothing was reserved.');
       const now = this.#now();
       this.made.push({
-        ...{ name, amount, grant, ticket: grant.ticket, reservedAt: now, countedAt: now },
+        ...{ name, amount, grant, ticket: grant.ticket ?? '', reservedAt: now, countedAt: now },
         ...{ isCrashed: false, isOver: false, happenedAt: null },
       });
     }
@@ -175,7 +175,7 @@ class World {
     this.made.push({
       ...made,
       grant,
-      ticket: grant.ticket,
+      ticket: grant.ticket ?? '',
       reservedAt: now,
       countedAt: now,
       isCrashed: false,
@@ -210,7 +210,14 @@ class World {
     return {
       ...{ tool, input: { amount }, tenant: this.#session, key: null, caller: null, keyHash: null },
       ...{ sessionKey: `${this.#session}:s`, requestId: 'r', index: 0, id: null, name: 'pay' },
-      ...{ reservation: `${this.#names}`, timeoutMs: TIMEOUT_MS, mayWait: false, notify: null, pending: null },
+      ...{
+        reservation: `${this.#names}`,
+        timeoutMs: TIMEOUT_MS,
+        mayWait: false,
+        notify: null,
+        place: null,
+        pending: null,
+      },
     };
   }
 }

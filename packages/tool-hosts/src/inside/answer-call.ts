@@ -1,3 +1,4 @@
+import { createApprovingTool } from '@recourse/decide/approvals/approving-tool';
 import { createReconcilingTool } from '@recourse/decide/finding';
 import { CallContext } from 'recourse-server/executor/call-context';
 import type { CallOutcome } from 'recourse-server/executor/call-outcome';
@@ -79,6 +80,7 @@ export const createHostCall = (loaded: InlineTool, order: CallOrder, terms: Host
 
 const toPurpose = (tool: InlineTool, purpose: Purpose): InlineTool => {
   if (purpose === 'run') return tool;
+  if (purpose === 'approval') return createApprovingTool(tool);
   return purpose === 'check' ? toCheckingTool(tool) : createReconcilingTool(tool, purpose.startedAt);
 };
 

@@ -81,6 +81,7 @@ const factsOf = (name: string): LoadedFacts => ({
   maxDurationMs: 3_600_000,
   breakerKey: null,
   reconcileTimeoutMs: null,
+  asksApproval: false,
   reconcileBy: null,
   upstream: null,
   source: 'builtin',

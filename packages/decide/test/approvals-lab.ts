@@ -1,0 +1,40 @@
+import { type ConfigLab, startConfigLab } from '@recourse/test-support/config-lab.ts';
+import { createKeyedClient } from '@recourse/test-support/keyed-client.ts';
+import type { Tool } from 'recourse-server/tools/tool';
+
+export type Asked = {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly etag: string | null;
+};
+
+/** Asks the routes of approvals, as the holder of a key. */
+export const createAsk =
+  (url: string, apiKey?: string) =>
+  async (
+    path: string,
+    init: { readonly body?: unknown; readonly digest?: string; readonly method?: string } = {},
+  ): Promise<Asked> => {
+    const { body, digest, method = body === undefined ? 'GET' : 'POST' } = init;
+    const answer = await fetch(`${url}${path}`, {
+      method,
+      headers: {
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(digest === undefined ? {} : { 'if-match': `"${digest}"` }),
+        ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return { status: answer.status, body: JSON.parse(await answer.text()), etag: answer.headers.get('etag') };
+  };
+
+/** A service whose configuration file has this section `approvals`. */
+export const startApprovals = async (
+  approvals: unknown,
+  tools: readonly Tool[],
+  environment: Readonly<Record<string, string>> = {},
+) => {
+  const lab: ConfigLab = await startConfigLab({ approvals }, environment, tools);
+  const { url } = lab.service;
+  return { ...lab, ...createKeyedClient(url), url, ask: createAsk(url) };
+};
