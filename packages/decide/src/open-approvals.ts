@@ -5,12 +5,15 @@ import type { Logger } from 'pino';
 import type { ConfigContent } from 'recourse-server/config/file/load-config-file';
 import type { FirstConfigFile } from 'recourse-server/config/file/read-config-file';
 import { type Config, hasKeys } from 'recourse-server/config/settings/config';
+import { isRecord } from 'recourse-server/contract/json-record';
 import type { Approval } from 'recourse-server/contract/tool-result';
 import { createEffectId } from 'recourse-server/executor/effect-id';
 import { toCheckingTool } from 'recourse-server/executor/invoke-tool';
+import { hideSensitive } from 'recourse-server/executor/journal';
 import type { CallToDecide } from 'recourse-server/executor/policies';
 import type { Redactor } from 'recourse-server/executor/redactor';
 import type { RouteHost } from 'recourse-server/routes/route-host';
+import { parseObject } from 'recourse-server/sessions/idempotency/result-cap';
 import type { StoreBackend } from 'recourse-server/sessions/store-backend';
 import { describeCauses } from 'recourse-server/telemetry/describe-error';
 import { fillDefaults } from 'recourse-server/tools/fill-defaults';
@@ -24,6 +27,7 @@ import { addApprovalRoutes, type Edit } from './approvals/approval-routes.ts';
 import { ApprovalStore, entryOf, type OpenApproval } from './approvals/approval-store.ts';
 import { createApprovalSweep } from './approvals/approval-sweep.ts';
 import { createApprovingTool } from './approvals/approving-tool.ts';
+import { restoreHidden } from './approvals/restore-hidden.ts';
 import { ask, type ChecksOptions } from './checks.ts';
 import { APPROVALS, type ApprovalSettings } from './policies/policy-settings.ts';
 
@@ -118,11 +122,14 @@ const prepareEdit = async (
 ): Promise<Edit> => {
   const tool = options.findTool(spec.tool);
   if (tool === undefined) return { kind: 'invalid', problem: `There is no tool '${spec.tool}' now.` };
+  const original = parseObject(spec.arguments);
+  const restored = restoreHidden(input, hideSensitive(original, tool), original);
+  if (!isRecord(restored)) return { kind: 'invalid', problem: 'The arguments are not an object.' };
   const checking = tool.runsIn === 'service' ? toCheckingTool(tool) : tool;
-  const about = { ...spec, input, id: null, effectId: createEffectId() };
+  const about = { ...spec, input: restored, id: null, effectId: createEffectId() };
   const problem = await ask(checking, about, { ...options, purpose: 'check' }).then(() => null, explainThrown);
   if (problem !== null) return { kind: 'invalid', problem };
-  const filled = fillDefaults(tool.inputSchema, input);
+  const filled = fillDefaults(tool.inputSchema, restored);
   return { kind: 'valid', input: filled, digest: digestCall({ ...spec, tool, input: filled }, options.findEntry) };
 };
 
