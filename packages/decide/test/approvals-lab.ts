@@ -1,6 +1,7 @@
 import { type ConfigLab, startConfigLab } from '@recourse/test-support/config-lab.ts';
 import { createKeyedClient } from '@recourse/test-support/keyed-client.ts';
 import type { Tool } from 'recourse-server/tools/tool';
+import * as z from 'zod';
 
 export type Asked = {
   readonly status: number;
@@ -37,4 +38,25 @@ export const startApprovals = async (
   const lab: ConfigLab = await startConfigLab({ approvals }, environment, tools);
   const { url } = lab.service;
   return { ...lab, ...createKeyedClient(url), url, ask: createAsk(url) };
+};
+
+const Waiting = z.object({
+  request_id: z.string(),
+  status: z.string(),
+  results: z.array(
+    z.looseObject({
+      pending: z.looseObject({
+        call: z.string(),
+        state: z.string(),
+        approval: z.looseObject({ id: z.string(), digest: z.string() }).nullable(),
+      }),
+    }),
+  ),
+});
+
+/** Posts calls that may wait for a person, and waits for nothing. */
+export const prefer = async (url: string, body: object) => {
+  const headers = { 'content-type': 'application/json', prefer: 'respond-async, wait=0' };
+  const answer = await fetch(`${url}/tool-calls`, { method: 'POST', headers, body: JSON.stringify(body) });
+  return Waiting.parse(await answer.json());
 };

@@ -3,7 +3,7 @@ import { codesOf, createActor, freshName } from '@recourse/test-support/keyed-cl
 import { defineTool, type ToolDefinition } from 'recourse-server/tools/define-tool';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
-import { startApprovals } from './approvals-lab.ts';
+import { prefer, startApprovals } from './approvals-lab.ts';
 
 const ASK = { rules: [{ tools: 'pay', decide: 'ask', summary: 'Pay {/amount}' }] };
 const pay = (amount: number) => ({ name: 'pay', arguments: { amount } });
@@ -76,26 +76,6 @@ test('a denial holds for the same call of the session alone, and is undone', asy
   expect(anew?.error?.approval?.id).not.toBe(id);
   expect(actor.asked).toEqual([]);
 });
-
-const Waiting = z.object({
-  request_id: z.string(),
-  status: z.string(),
-  results: z.array(
-    z.looseObject({
-      pending: z.looseObject({
-        call: z.string(),
-        state: z.string(),
-        approval: z.looseObject({ id: z.string(), digest: z.string() }).nullable(),
-      }),
-    }),
-  ),
-});
-
-const prefer = async (url: string, body: object) => {
-  const headers = { 'content-type': 'application/json', prefer: 'respond-async, wait=0' };
-  const answer = await fetch(`${url}/tool-calls`, { method: 'POST', headers, body: JSON.stringify(body) });
-  return Waiting.parse(await answer.json());
-};
 
 test.each(['never', 'optional', 'always'] as const)(
   'a call of a tool with background %s waits, and runs once it is approved',
