@@ -143,12 +143,13 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
     ],
   },
   'API5 Broken Function Level Authorization': {
-    'Each route needs one operation of `call`, `read`, `reset`, `operate`, by path and method or as it declares.': [
-      'test/contract/hostile-auth.test.ts: %s %s needs the operation %s, and nothing else',
-      'test/routes/operate.test.ts: a route that demands operate is refused to %s',
-      'test/routes/operate.test.ts: a route that demands operate lets in %s',
-    ],
-    '`operate`, the decisions of a person, is never implied: key or token must name it.': [
+    'Each route needs one operation of `call`, `read`, `reset`, `operate`, `approve`, by path and method or as it declares.':
+      [
+        'test/contract/hostile-auth.test.ts: %s %s needs the operation %s, and nothing else',
+        'test/routes/operate.test.ts: a route that demands operate is refused to %s',
+        'test/routes/operate.test.ts: a route that demands operate lets in %s',
+      ],
+    '`operate` and `approve`, the decisions of a person, are never implied: key or token must name them.': [
       'test/auth/api-key.test.ts: may=%s allows that and no more: operate brings nothing, and nothing brings operate',
       'test/auth/tokens.test.ts: scopes say what a token may do: %j',
     ],

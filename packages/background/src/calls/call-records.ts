@@ -90,7 +90,6 @@ class StoredCallRecords {
   readonly #calls: Records<StoredCall>;
   readonly #leases: CallLeases;
   readonly #seals: CallSeals;
-  /** Ends the wait of a call for a person, and tells what it runs by; null: it does not wait, or is not confirmed. */
   readonly unblock: Unblock;
 
   constructor(options: CallRecordsOptions) {
@@ -217,9 +216,9 @@ class StoredCallRecords {
       const { call } = stored;
       if (call === null) return { kind: 'gone' };
       if (call.state === 'ended') return { kind: 'ended' };
+      if (isWaiting(call)) return { kind: 'waiting' };
       const retryAfterMs = this.#leases.leftMs(call, now);
       if (retryAfterMs > 0) return { kind: 'busy', retryAfterMs };
-      if (isWaiting(call)) return { kind: 'waiting' };
       const isTakenOver = call.leaseEndsAt > 0;
       const spec = this.#seals.open(key, call, 'all');
       if ('problem' in spec) return spec;

@@ -3,7 +3,7 @@ import type { Decide, Records } from 'recourse-server/store/record-store';
 import { releaseCall, type StoredCall, withRunTime } from './call-kind.ts';
 import type { CallSeals, Unopened } from './call-seals.ts';
 
-/** Ends the wait of a call for a person. Rejects with the store. */
+/** Ends the wait of a call for a person, and tells what it runs by; null: it does not wait, or is not confirmed. Rejects with the store. */
 export type Unblock = (key: string) => Promise<CallSpec | null>;
 
 /** Whoever runs the call then asks what the person has decided, so it does no harm to end a wait too early. */
