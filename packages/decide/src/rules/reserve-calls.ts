@@ -23,6 +23,9 @@ const LONGEST_WAIT_MS = 20;
 export const reserveCalls = async (asked: readonly AskedCall[], options: ReserveOptions): Promise<void> => {
   const keys = toOrderedKeys(asked);
   let open = asked.filter(({ failure }) => failure === null);
+  // What was reserved for a pending call, and it is refused before anything is reserved anew.
+  const refused = asked.filter(({ failure, previous }) => failure !== null && previous !== null);
+  await Promise.all(refused.map((call) => endReserving(call, options)));
   for (let waits = 0; open.length > 0; waits += 1) {
     // The first time it may be a call of this batch alone that is waited for, and that is decided by now.
     if (waits > 1) await sleep(Math.ceil(Math.random() * Math.min(waits, LONGEST_WAIT_MS)));

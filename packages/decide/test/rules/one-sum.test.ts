@@ -1,4 +1,4 @@
-import { createKeyedClient, freshName } from '@recourse/test-support/keyed-client.ts';
+import { createKeyedClient, freshName, whenConnected } from '@recourse/test-support/keyed-client.ts';
 import { expect, test } from 'vitest';
 import { CAP, createTools, endsOf, openStore, refundOf, type Store, startRules, sumOf } from './rules-lab.ts';
 
@@ -29,12 +29,13 @@ const toCall = ({ amount, none }: Sent) => {
   return refundOf(amount, { mark: marks, ...(none ? { none: true } : {}) });
 };
 
-/** Sends a batch; gives those of it that rules have refused. */
-const send = async ({ post }: Client, session_id: string, batch: readonly Sent[]): Promise<readonly Sent[]> => {
+/** Sends a batch; gives those of it that rules have refused, and whether the store has answered in time for all. */
+const send = async ({ post }: Client, session_id: string, batch: readonly Sent[]) => {
   const answer = await post({ session_id, calls: batch.map(toCall) });
   const ends = endsOf(answer);
-  for (const end of ends) expect(end).toMatch(/^ok$|^rule_refused /);
-  return batch.filter((_, place) => ends[place] !== 'ok');
+  for (const end of ends) expect(end).toMatch(/^ok$|^rule_refused |^store_unavailable /);
+  const isWhole = ends.every((end) => !end.startsWith('store_unavailable'));
+  return { refused: batch.filter((_, place) => ends[place] !== 'ok'), isWhole };
 };
 
 /** Mostly one call, now and then three. */
@@ -52,12 +53,13 @@ const toBatches = (sent: readonly Sent[]): readonly (readonly Sent[])[] => {
 const race = async ({ refund, clients }: Awaited<ReturnType<typeof startReplicas>>, sent: readonly Sent[]) => {
   const session = freshName();
   const before = refund.asked.length;
-  const refused = await Promise.all(
+  const sends = await Promise.all(
     clients.flatMap((client, replica) =>
       toBatches(sent.filter((_, at) => at % clients.length === replica)).map((batch) => send(client, session, batch)),
     ),
   );
-  return { spent: sumOf({ asked: refund.asked.slice(before) }), refused: refused.flat() };
+  const spent = sumOf({ asked: refund.asked.slice(before) });
+  return { spent, refused: sends.flatMap(({ refused }) => refused), isWhole: sends.every(({ isWhole }) => isWhole) };
 };
 
 test.each([
@@ -68,13 +70,19 @@ test.each([
   '%s, %d replicas: 120 calls at once are never over a sum, and none is refused below it',
   async (store, count) => {
     const replicas = await startReplicas(store, count);
-    for (let run = 0; run < RUNS; run += 1) {
+    for (let run = 0; run < RUNS; ) {
       const sent = Array.from({ length: 120 }, (_, at) => ({
         amount: 1 + ((at * 7 + run) % 3) / 2,
         none: at % 9 === 4,
       }));
-      const { spent, refused } = await race(replicas, sent);
+      const { spent, refused, isWhole } = await race(replicas, sent);
       expect(spent).toBeLessThanOrEqual(MAX);
+      // On a busy machine Redis may take longer than a second: what was refused for that fits nowhere, and is no answer of the rule.
+      if (!isWhole) {
+        await Promise.all(replicas.clients.map(whenConnected));
+        continue;
+      }
+      run += 1;
       for (const { amount, none } of refused) if (!none) expect(spent + amount).toBeGreaterThan(MAX);
       expect(refused.filter(({ none }) => none)).toHaveLength(sent.filter(({ none }) => none).length);
     }

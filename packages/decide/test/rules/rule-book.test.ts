@@ -82,6 +82,16 @@ test('what was reserved is given back by its ticket, also where its rule is gone
   await book.settle('{"none":"of ours"}', 'yes', true);
 });
 
+test('a call that waits gives back what was reserved where another rule refuses it before', async () => {
+  const { book, apply } = open();
+  const [accepted] = await book.decide([callOf(3000)]);
+  const ticket = accepted?.kind === 'run' ? (accepted.grant?.ticket ?? null) : null;
+  apply([CAP, { name: 'first', tools: 'refund', requires: { success_of: 'check' } }]);
+  const [decision] = await book.decide([callOf(3000, { pending: { handle: 'h', approval: null, ticket } })]);
+  expect(decision).toMatchObject({ failure: { decision: { rule: 'first' } } });
+  expect(await book.viewSession('t:s', () => true)).toMatchObject([{ reserved: '0' }]);
+});
+
 test('a call that waits under a rule that is gone gives back what that had reserved', async () => {
   const { book, apply } = open();
   const [accepted] = await book.decide([callOf(3000)]);
