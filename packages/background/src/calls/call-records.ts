@@ -336,10 +336,7 @@ class StoredCallRecords {
     return record;
   }
 
-  /**
-   * Calls that no worker holds and whose time to be looked at has come, at most so many, each to one asker: those that wait, each once
-   * in a while, and those whose lease has lapsed, as soon as they may be taken.
-   */
+  /** Calls that no worker holds and whose time has come, at most so many, each to one asker: those that wait, and those whose lease has lapsed. */
   due(most: number): Promise<readonly string[]> {
     return this.#leases.due(most);
   }
