@@ -17,7 +17,7 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/cli': 1450,
   'packages/console': 2345,
   // 760 for the audit log: its schema, its lines, the file that is reopened, retried and bounded; and the digest of tools.
-  'packages/decide': 5750,
+  'packages/decide': 5790,
   'packages/dialects': 2940,
   'packages/mcp-server': 1710,
   'packages/store-redis': 1280,
@@ -44,7 +44,7 @@ const SLACK = 150;
 /** Files of the executor that import each other in one chain, at most. */
 const MOST_FLOORS = 10;
 /** Files of the service that packages import, beside its public entries. */
-const MOST_DOORS = 133;
+const MOST_DOORS = 134;
 const MOST_TYPES_PER_1000_LINES = 18;
 /** Of all functions, those whose names begin with `to`, in percent. */
 const MOST_CONVERSIONS_PERCENT = 8;

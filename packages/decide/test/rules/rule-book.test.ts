@@ -28,7 +28,7 @@ const callOf = (amount: number, more: Partial<CallToDecide> = {}): CallToDecide 
   return {
     ...{ tool, input: { amount }, tenant: 't', key: null, caller: null, keyHash: null, sessionKey: 't:s' },
     ...{ requestId: 'r', index: 0, id: null, name: 'refund', reservation: `r${names}`, timeoutMs: 1000 },
-    ...{ mayWait: false, notify: null, pending: null, ...more },
+    ...{ mayWait: false, notify: null, place: null, pending: null, ...more },
   };
 };
 
