@@ -170,6 +170,14 @@ export const TOOLS_ROW: Row = {
         unit: 'cps',
         queries: only(sumBy('tool', rate('recourse_fatal_failures_total', CHOSEN_TOOLS)), '{{tool}}'),
       },
+      {
+        kind: 'graph',
+        title: 'Dry runs',
+        description:
+          'Calls of dry runs per second, by what they would do: run, ask (wait for an approval), refuse, retry, replay. None of them has run, and no other panel counts them.',
+        unit: 'cps',
+        queries: only(sumBy('would', rate('recourse_dry_runs_total', CHOSEN_TOOLS)), '{{would}}'),
+      },
     ),
   ],
 };

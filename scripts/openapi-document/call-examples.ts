@@ -17,6 +17,14 @@ export const REQUEST_EXAMPLES = {
     summary: 'A call without a required argument',
     value: { session_id: 'agent_2', calls: [{ id: 'call_1', name: 'echo', arguments: {} }] },
   },
+  dry_run: {
+    summary: 'A dry run: what a call would do',
+    value: {
+      session_id: 'agent_2',
+      dry_run: true,
+      calls: [{ id: 'call_1', name: 'echo', arguments: { text: 'hello' } }],
+    },
+  },
   message: {
     summary: 'The message of a model, as OpenAI chat completions write it',
     value: { session_id: 'agent_3', role: 'assistant', content: null, tool_calls: [MODEL_CALL] },
@@ -68,6 +76,27 @@ const FAILURE: ToolCallsResponse = {
   ],
 };
 
+const DRY_RUN: ToolCallsResponse = {
+  request_id: '01M7YS1XMGYJ2WFDYMYSPV5GWZ',
+  session_id: 'agent_2',
+  results: [
+    {
+      index: 0,
+      id: 'call_1',
+      name: 'echo',
+      success: false,
+      outcome: 'checked',
+      executed: 'no',
+      value: null,
+      message: 'Dry run: this call would run. Nothing has run.',
+      error: null,
+      retry: null,
+      dry_run: { depth: 'checked', would: 'run', digest: null, rules: [] },
+      duration_ms: 0,
+    },
+  ],
+};
+
 const MESSAGE = {
   ...SUCCESS,
   session_id: 'agent_3',
@@ -78,6 +107,7 @@ const MESSAGE = {
 export const ANSWER_EXAMPLES = {
   success: { summary: 'A call that succeeded', value: SUCCESS },
   failure: { summary: 'A call that failed: the HTTP status is still 200', value: FAILURE },
+  dry_run: { summary: 'A dry run: nothing has run', value: DRY_RUN },
   message: { summary: 'The messages to append to the conversation', value: MESSAGE },
 } as const;
 

@@ -518,7 +518,7 @@ const TOOL_CALLS_SCHEMA = {
   operationId: 'executeToolCalls',
   summary: 'Execute the tool calls of one model turn',
   description:
-    'Every call of an accepted batch gets exactly one result, in its place. The HTTP status says whether the batch was accepted; each result says what happened to its call. Entries of `calls` are validated one by one: a malformed entry gets its own result. The body may be a model message exactly as its provider sent it: the answer then contains the messages to append to the conversation. With `Accept: text/event-stream` or `application/x-ndjson` the answer is a stream: `accepted`, each `result` as its call ends, `progress` and `part` in between, last `done`. Its results and `done` together are the JSON body. What is refused is answered as a problem before the stream begins.',
+    'Every call of an accepted batch gets exactly one result, in its place. The HTTP status says whether the batch was accepted; each result says what happened to its call. Entries of `calls` are validated one by one: a malformed entry gets its own result. The body may be a model message exactly as its provider sent it: the answer then contains the messages to append to the conversation. With `Accept: text/event-stream` or `application/x-ndjson` the answer is a stream: `accepted`, each `result` as its call ends, `progress` and `part` in between, last `done`. Its results and `done` together are the JSON body. What is refused is answered as a problem before the stream begins. With `dry_run` nothing runs, is kept or counted: each result (`ToolChecked`) says what its call would do now.',
   tags: ['tool calls'],
   querystring: toSchema(TurnQuery, 'input'),
   headers: toSchema(ToolCallsHeaders, 'input'),

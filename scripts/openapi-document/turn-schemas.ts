@@ -183,6 +183,11 @@ export const TurnQuery = z.object({
     .optional()
     .describe('What follows a failure, as `on_error` of the body.')
     .meta({ examples: ['stop'] }),
+  dry_run: z
+    .enum(['true', 'false'])
+    .optional()
+    .describe('`true`: nothing runs, and each result says what its call would do, as `dry_run` of the body.')
+    .meta({ examples: ['true'] }),
   deadline_ms: z
     .number()
     .positive()

@@ -68,6 +68,12 @@ export const ToolCallsRequest = z.looseObject({
     .describe(
       'With "call_id" the id of each call that writes is its key in the session: sent again it runs no second time. Not together with an Idempotency-Key.',
     ),
+  dry_run: z
+    .boolean()
+    .nullish()
+    .describe(
+      'true: nothing runs, is kept or counted. Each result says what its call would do now. Not with a streamed answer, `wait_ms` or `Prefer: respond-async`.',
+    ),
   notify: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be the name of a webhook endpoint')

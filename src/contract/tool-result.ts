@@ -159,8 +159,52 @@ export const ToolPending = z
   .meta({ id: 'ToolPending' });
 export type ToolPending = z.infer<typeof ToolPending>;
 
+/** How far a dry run has looked, and what it says of the call. */
+export const DRY_RUN_DEPTHS = ['checked', 'previewed'] as const;
+export const DRY_RUN_VERDICTS = ['run', 'ask', 'refuse', 'retry', 'replay'] as const;
+export type DryRunVerdict = (typeof DRY_RUN_VERDICTS)[number];
+
+export const DryRun = z
+  .object({
+    depth: z.enum(DRY_RUN_DEPTHS).describe('`previewed`: `value` is what the `preview` of the tool says.'),
+    would: z
+      .enum(DRY_RUN_VERDICTS)
+      .describe(
+        'What the call would do now: `run`; `ask`: wait for an approval; `refuse`, `retry`: fail as `error` says, and with `retry` the model could call better; `replay`: what an earlier call has left, or comes to, would answer it.',
+      ),
+    digest: z
+      .string()
+      .nullable()
+      .describe('`sha256:` and 64 hex digits: what an approval would be for. Null where no approval is.'),
+    rules: z
+      .array(
+        z.object({
+          name: z.string(),
+          remaining_after: z.string().describe('What the rule would leave after the call, a decimal number.'),
+        }),
+      )
+      .describe('The rules that would count the call.'),
+  })
+  .meta({ id: 'DryRun' });
+export type DryRun = Readonly<z.infer<typeof DryRun>>;
+
+/** A call of a dry run, which has not run. */
+export const ToolChecked = z
+  .object({
+    ...everyResult,
+    success: z.literal(false),
+    outcome: z.literal('checked'),
+    executed: z.literal('no'),
+    value: z.unknown().describe('What the `preview` of the tool says; else null.'),
+    error: FailureDetail.nullable().describe('The failure that the call would have; null where it would have none.'),
+    retry: z.null(),
+    dry_run: DryRun,
+  })
+  .meta({ id: 'ToolChecked' });
+export type ToolChecked = z.infer<typeof ToolChecked>;
+
 export const ToolResult = z
-  .discriminatedUnion('outcome', [ToolSuccess, ToolFailure, ToolPending])
+  .discriminatedUnion('outcome', [ToolSuccess, ToolFailure, ToolPending, ToolChecked])
   .meta({ id: 'ToolResult' });
 export type ToolResult = z.infer<typeof ToolResult>;
 

@@ -3,7 +3,7 @@ import { type Batch, type Call, fingerprintOf, isReady, type ReadyCall, readArgu
 import { CallContext } from './call-context.ts';
 import { type CallOutcome, toFailure } from './call-outcome.ts';
 import * as text from './failure-text.ts';
-import { invokeTool, toCheckingTool } from './invoke-tool.ts';
+import { invokeTool, toCheckingTool, toPreviewingTool } from './invoke-tool.ts';
 import { toCallOutcome } from './outcome.ts';
 import type { Acceptance, AcceptedCall, AsyncTerms, CallPlace, CallSpec } from './pending-calls.ts';
 
@@ -140,42 +140,43 @@ export const toWaitingTerms = ({ request, cancellation }: Batch): AsyncTerms => 
   over: new Promise((resolve) => void cancellation.onCancel(() => resolve())),
 });
 
-/** What is wrong with the arguments, as the tool's own check says, wherever that lives; null where nothing is. */
+/** What is wrong with the arguments, as the tool's own check says; null where nothing is. */
 export const findInvalid = async (call: ReadyCall): Promise<CallOutcome | null> => {
-  const { tool, batch, timeoutMs } = call;
-  const { services, cancellation } = batch;
-  const parsed = readArguments(call);
-  if (!parsed.ok) return null;
-  const context = createCheckContext(call);
-  const limitMs = Math.max(1, Math.min(timeoutMs, tool.timeoutMs, Math.ceil(cancellation.remainingAt(services.now()))));
-  const terms = { context, timeoutMs: limitMs, cancellation };
-  const checked =
-    tool.runsIn === 'service'
-      ? await invokeTool(toCheckingTool(tool), parsed.value, terms)
-      : await services.runHosted({ ...tool, effects: 'read' }, parsed.value, {
-          ...terms,
-          graceful: 'on',
-          purpose: 'check',
-        });
-  const outcome = toCallOutcome(
-    checked,
-    { ...tool, effects: 'read' },
-    { graceful: 'on', maxResultBytes: services.maxResultBytes },
-  );
+  const { timeoutMs, tool } = call;
+  if (!readArguments(call).ok) return null;
+  const outcome = await ask(call, 'check', Math.min(timeoutMs, tool.timeoutMs));
   return outcome.kind === 'success' ? null : outcome;
 };
 
-const createCheckContext = ({ tool, id, batch, timeoutMs }: ReadyCall): CallContext =>
-  new CallContext({
-    requestId: batch.request.requestId,
-    tool: tool.name,
-    callId: id,
-    session: batch.request.sessionKey,
-    effects: tool.effects,
-    retriesLeft: tool.retries,
-    timeoutMs,
-    createLog: batch.services.createLog,
+const PREVIEW_MS = 5000;
+
+/** What the tool's own `preview` says of the call, or how that failed. Of a call whose arguments are valid. */
+export const previewCall = (call: ReadyCall): Promise<CallOutcome> => ask(call, 'preview', PREVIEW_MS);
+
+const TOOLS = { check: toCheckingTool, preview: toPreviewingTool } as const;
+
+const ask = async (call: ReadyCall, purpose: keyof typeof TOOLS, mostMs: number): Promise<CallOutcome> => {
+  const { tool, batch } = call;
+  const { services, cancellation } = batch;
+  const parsed = readArguments(call);
+  const input = parsed.ok ? parsed.value : {};
+  const timeoutMs = Math.max(1, Math.min(mostMs, Math.ceil(cancellation.remainingAt(services.now()))));
+  const terms = { context: createContext(call, timeoutMs), timeoutMs, cancellation };
+  const reading = { ...tool, effects: 'read' } as const;
+  const ran =
+    tool.runsIn === 'service'
+      ? await invokeTool(TOOLS[purpose](tool), input, terms)
+      : await services.runHosted({ ...tool, effects: 'read' }, input, { ...terms, graceful: 'on', purpose });
+  return toCallOutcome(ran, reading, { graceful: 'on', maxResultBytes: services.maxResultBytes });
+};
+
+const createContext = ({ tool, id, batch }: ReadyCall, timeoutMs: number): CallContext => {
+  const { requestId, sessionKey: session, tenant, callerId: caller = null } = batch.request;
+  return new CallContext({
+    ...{ requestId, tool: tool.name, callId: id, session, tenant: caller === null ? null : tenant, caller },
+    ...{ effects: tool.effects, retriesLeft: tool.retries, timeoutMs, createLog: batch.services.createLog },
   });
+};
 
 /** Until when it has time; of one that a person has to approve that is when the approval expires. */
 const describeEnd = ({ tool, asked, batch }: ReadyCall, acceptedAt: number): Pick<CallSpec, 'expiresAt' | 'runMs'> => {

@@ -1,7 +1,7 @@
 import { type Batch, type Call, isReady } from './call.ts';
 import { findRefusal } from './obstacles.ts';
 import { RoundCall } from './round-call.ts';
-import { type Admission, type RequestedTool, type Round, UNKNOWN_TOOL } from './session-store.ts';
+import { type Admission, type RequestedTool, type Round, type SessionStore, UNKNOWN_TOOL } from './session-store.ts';
 
 const LEASE_MARGIN_MS = 5000;
 
@@ -20,20 +20,42 @@ export const UNKNOWN_NAMES: RequestedTool = {
  * count against no limit.
  */
 export const admitBatch = (batch: Batch): Promise<void> | undefined => {
-  const { request, services, calls } = batch;
+  const { request } = batch;
   if (batch.isReplay) return undefined;
   if (request.resumed !== undefined && request.resumed.admission !== null)
     return resume(batch, request.resumed.admission);
-  for (const call of calls) call.isAsked = mayAsk(call);
-  // In a session calls are written down even where none of them names a tool.
-  const isEmpty = request.sessionKey === null ? !calls.some(isAsked) : calls.length === 0;
-  if (isEmpty) return undefined;
-  if (request.sessionKey !== null) batch.requested = calls.filter(isAsked).map((call) => new RoundCall(call));
-  const store = request.sessionKey === null ? services.requests : services.sessions;
+  const store = selectStore(batch);
+  if (store === null) return undefined;
   const admission = store.admit(toRound(batch));
   if (admission instanceof Promise) return admission.then((later) => applyAdmission(batch, later));
   applyAdmission(batch, admission);
   return undefined;
+};
+
+/** Finds what the session would say of the round, which is not let in: nothing is reserved or counted. */
+export const forecastAdmission = async (batch: Batch): Promise<void> => {
+  const store = selectStore(batch);
+  if (store === null) return;
+  const forecast = await store.forecast(toRound(batch));
+  batch.admission = { ...forecast, ...UNSETTLED };
+  if (forecast.verdicts.length > 0) applyVerdicts(batch, forecast.verdicts);
+};
+
+const UNSETTLED: Pick<Admission, 'settle' | 'ticketOf' | 'addLate'> = {
+  settle: () => new Map(),
+  ticketOf: () => '',
+  addLate: async () => undefined,
+};
+
+/** Marks the calls that are asked for; the store that is asked, or null where there is nothing to ask. */
+const selectStore = (batch: Batch): SessionStore | null => {
+  const { request, services, calls } = batch;
+  for (const call of calls) call.isAsked = mayAsk(call);
+  // In a session calls are written down even where none of them names a tool.
+  const isEmpty = request.sessionKey === null ? !calls.some(isAsked) : calls.length === 0;
+  if (isEmpty) return null;
+  if (request.sessionKey !== null) batch.requested = calls.filter(isAsked).map((call) => new RoundCall(call));
+  return request.sessionKey === null ? services.requests : services.sessions;
 };
 
 // A resumed call was let in when it was accepted.
@@ -87,7 +109,13 @@ const applyAdmission = (batch: Batch, admission: Admission): void => {
     const denial = permit.decision === 'denied' ? permit.denial : null;
     observer.budgetDecided({ tool, decision: permit.decision, denial, mode: admission.mode });
   }
-  if (admission.verdicts.length > 0) applyVerdicts(batch, admission.verdicts);
+  if (admission.verdicts.length > 0) observeLoops(batch, admission.verdicts);
+};
+
+const observeLoops = (batch: Batch, verdicts: Admission['verdicts']): void => {
+  applyVerdicts(batch, verdicts);
+  for (const call of batch.calls)
+    if (call.verdict?.kind === 'loop' && isReady(call)) batch.services.observer.loopDetected(call.tool.name);
 };
 
 const applyVerdicts = (batch: Batch, verdicts: Admission['verdicts']): void => {
@@ -97,6 +125,5 @@ const applyVerdicts = (batch: Batch, verdicts: Admission['verdicts']): void => {
     if (!call.isAsked) continue;
     call.verdict = verdicts[place] ?? null;
     place += 1;
-    if (call.verdict?.kind === 'loop' && isReady(call)) batch.services.observer.loopDetected(call.tool.name);
   }
 };

@@ -22,7 +22,7 @@ import {
 // held, marked, replayed and let go as the record of a batch is.
 
 /** A call that has a record of its own. */
-type KeyedCall = Call & { readonly recordKey: string };
+export type KeyedCall = Call & { readonly recordKey: string };
 
 /**
  * Opens the records of the writes of a batch: of all requests that bring an id at once, one runs the call, and the others wait
@@ -39,7 +39,8 @@ export const openCallRecords = async (batch: Batch, keyOf: CallKeyOf): Promise<v
 const isReplayed = ({ storedResult, isAccepted, original }: Call): boolean =>
   storedResult !== null || isAccepted || original !== null;
 
-const findKeyed = (calls: readonly Call[], keyOf: CallKeyOf): readonly KeyedCall[] => {
+/** The writes of a batch whose ids are keys. Refuses those whose id cannot be one. */
+export const findKeyed = (calls: readonly Call[], keyOf: CallKeyOf): readonly KeyedCall[] => {
   const keyed = new Map<string, KeyedCall>();
   for (const call of calls.filter(isKeyed)) {
     const recordKey = findRecordKey(call, keyOf);

@@ -1,5 +1,5 @@
 import type { Effects, Executed, FailureCode, Fault, Outcome } from '../contract/failure.ts';
-import type { BudgetMode, RetryState } from '../contract/tool-result.ts';
+import type { BudgetMode, DryRunVerdict, RetryState } from '../contract/tool-result.ts';
 import type { Tool } from '../tools/tool.ts';
 import type { Failure } from './call-outcome.ts';
 import type { Denial } from './session-store.ts';
@@ -102,6 +102,8 @@ export type CallObserver = {
   readonly deadlineOverrun: (tool: string) => void;
   /** The loop guard refused a call. */
   readonly loopDetected: (tool: string) => void;
+  /** A dry run has said what a call would do. `tool` is the name it counts under. */
+  readonly callChecked: (tool: string, would: DryRunVerdict) => void;
   /** What became of a key. */
   readonly keyUsed: (result: KeyUse) => void;
   /** Our own bug reached the last-resort net. */
@@ -162,6 +164,7 @@ export const SILENT_OBSERVER: CallObserver = {
   lateResult: ignore,
   deadlineOverrun: ignore,
   loopDetected: ignore,
+  callChecked: ignore,
   keyUsed: ignore,
   contractViolated: ignore,
 };

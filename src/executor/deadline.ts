@@ -181,10 +181,11 @@ export type HostedTerms = RunTerms & {
 
 /**
  * Why a tool's code is called. `check`: its arguments are checked and the handler does not run; a success says that they are valid.
- * A moment in Unix milliseconds: its `reconcile` looks whether a run that began then took effect; its value is a `Finding`. Left
- * out: `run`. `approval`: its `approval` says whether a person has to approve the call; its value is `ask` or `allow`.
+ * `approval`: its `approval` says whether a person has to approve the call; its value is `ask` or `allow`. `preview`: its `preview`
+ * tells what a run would do. A moment in Unix milliseconds: its `reconcile` looks whether a run that began then took effect; its value
+ * is a `Finding`. Left out: `run`.
  */
-export type Purpose = 'run' | 'check' | 'approval' | { readonly startedAt: number };
+export type Purpose = 'run' | 'check' | 'approval' | 'preview' | { readonly startedAt: number };
 
 /** Checks the arguments and runs the handler in a process of its own, under the deadline. Never rejects. */
 export type RunHosted = (

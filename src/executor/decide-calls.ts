@@ -27,7 +27,7 @@ const wasDecided = ({ batch: { request } }: Call): boolean => {
 };
 
 const decide = async (concerned: readonly ReadyCall[]): Promise<void> => {
-  await Promise.all(concerned.map(prepare));
+  await Promise.all(concerned.map(prepareCall));
   const calls = concerned.filter(mayBegin);
   const [first] = calls;
   if (first === undefined) return;
@@ -36,7 +36,7 @@ const decide = async (concerned: readonly ReadyCall[]): Promise<void> => {
 };
 
 /** Ends a call whose arguments do not fit, as its run would: nothing is reserved for it, and nobody is asked. */
-const prepare = async (call: ReadyCall): Promise<void> => {
+export const prepareCall = async (call: ReadyCall): Promise<void> => {
   const parsed = readArguments(call);
   if (!parsed.ok || findObstacle(call, call.batch.services.now()) !== null) return;
   const invalid = await findInvalid(call);

@@ -78,6 +78,12 @@ export type Opening =
   /** The store is away: nothing can be promised. */
   | { readonly kind: 'unavailable' };
 
+/** What a try would find, were it to open the record now. `open`: it would get to run. */
+export type KeyLook =
+  | ({ readonly kind: 'open' } & Pick<LeasedRecord, 'earlier' | 'mayBePending'>)
+  | { readonly kind: 'complete'; readonly results: readonly string[] }
+  | Extract<Opening, { kind: 'in_flight' | 'other_body' | 'unavailable' }>;
+
 /** Where a result is that is unknown. `requestKey`: under which it was answered; '': under none. */
 export type SettledPlace = { readonly recordKey: string; readonly place: number; readonly requestKey: string };
 
@@ -89,6 +95,8 @@ export type IdempotencyStore = {
   /** `process`: forgotten when this process ends. */
   readonly durability: 'durable' | 'process';
   readonly open: (batch: KeyedBatch) => Promise<Opening>;
+  /** What `open` would find: nothing is held, noted or kept alive. */
+  readonly look: (batch: Pick<KeyedBatch, 'recordKey' | 'body' | 'calls'>) => Promise<KeyLook>;
   /**
    * The results of the last commit under this request key, of the record that was committed or promised under it first: another
    * one changes nothing. Null where there is none.

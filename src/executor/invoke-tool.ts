@@ -28,6 +28,14 @@ export const invokeTool = (
 export const toCheckingTool = (tool: InlineTool): InlineTool =>
   toReadingTool(tool, (prepared) => (prepared.ok ? VALID : prepared));
 
+/** The tool as it is asked what a call would do: its value is what its `preview` says, and its handler is not run. */
+export const toPreviewingTool = (tool: InlineTool): InlineTool =>
+  toReadingTool(tool, (prepared) => {
+    if (!prepared.ok) return prepared;
+    const { preview = () => null } = prepared.invocation;
+    return { ok: true, invocation: { run: preview } };
+  });
+
 /** The tool as one that only reads, with something else in the place of its handler. */
 export const toReadingTool = (tool: InlineTool, change: (prepared: Prepared) => Prepared): InlineTool => ({
   ...tool,

@@ -48,6 +48,12 @@ export const explainUnwritten = ({ batch }: Call, tool: Tool | null): Failure | 
     ? toFailure('audit_unavailable', text.AUDIT_UNAVAILABLE_TEXT, tool)
     : null;
 
+/** Why a call does not begin at that moment, whatever its arguments are; null where nothing is in its way. */
+export const findReason = (call: Call, moment: number): Failure | null => {
+  if (call.kind === 'refused') return call.refusal;
+  return call.state.kind === 'obstructed' ? call.state.failure : (findObstacle(call, moment) ?? call.refusal);
+};
+
 const explainVerdict = ({ verdict, budgetKey }: Call, tool: Tool | null): Failure | null => {
   if (verdict === null || verdict.kind === 'run') return null;
   return verdict.kind === 'limit'

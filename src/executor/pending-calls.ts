@@ -115,6 +115,8 @@ export type PendingCalls = {
    * accepted, or the store is away.
    */
   readonly reattach: (tenant: string, place: CallPlace) => Promise<AcceptedCall | null>;
+  /** Whether `reattach` would find a call: nothing is queued. */
+  readonly hasAccepted: (tenant: string, place: CallPlace) => Promise<boolean>;
 };
 
 /** A pending call that this process runs: what its batch of one call does differently. */
@@ -136,4 +138,5 @@ export const NO_PENDING_CALLS: PendingCalls = {
   accept: async () => ({ kind: 'unavailable' }),
   attach: async () => null,
   reattach: async () => null,
+  hasAccepted: async () => false,
 };

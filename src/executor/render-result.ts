@@ -114,7 +114,7 @@ const MAX_SHARED = 10_000;
 
 type ErrorNotes = Pick<FailureNotes, 'reference' | 'suffix'> & { readonly effectId: string | null };
 
-const renderError = (failure: Failure, { reference, suffix: { replaces }, effectId }: ErrorNotes): string => {
+export const renderError = (failure: Failure, { reference, suffix: { replaces }, effectId }: ErrorNotes): string => {
   const { code, type, issues, retryAfterMs, fatal, decision } = failure;
   const hint = replaces === 'advice' ? null : failure.hint;
   const shownType = type === code ? `"${code}"` : JSON.stringify(type);
@@ -135,7 +135,7 @@ const renderRetry = (retry: RetryState | null): string =>
 const renderReconciled = ({ reconciled }: CallOutcome): string =>
   reconciled === undefined ? '' : `"reconciled":${JSON.stringify(reconciled)},`;
 
-const renderHead = ({ index, id, name }: RenderedCall): string =>
+export const renderHead = ({ index, id, name }: RenderedCall): string =>
   `{"index":${index},"id":${typeof id === 'string' ? toJsonString(id) : id},"name":${name === null ? 'null' : toJsonString(name)},`;
 
 const renderTail = (call: RenderedCall, warnings: Warnings, marks: SuccessOutcome['marks']): string => {
@@ -155,7 +155,7 @@ const BEGINS: string[] = [];
 const PLAIN_TAIL = ',"message":"","error":null,"retry":null,"duration_ms":';
 const PLAIN_TAILS = SHORT.map((duration) => joinFlat(PLAIN_TAIL, duration, '}'));
 
-const toHundredths = (ms: number): string => {
+export const toHundredths = (ms: number): string => {
   const hundredths = Math.round(ms * 100);
   return SHORT[hundredths] ?? String(hundredths / 100);
 };

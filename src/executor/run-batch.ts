@@ -4,6 +4,7 @@ import { admitBatch } from './admit.ts';
 import { answerEarly, prepareAnswers, renderAnswers, renderFailedBatch, takeResults, watchLate } from './answer.ts';
 import type { BatchAnswer, ExecuteBatch } from './batch-request.ts';
 import { Batch } from './call.ts';
+import { dryRunCalls } from './dry-run.ts';
 import { type ExecutorServices, type ExecutorSettings, LoopSlice, OpenWork } from './executor-services.ts';
 import { readCalls } from './read-calls.ts';
 import { keepResults, openRecord, releaseRecords } from './record.ts';
@@ -12,6 +13,8 @@ import { settleBatch } from './settle.ts';
 
 export type Executor = {
   readonly executeBatch: ExecuteBatch;
+  /** Says of each call what it would do now. Nothing runs, is kept, counted against anything or told to anyone. */
+  readonly dryRun: ExecuteBatch;
   /** From now on no further call starts: those not started are `shutting_down`. */
   readonly drain: () => void;
   /** Cuts off what still runs. */
@@ -67,6 +70,9 @@ const STAGES: readonly ((batch: Batch) => Wait)[] = [
   watchLate,
 ];
 
+/** Those of a batch of which nothing is to run. */
+const DRY_RUN: typeof STAGES = [readCalls, dryRunCalls];
+
 const createAnswer = (batch: Batch): BatchAnswer => {
   if (batch.answer !== null) return batch.answer;
   const { calls, isReplay, isFound } = batch;
@@ -98,14 +104,14 @@ export const createExecutor = (settings: ExecutorSettings): Executor => {
     return answer;
   };
   /** Runs the stages from one of them on, until the batch ends or has to wait. */
-  const runStages = (batch: Batch, from: number): BatchAnswer | Promise<BatchAnswer> => {
+  const runStages = (stages: typeof STAGES, batch: Batch, from: number): BatchAnswer | Promise<BatchAnswer> => {
     try {
-      for (let at = from; at < STAGES.length && batch.answer === null; at += 1) {
-        const wait = STAGES[at]?.(batch);
+      for (let at = from; at < stages.length && batch.answer === null; at += 1) {
+        const wait = stages[at]?.(batch);
         if (wait === undefined) continue;
         batch.place ??= append(waiting, batch);
         return wait.then(
-          () => runStages(batch, at + 1),
+          () => runStages(stages, batch, at + 1),
           (error: unknown) => failBatch(batch, error),
         );
       }
@@ -123,7 +129,11 @@ export const createExecutor = (settings: ExecutorSettings): Executor => {
       const batch = new Batch(request, services);
       open.begin();
       request.resumed?.whenForced(() => batch.cancellation.cancel('shutdown'));
-      return runStages(batch, 0);
+      return runStages(STAGES, batch, 0);
+    },
+    dryRun: (request) => {
+      open.begin();
+      return runStages(DRY_RUN, new Batch(request, services), 0);
     },
     drain: () => {
       draining = true;

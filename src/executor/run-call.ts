@@ -12,7 +12,7 @@ import { effectIdOf, toIdempotencyKey } from './effect-id.ts';
 import * as text from './failure-text.ts';
 import type { RecordState } from './idempotency-store.ts';
 import { invokeTool } from './invoke-tool.ts';
-import { explainOpenCircuit, explainUnwritten, findObstacle } from './obstacles.ts';
+import { explainOpenCircuit, explainUnwritten, findReason } from './obstacles.ts';
 import { type OutcomeTerms, toCallOutcome } from './outcome.ts';
 import { toShortage } from './shortage.ts';
 import { beginWrite, endWrite, settleWrite } from './unknown-write.ts';
@@ -38,11 +38,6 @@ export const runCall = (call: Call): Promise<void> | undefined => {
 
 // What never runs in the background needs no record that outlives its request.
 const runsInRequest = ({ batch, tool }: ReadyCall): boolean => tool.background === 'never' && isForgotten(batch);
-
-const findReason = (call: Call, moment: number): Failure | null => {
-  if (call.kind === 'refused') return call.refusal;
-  return call.state.kind === 'obstructed' ? call.state.failure : (findObstacle(call, moment) ?? call.refusal);
-};
 
 /** A keyed write is written down before it begins: a repeat after a crash must know that it may have run. */
 const begin = (call: ReadyCall, startedAt: number, waitedMs: number): Promise<void> | undefined => {

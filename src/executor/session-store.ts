@@ -186,6 +186,9 @@ export type Admission = {
   readonly addLate: (json: string) => Promise<void>;
 };
 
+/** What would be said of a round. */
+export type RoundForecast = Pick<Admission, 'mode' | 'scope' | 'step' | 'permits' | 'verdicts'>;
+
 /** What a session remembers of a tool. */
 export type ToolRecord = {
   readonly name: string;
@@ -231,6 +234,8 @@ export class StoreUnavailableError extends Error {
 export type SessionStore = {
   /** The embedded stores answer at once. */
   readonly admit: (round: Round) => Admission | Promise<Admission>;
+  /** What `admit` would say of the round now: it is not let in, and nothing changes, not even when the session ends. */
+  readonly forecast: (round: Round) => Promise<RoundForecast>;
   /**
    * The round of one call that was let in with its batch and has ended since: settling charges a failure as one more failed
    * round, and a success clears the tool unless another round has failed since it was let in.

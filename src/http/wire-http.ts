@@ -70,6 +70,7 @@ export const wireHttp = async (config: Config, parts: HttpParts) => {
     isDraining: () => draining.aborted,
     docs: config.DOCS ? 'on' : 'off',
     executeBatch: executor.executeBatch,
+    dryRun: executor.dryRun,
     readiness: () => (draining.aborted ? { ...parts.readiness(), status: 'draining' } : parts.readiness()),
     exposition: {
       contentType: metrics.registry.contentType,

@@ -5,7 +5,7 @@ import { ProblemError } from './problems.ts';
 
 /** Everything that the envelope of POST /tool-calls may hold. In the query all but `calls` may stand as well. */
 const ENVELOPE: ReadonlySet<string> = new Set(
-  'session_id round_id calls order on_error deadline_ms idempotency format raw'.split(' '),
+  'session_id round_id calls order on_error deadline_ms idempotency dry_run format raw'.split(' '),
 );
 
 // Words of other interfaces for the same thing, too far away to be found by their letters.

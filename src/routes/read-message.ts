@@ -25,7 +25,7 @@ export type Message = {
 };
 
 // What the query may say instead of the body; for a body that is posted as a provider sent it.
-const ENVELOPE_MEMBERS = 'session_id round_id order on_error deadline_ms wait_ms idempotency notify'.split(' ');
+const ENVELOPE_MEMBERS = 'session_id round_id order on_error deadline_ms wait_ms idempotency notify dry_run'.split(' ');
 
 /** Reads a body of any format, with what the query says of it; a ProblemError where that cannot be. */
 export const readMessage = (body: unknown, query: unknown, dialects: Dialects): Message => {
@@ -86,13 +86,16 @@ const readAnswer = (raw: unknown): NonNullable<Message['dialect']>['answer'] => 
 const pickEnvelope = (members: Members, parameters: Members): Members => {
   const stated: Record<string, unknown> = {};
   for (const name of ENVELOPE_MEMBERS) {
-    const parameter = parameters[name];
-    const isNumber = name.endsWith('_ms') && typeof parameter === 'string' && parameter.trim() !== '';
-    if (Object.hasOwn(parameters, name))
-      stated[name] = isNumber && !Number.isNaN(Number(parameter)) ? Number(parameter) : parameter;
+    if (Object.hasOwn(parameters, name)) stated[name] = readParameter(name, parameters[name]);
     else if (Object.hasOwn(members, name)) stated[name] = members[name];
   }
   return stated;
+};
+
+const readParameter = (name: string, parameter: unknown): unknown => {
+  if (name === 'dry_run') return parameter === 'true' || (parameter === 'false' ? false : parameter);
+  const isNumber = name.endsWith('_ms') && typeof parameter === 'string' && parameter.trim() !== '';
+  return isNumber && !Number.isNaN(Number(parameter)) ? Number(parameter) : parameter;
 };
 
 const findDialect = (
@@ -231,7 +234,7 @@ export const readPlainEnvelope = (members: Members): ToolCallsRequest | null => 
 };
 
 // Members that the schema reads.
-const SELDOM = ['format', 'raw', 'wait_ms', 'idempotency', 'notify'] as const;
+const SELDOM = ['format', 'raw', 'wait_ms', 'idempotency', 'notify', 'dry_run'] as const;
 
 const isSession = (value: unknown): value is string | null | undefined =>
   typeof value === 'string'

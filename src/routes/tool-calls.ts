@@ -24,6 +24,8 @@ export type ToolCallsOptions = PreferAsyncOptions &
   RecordKeys & {
     readonly dialects: Dialects;
     readonly executeBatch: ExecuteBatch;
+    /** Says what the calls of a batch would do. */
+    readonly dryRun: ExecuteBatch;
     /** What a provider's model means by its calls. */
     readonly readProviderCalls: ReadProviderCalls;
     /** An opaque key for a tenant's session. */
@@ -58,7 +60,9 @@ export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOption
   app.post('/tool-calls', (_request, reply) => {
     const exchange = openExchange(reply, options);
     const batch = createBatch(exchange, options);
-    const answer = leaseUntil(batch, options.executeBatch(batch));
+    const { executeBatch, dryRun } = options;
+    const execute = exchange.message.envelope.dry_run === true ? dryRun : executeBatch;
+    const answer = leaseUntil(batch, execute(batch));
     if (answer instanceof Promise)
       return answer.then((known) => {
         if (exchange.stream === null) exchange.reading?.requireRight();
@@ -77,6 +81,7 @@ const openExchange = (reply: FastifyReply, options: ToolCallsOptions): Exchange 
   const terms = readAsyncTerms(request, message.envelope, tenant, options);
   const format = negotiateStream(request.headers.accept);
   const mayWait = format !== null || (terms !== null && terms.waitMs !== 0);
+  if (message.envelope.dry_run === true) refuseWaiting(mayWait || terms !== null);
   const reading = mayWait ? options.readings.open(reply) : null;
   // Nothing has run. A batch that would only wait for its calls is accepted all the same, and answered at once.
   if (reading === null && format !== null) throw noPlace();
@@ -90,6 +95,15 @@ const openExchange = (reply: FastifyReply, options: ToolCallsOptions): Exchange 
           ...{ format, tenant, reading },
         });
   return { reply, body, message, terms, reading, stream };
+};
+
+const refuseWaiting = (waits: boolean): void => {
+  if (waits)
+    throw new ProblemError(
+      400,
+      'invalid_query',
+      'dry_run: nothing runs, so there is nothing to stream or to wait for. Leave out wait_ms and Prefer: respond-async, and accept application/json.',
+    );
 };
 
 const readBody = (body: unknown): JsonBody => {

@@ -44,6 +44,13 @@ export const createFallbackSessionStore = (options: {
         return admitWhileAway(round, failed);
       }
     },
+    forecast: async (round) => {
+      const { sessionKey } = round;
+      const isHere = outage.has(sessionKey);
+      const asked = isHere ? null : await primary.forecast(round).catch(() => null);
+      if (asked !== null) return asked;
+      return policy === 'local' ? outage.forecast(round) : admitWhileAway(round, null);
+    },
     // What was let in while the store was away settles where the session still has the life that its ticket names.
     resume: (late) => primary.resume(late),
     read: async (sessionKey) => {

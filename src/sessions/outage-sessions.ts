@@ -1,5 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import type { Admission, RequestedTool, Round, RoundReport, ToolOutcome } from '../executor/session-store.ts';
+import type {
+  Admission,
+  RequestedTool,
+  Round,
+  RoundForecast,
+  RoundReport,
+  ToolOutcome,
+} from '../executor/session-store.ts';
 import type { Records } from '../store/record-store.ts';
 import { StoreAwayError } from '../store/store-availability.ts';
 import type { RecordSessionStore } from './record-session-store.ts';
@@ -38,6 +45,13 @@ export class OutageSessions {
 
   has(sessionKey: string): boolean {
     return this.#here.has(sessionKey);
+  }
+
+  /** What would be said of a round while the store is away: nothing is counted, and the session stays where it is. */
+  forecast(round: Round): RoundForecast | Promise<RoundForecast> {
+    const { sessionKey } = round;
+    if (this.#here.has(sessionKey)) return this.#local.forecast(round);
+    return this.#local.forecastFrom(this.#shared.seen?.(sessionKey) ?? null, round);
   }
 
   /** `failed`: why the store did not let the round in; null: it was not asked. */

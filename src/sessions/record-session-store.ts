@@ -4,13 +4,14 @@ import type {
   Budget,
   Permit,
   Round,
+  RoundForecast,
   RoundReport,
   SessionSettings,
   SessionStore,
   ToolOutcome,
   UnpackRound,
 } from '../executor/session-store.ts';
-import type { RecordStore, Records } from '../store/record-store.ts';
+import { copyState, type RecordStore, type Records } from '../store/record-store.ts';
 import { createLateRound, createTicket, readTicket } from './round-ticket.ts';
 import { settleRepeats } from './rules/loop-guard.ts';
 import { type AdmittedTool, readBudgets } from './rules/retry-budgets.ts';
@@ -38,13 +39,24 @@ type Options = {
 };
 
 /** Sessions and the records that they are. */
-export type RecordSessionStore = SessionStore & { readonly records: Records<StoredSession> };
+export type RecordSessionStore = SessionStore & {
+  readonly records: Records<StoredSession>;
+  /** What would be said of a round of a session that stands so; null: of a new one. */
+  readonly forecastFrom: (stored: StoredSession | null, round: Round) => RoundForecast;
+};
 
 /** Sessions as records of a store: each step is one decision. The embedded stores answer at once. */
 export const createRecordSessionStore = (options: Options): RecordSessionStore => {
   const { mode, settings, unpackRound, store } = options;
-  const sessions = store.open(createSessionKind(settings.ttlMs));
+  const kind = createSessionKind(settings.ttlMs);
+  const sessions = store.open(kind);
   const parts: Parts = { mayKeepJournals: () => true, ...options, sessions };
+  const forecastFrom = (stored: StoredSession | null, round: Round, now = store.now()): RoundForecast => {
+    const copy = stored === null ? null : copyState(kind, stored);
+    const admitted = admit(copy ?? kind.create(), round, settings, now);
+    const { scope, step, permits, verdicts } = new SessionAdmission(round, admitted, parts);
+    return { mode, scope, step, permits, verdicts };
+  };
   return {
     records: sessions,
     admit: (round) => {
@@ -52,6 +64,11 @@ export const createRecordSessionStore = (options: Options): RecordSessionStore =
       return admitted instanceof Promise
         ? admitted.then((answer) => new SessionAdmission(round, answer, parts))
         : new SessionAdmission(round, admitted, parts);
+    },
+    forecastFrom,
+    forecast: async (round) => {
+      const found = await sessions.read(round.sessionKey, (stored, now) => forecastFrom(stored, round, now));
+      return found ?? forecastFrom(null, round);
     },
     resume: (late) => {
       const round = createLateRound(late);

@@ -18,6 +18,7 @@ export const createRequestSessionStore = ({
   readonly settings: Pick<SessionSettings, 'sessionRetries'>;
 }): SessionStore => ({
   admit: (round) => new RequestAdmission(round, settings),
+  forecast: async (round) => new RequestAdmission(round, settings),
   resume: (late) => new RequestAdmission(createLateRound(late), settings),
   read: async () => ({ mode: 'memory', rounds: 0, calls: 0, spent: 0, tools: [], journal: [] }),
   end: async () => undefined,

@@ -78,6 +78,9 @@ export const createCallObserver = (options: CallObserverOptions): CallObserver =
     loopDetected: (tool) => {
       metrics.loopsDetected({ tool }).count += 1;
     },
+    callChecked: (tool, would) => {
+      metrics.dryRuns({ tool, would }).count += 1;
+    },
     keyUsed: (result) => {
       metrics.keyUses[result].count += 1;
     },

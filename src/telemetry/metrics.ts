@@ -88,6 +88,10 @@ const createCallMetrics = ({ counter, count, histogram }: Define) => ({
     'scope',
   ]),
   fatalFailures: counter('fatal_failures_total', 'Failures of tools that opted out of graceful errors.', ['tool']),
+  dryRuns: counter('dry_runs_total', 'Calls of dry runs, by what they would do. None of them has run.', [
+    'tool',
+    'would',
+  ]),
   callsAccepted: count('pending_calls_accepted_total', 'Calls accepted that may end after their request.'),
   lateResults: counter('late_results_total', 'Handlers that ended after their call was answered.', ['tool', 'ended']),
   deadlineOverruns: counter('deadline_overruns_total', 'Calls answered more than 250 ms after their time limit.', [

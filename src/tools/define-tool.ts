@@ -3,7 +3,6 @@ import type * as z from 'zod';
 import { EFFECTS, type Effects } from '../contract/failure.ts';
 import { isRecord, memberOf } from '../contract/json-record.ts';
 import type { JsonSchema } from '../contract/tool-description.ts';
-import { createPrepare, type Handlers } from './bind-handlers.ts';
 import type { MemberRule, Refuse } from './check-definition.ts';
 import {
   anything,
@@ -20,6 +19,7 @@ import {
   variableNames,
   whole,
 } from './check-definition.ts';
+import { createLook, createOwn, createPrepare } from './create-prepare.ts';
 import { createExampleArguments, propertiesOf } from './json-schema.ts';
 import type { Checked } from './json-schema-checks.ts';
 import { createSchemaCheck, isZodSchema, type SchemaCheck } from './schema-check.ts';
@@ -79,6 +79,14 @@ export type ToolDefinition<
     input: ToolArguments<Schema>,
     context: ToolContext & { readonly resource: NoInfer<Resource> },
   ) => 'ask' | 'allow' | Promise<'ask' | 'allow'>;
+  /**
+   * Tells what `run` would do with these arguments: what a dry run shows in its place. It only reads, and has 5 s. What it returns is
+   * not checked against `output`.
+   */
+  readonly preview?: (
+    input: ToolArguments<Schema>,
+    context: ToolContext & { readonly resource: NoInfer<Resource> },
+  ) => unknown;
   /** What `run` returns, checked with each call; with a zod schema its type is checked, too. */
   readonly output?: Output;
   /** Failed rounds in a row beyond the first. Default 3, for write tools 1. 0 = none. */
@@ -167,6 +175,7 @@ const MEMBERS = {
   reconcile: optional(callable),
   approval: optional(callable),
   reconcileTimeoutMs: optional(whole(1, MAX_TIMER_MS)),
+  preview: optional(callable),
   retries: optional(whole(0)),
   timeoutMs: optional(whole(1, MAX_TIMER_MS)),
   gracefulErrors: optional(flag),
@@ -206,7 +215,7 @@ export const defineTool = <
   const { gracefulErrors = null, sequential = false, concurrency = null, maxCallsPerSession = null } = definition;
   const { background = 'never', maxDurationMs = DEFAULT_MAX_DURATION_MS, polling = false } = definition;
   const { isolation = 'process', env = [], source = 'builtin', upstream = null, extractError = null } = definition;
-  const { reconcile, reconcileTimeoutMs = DEFAULT_RECONCILE_MS, approval } = definition;
+  const { reconcile, reconcileTimeoutMs = DEFAULT_RECONCILE_MS, approval, preview } = definition;
   checkReconcile(reconcile, effects, refuse);
   const input = compileSchema('input', definition.input, upstream !== null, refuse);
   const output =
@@ -215,15 +224,7 @@ export const defineTool = <
   // The one place where a word is taken for a type: the value comes from that very schema, the resource from that very setup.
   const handle = (value: unknown, context: ToolContext): unknown =>
     definition.run(value as ToolArguments<Schema>, context as ToolContext & { readonly resource: Resource });
-  const look =
-    reconcile === undefined
-      ? null
-      : (value: unknown, startedAt: number, context: ToolContext) =>
-          reconcile(
-            { input: value as ToolArguments<Schema>, effectId: context.effectId, startedAt },
-            context as ToolContext & { readonly resource: Resource },
-          );
-  const handlers = { handle, look, judge: toJudge(approval) };
+  const handlers = { handle, look: createLook(reconcile), judge: createOwn(approval), show: createOwn(preview) };
   const declared: InlineTool = {
     ...{ role: 'tool', runsIn: 'service', name, description, effects, retries, timeoutMs, gracefulErrors, sequential },
     ...{ concurrency, maxCallsPerSession, background, maxDurationMs, polling, env, source, upstream, extractError },
@@ -232,6 +233,7 @@ export const defineTool = <
     reconcileTimeoutMs: reconcile === undefined ? null : reconcileTimeoutMs,
     reconcileBy: null,
     asksApproval: approval !== undefined,
+    previews: preview !== undefined,
     exampleArguments: createExampleArguments(input.jsonSchema),
     ...readBreakerKey(definition.breakerKey, input.jsonSchema, refuse),
     // What stays open between calls would keep other files from a shared process, and be torn down with every turn.
@@ -262,10 +264,6 @@ export const defineTool = <
 
 // Not `String(…)`, for which a function may say anything.
 const readText = (handler: (...args: never) => unknown): string => Function.prototype.toString.call(handler);
-
-// Of the same types as `run`.
-const toJudge = (approval: ((...args: never) => unknown) | undefined): Handlers['judge'] =>
-  (approval as Handlers['judge'] | undefined) ?? null;
 
 const checkReconcile = (reconcile: unknown, effects: Effects, refuse: Refuse): void => {
   if (reconcile !== undefined && effects !== 'write')

@@ -70,10 +70,12 @@ export type ToolContext = {
 export type Invocation = {
   /** Runs the handler. May return anything, a promise too, and may throw anything. */
   readonly run: (context: ToolContext) => unknown;
-  /** Looks whether an earlier run with these arguments took effect; left out where the tool cannot. May do the same. */
+  /** Looks whether an earlier run with these arguments took effect. Of a tool that can; may do the same. */
   readonly reconcile?: (startedAt: number, context: ToolContext) => unknown;
   /** Says whether a person has to approve a call with these arguments; left out where the tool says nothing. May do the same. */
   readonly approval?: (context: ToolContext) => unknown;
+  /** Tells what `run` would do, without doing it. Of a tool that can; may do the same. */
+  readonly preview?: (context: ToolContext) => unknown;
 };
 
 export type Prepared =
@@ -150,6 +152,8 @@ export type ToolFacts = {
   readonly asksApproval: boolean;
   /** How an operator says that its writes are looked for, before its own code; null = does not say. */
   readonly reconcileBy: ReconcileBy | null;
+  /** Whether its code can tell what a call would do. */
+  readonly previews: boolean;
   /** What all its calls go to; null = nothing that it shares with other tools. */
   readonly upstream: Upstream | null;
   /** Where it comes from, for people: `builtin`, a file. */
@@ -234,6 +238,7 @@ export const UNSTATED = {
   reconcileTimeoutMs: null,
   reconcileBy: null,
   asksApproval: false,
+  previews: false,
   upstream: null,
   source: 'builtin',
   isolation: 'process',

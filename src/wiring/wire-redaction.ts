@@ -4,7 +4,17 @@ import type { Config } from '../config/settings/config.ts';
 import { EXECUTED, FAILURE_CODES, OUTCOMES } from '../contract/failure.ts';
 import { JournalEntry } from '../contract/session.ts';
 import { ToolDescription } from '../contract/tool-description.ts';
-import { FailureDetail, RetryState, ToolCallsResponse, ToolFailure, ToolSuccess } from '../contract/tool-result.ts';
+import {
+  DRY_RUN_DEPTHS,
+  DRY_RUN_VERDICTS,
+  DryRun,
+  FailureDetail,
+  RetryState,
+  ToolCallsResponse,
+  ToolChecked,
+  ToolFailure,
+  ToolSuccess,
+} from '../contract/tool-result.ts';
 import type { RedactedIn } from '../executor/redactor.ts';
 import { createRedactor, type ServiceRedactor } from '../redaction/service-redactor.ts';
 import type { CountSeries } from '../telemetry/tally.ts';
@@ -57,7 +67,16 @@ const OWN_WORDS: ReadonlySet<string> = new Set([
   ...FAILURE_CODES,
   ...OUTCOMES,
   ...EXECUTED,
-  ...[ToolCallsResponse, ToolSuccess, ToolFailure, FailureDetail, RetryState, JournalEntry, ToolDescription].flatMap(
-    ({ shape }) => Object.keys(shape),
-  ),
+  ...[ToolChecked.shape.outcome.value, ...DRY_RUN_DEPTHS, ...DRY_RUN_VERDICTS],
+  ...[
+    ToolCallsResponse,
+    ToolSuccess,
+    ToolFailure,
+    ToolChecked,
+    DryRun,
+    FailureDetail,
+    RetryState,
+    JournalEntry,
+    ToolDescription,
+  ].flatMap(({ shape }) => Object.keys(shape)),
 ]);

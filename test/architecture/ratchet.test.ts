@@ -12,9 +12,9 @@ const ROOT = join(import.meta.dirname, '../..');
 const LINES: Readonly<Record<string, number>> = {
   // 700 for effect ids, the operation `operate`, and the seam by which writes are looked for: verdicts, the port, results that a look replaces, settings.
   // 230 for the audit log: its port, settings, the check of its path, lines on stdout.
-  src: 29285,
+  src: 29820,
   'packages/background': 5255,
-  'packages/cli': 1450,
+  'packages/cli': 1453,
   'packages/console': 2345,
   // 760 for the audit log: its schema, its lines, the file that is reopened, retried and bounded; and the digest of tools.
   'packages/decide': 5790,
@@ -22,7 +22,7 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/mcp-server': 1710,
   'packages/store-redis': 1280,
   'packages/store-sqlite': 720,
-  'packages/testing': 815,
+  'packages/testing': 831,
   'packages/tool-hosts': 6370,
   'packages/toolkit-files': 450,
   'packages/toolkit-google': 2460,
@@ -45,7 +45,7 @@ const SLACK = 150;
 const MOST_FLOORS = 10;
 /** Files of the service that packages import, beside its public entries. */
 const MOST_DOORS = 134;
-const MOST_TYPES_PER_1000_LINES = 18;
+const MOST_TYPES_PER_1000_LINES = 19;
 /** Of all functions, those whose names begin with `to`, in percent. */
 const MOST_CONVERSIONS_PERCENT = 8;
 

@@ -142,7 +142,7 @@ test('the document shows what the service answers to the batches, the tool and t
   const paths = await readPaths();
   const requests = Examples.parse(lookUp(paths, '/~1tool-calls/post/requestBody/content/application~1json/examples'));
   const answers = Examples.parse(lookUp(paths, '/~1tool-calls/post/responses/200/content/application~1json/examples'));
-  expect(Object.keys(requests)).toEqual(['success', 'failure', 'message']);
+  expect(Object.keys(requests)).toEqual(['success', 'failure', 'dry_run', 'message']);
   for (const [name, { value }] of Object.entries(requests)) {
     const { body } = await ask({ method: 'POST', path: '/tool-calls', request: value, headers: {} });
     expect(normalise(body), name).toEqual(normalise(answers[name]?.value));

@@ -50,8 +50,10 @@ const needsMore = ({ method, target, body, headers }: FuzzRequest): boolean => {
   const cancelsAll =
     method === 'DELETE' && target.startsWith('/calls/pending') && !query.has('key') && !query.has('tool');
   const hasTwoKeys = 'idempotency-key' in headers && String(body).includes('"idempotency":"call_id"');
+  // Of which none runs, so that nothing may wait for it.
+  const isDry = query.get('dry_run') === 'true' || String(body).includes('"dry_run":true');
   const isFenceless = body !== undefined && target.endsWith('/reconcile') && headers['if-match'] === undefined;
-  if (cancelsAll || hasTwoKeys || isFenceless) return true;
+  if (cancelsAll || hasTwoKeys || isFenceless || isDry) return true;
   return isNotifying || query.has('scheduling') || (headers['prefer'] !== undefined && 'x-request-id' in headers);
 };
 

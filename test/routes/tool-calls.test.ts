@@ -75,7 +75,7 @@ const start = async (executeBatch: ExecuteBatch) => {
     readings: ANY_READINGS,
     ...noPending,
   };
-  addToolCallsRoute(app, { dialects, executeBatch, ...keys, ...terms });
+  addToolCallsRoute(app, { dialects, executeBatch, dryRun: executeBatch, ...keys, ...terms });
   await app.listen({ host: '127.0.0.1', port: 0 });
   onTestFinished(() => app.close());
   const address: AddressInfo | string | null = app.server.address();

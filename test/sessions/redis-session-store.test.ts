@@ -111,6 +111,7 @@ const withLifetimeCheck = (subject: StoreUnderTest): StoreUnderTest => {
       expect(await redis.pttl(toRedisKey(round.sessionKey))).toBeGreaterThan(0);
       return watched(admission, round.sessionKey);
     },
+    forecast: (round) => after(round.sessionKey, store.forecast(round)),
     resume: (late) => watched(store.resume(late), late.sessionKey),
     read: (key) => after(key, store.read(key)),
     end: (key) => after(key, store.end(key)),

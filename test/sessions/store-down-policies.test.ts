@@ -46,3 +46,20 @@ test('while it is away the likeliest budget is told: what the round did is taken
   expect((await mixed.end({ x: 'M' }))('x')).toMatchObject({ failures: 1, used: 0, remaining: 1 });
   expect((await mixed.end({ x: 'I' }))('x')).toMatchObject({ failures: 1, used: 0, remaining: 0 });
 });
+
+test.each(['local', 'open', 'closed'] as const)(
+  'policy %s: a forecast says what a round would be told, and counts nothing anywhere',
+  async (policy) => {
+    const subject = await lab.createReady({ policy });
+    const session = subject.open();
+    await session.run({ x: 'F' });
+    await lab.goDown(subject);
+    const forecast = async () => {
+      const { mode, permits } = await session.forecast(['x']);
+      return [mode, permits.get('x')?.decision];
+    };
+    const expected = { local: ['local', 'retry'], open: ['local', 'free'], closed: ['local', 'unavailable'] }[policy];
+    for (let n = 0; n < 3; n += 1) expect(await forecast()).toEqual(expected);
+    expect((await session.begin(['x'])).decisions).toEqual([expected[1]]);
+  },
+);

@@ -1,5 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import type { Admission, Budget, RequestedCall, SessionSettings, ToolOutcome } from '#src/executor/session-store.ts';
+import type {
+  Admission,
+  Budget,
+  RequestedCall,
+  Round,
+  RoundForecast,
+  SessionSettings,
+  ToolOutcome,
+} from '#src/executor/session-store.ts';
 import type { StoreUnderTest } from './session-stores-under-test.ts';
 
 /** How a round went for a tool: Failed, Succeeded, Mixed, Terminal (neither), Interrupted. */
@@ -23,6 +31,8 @@ export type RoundTerms = { readonly round?: string; readonly leaseMs?: number };
 /** A session of a store, and the rounds a test plays in it. */
 export type BudgetSession = {
   readonly key: string;
+  /** What would be said of the round, which does not begin. */
+  readonly forecast: (tools: readonly string[]) => Promise<RoundForecast>;
   readonly begin: (tools: readonly string[], terms?: RoundTerms) => Promise<OpenRound>;
   /** A whole round. A tool that is refused is not run, whatever its mark. */
   readonly run: (
@@ -100,9 +110,9 @@ export const createBudgetSession = (
 ): BudgetSession => {
   sessions += 1;
   const key = sharedKey ?? `tenant:${run}${sessions}`;
-  const begin = async (names: readonly string[], terms: RoundTerms = {}): Promise<OpenRound> => {
+  const toRound = (names: readonly string[], terms: RoundTerms = {}): Round => {
     batches += 1;
-    const admission = await store.admit({
+    return {
       sessionKey: key,
       batchId: `batch_${batches}`,
       roundId: terms.round ?? null,
@@ -115,12 +125,16 @@ export const createBudgetSession = (
         polling: false,
       })),
       calls: names.map(toCall),
-    });
+    };
+  };
+  const begin = async (names: readonly string[], terms?: RoundTerms): Promise<OpenRound> => {
+    const admission = await store.admit(toRound(names, terms));
     return toOpenRound(admission, names);
   };
   return {
     key,
     begin,
+    forecast: (names) => store.forecast(toRound(names)),
     run: async (marks, { error, ...terms } = {}) => {
       const round = await begin(Object.keys(marks), terms);
       const isLetIn = ([, position]: readonly [string, number]): boolean =>

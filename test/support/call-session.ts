@@ -6,6 +6,8 @@ import type {
   CallVerdict,
   JournalLine,
   RequestedTool,
+  Round,
+  RoundForecast,
   SessionRecord,
   ToolOutcome,
 } from '#src/executor/session-store.ts';
@@ -33,6 +35,8 @@ export type OpenCalls = PlayedRound & {
 export type CallSession = {
   readonly key: string;
   readonly begin: (calls: readonly CallText[], round?: string) => Promise<OpenCalls>;
+  /** What would be said of the round, which does not begin. */
+  readonly forecast: (calls: readonly CallText[], round?: string) => Promise<RoundForecast>;
   /** A whole round, one call and its end after the other: `{ 'test a': 'fails' }`. A refused call does not run. */
   readonly play: (
     calls: Readonly<Record<CallText, End>>,
@@ -109,18 +113,21 @@ export const createCallSession = (
     polling: false,
     ...tools[name],
   });
-  const begin = async (texts: readonly CallText[], round?: string): Promise<OpenCalls> => {
+  const toRound = (calls: readonly ReturnType<typeof toCall>[], round: string | undefined): Round => {
     batches += 1;
-    const calls = texts.map(toCall);
-    const names = [...new Set(calls.map(({ tool }) => tool))];
-    const admission = await store.admit({
+    return {
       sessionKey: key,
       batchId: `batch_${run}_${batches}`,
       roundId: round ?? null,
       leaseMs: LEASE_MS,
-      tools: names.map(toTool),
+      tools: [...new Set(calls.map(({ tool }) => tool))].map(toTool),
       calls,
-    });
+    };
+  };
+  const begin = async (texts: readonly CallText[], round?: string): Promise<OpenCalls> => {
+    const calls = texts.map(toCall);
+    const names = [...new Set(calls.map(({ tool }) => tool))];
+    const admission = await store.admit(toRound(calls, round));
     return {
       admission,
       verdicts: calls.map((_call, position) => toVerdictText(admission.verdicts[position])),
@@ -132,6 +139,7 @@ export const createCallSession = (
   return {
     key,
     begin,
+    forecast: (texts, round) => store.forecast(toRound(texts.map(toCall), round)),
     play: async (calls, round) => {
       const { end, ...played } = await begin(Object.keys(calls), round);
       return { ...played, budgets: await end(Object.values(calls)) };

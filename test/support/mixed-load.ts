@@ -117,6 +117,7 @@ const ECHO = { name: 'echo', arguments: { text: 'x' } };
 const work = async ({ batch }: Scene): Promise<void> => {
   await repeat(5, () => batch([ECHO, ECHO, 'works', 'works', { name: 'list_files' }], inSession()));
   await repeat(3, () => batch([ECHO]));
+  await repeat(3, () => batch([ECHO, 'echo'], { envelope: { dry_run: true } }));
 };
 
 /** Every family of failures, each call in a batch of its own: one does not use up the budget of another. */

@@ -40,6 +40,7 @@ const tellAll = ({ observer, circuits }: Subject, tool: string): void => {
   observer.lateResult(tool, 'threw');
   observer.deadlineOverrun(tool);
   observer.loopDetected(tool);
+  observer.callChecked(tool, 'run');
   circuits.circuitChanged(tool, 'open');
 };
 
@@ -66,7 +67,7 @@ test('after an hour nothing is left of it in any metric that names tools, with n
     .filter((metric) => 'labelNames' in metric && Array.isArray(metric.labelNames) && metric.labelNames[0] === 'tool')
     .map(({ name }) => name);
   const before = (await subject.linesOf('one')).join('\n');
-  expect(naming).toHaveLength(10);
+  expect(naming).toHaveLength(11);
   expect(naming.filter((name) => !before.includes(name))).toEqual([]);
   subject.offer('two');
   subject.clock.nowMs = HOUR_MS;

@@ -48,6 +48,7 @@ const ROOTS = [
   'SessionView',
   'PendingCall',
   'Reconciled',
+  'DryRun',
 ];
 
 const SIMPLE: Readonly<Record<string, string>> = {

@@ -23,6 +23,7 @@ export type { CatalogueFormat, MessageFormat, MessageOf, ToolOf } from './messag
 export type { CancelOptions, PendingResults, ResultsAnswer, ResultsOptions } from './pending-results.ts';
 export { RecourseError } from './recourse-error.ts';
 export type {
+  DryRun,
   FailureCode,
   FailureDetail,
   PendingCall,
@@ -32,6 +33,7 @@ export type {
   SessionView,
   StreamEvent,
   ToolCall,
+  ToolChecked,
   ToolDescription,
   ToolFailure,
   ToolPending,

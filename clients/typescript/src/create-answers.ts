@@ -17,7 +17,10 @@ export type ModelCall = {
   readonly arguments?: unknown;
 };
 
-type AnswerOptions = Omit<ExecuteOptions, 'sessionId' | 'idempotencyKey' | 'requestId' | 'order' | 'onError'>;
+type AnswerOptions = Omit<
+  ExecuteOptions,
+  'sessionId' | 'idempotencyKey' | 'requestId' | 'order' | 'onError' | 'dryRun'
+>;
 
 export type AnswerCallOptions = Omit<AnswerOptions, 'respondAsync'>;
 

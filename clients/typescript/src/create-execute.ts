@@ -28,6 +28,8 @@ export type ExecuteOptions = SendLimits & {
   readonly deadlineMs?: number | undefined;
   readonly order?: 'parallel' | 'sequential' | undefined;
   readonly onError?: 'continue' | 'stop' | undefined;
+  /** Runs, keeps and counts nothing: each result says what its call would do now, in `dry_run`. Not with `wait`, `respondAsync`, or streams. */
+  readonly dryRun?: boolean | undefined;
   /** `all`: waits until calls that outlive their request have ended, as long as `timeoutMs`; none of the results is pending. */
   readonly wait?: 'all' | undefined;
   /** Answers after `waitMs` at the latest, with pending results for calls that go on: `results(requestId)` asks for them. */
@@ -146,6 +148,7 @@ export const toOutgoing = (input: unknown, options: Complete) => {
       round_id: options.roundId,
       order: options.order,
       on_error: options.onError,
+      dry_run: options.dryRun === true ? true : undefined,
       deadline_ms: Math.ceil(deadlineMs),
       wait_ms: toAsyncWaitMs(options),
     }),
@@ -168,7 +171,7 @@ const toAsyncWaitMs = ({ wait, respondAsync, timeoutMs }: Complete): number | un
 const toPreference = ({ wait, respondAsync }: Complete): Readonly<Record<string, string>> =>
   wait === 'all' || respondAsync !== undefined ? { prefer: 'respond-async' } : {};
 
-type Envelope = Readonly<Record<string, string | number | undefined>>;
+type Envelope = Readonly<Record<string, string | number | true | undefined>>;
 
 /** Calls travel inside the envelope; a provider's message is the body as it is, and the envelope is in the address. */
 const toRequest = (input: unknown, { format = 'native', raw }: AnyOptions, envelope: Envelope) => {

@@ -9,6 +9,9 @@ export type ToolSuccess = Schemas['ToolSuccess'];
 export type ToolFailure = Schemas['ToolFailure'];
 /** The call was accepted and has not ended: `pending` says what it waits for, and `error` is null. */
 export type ToolPending = Schemas['ToolPending'];
+/** A call of a dry run: `dry_run` says what it would do, and `error` is the failure that it would have, if any. */
+export type ToolChecked = Schemas['ToolChecked'];
+export type DryRun = Schemas['DryRun'];
 export type PendingCall = Schemas['PendingCall'];
 /** Why a call failed: a code of the closed list, and what else is known. */
 export type FailureDetail = Schemas['FailureDetail'];

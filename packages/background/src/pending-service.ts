@@ -98,6 +98,11 @@ export class PendingService implements PendingCalls {
     return reattach(toCallKey(tenant, handleOfPlace(place))).catch(this.#orNull);
   }
 
+  hasAccepted(tenant: string, place: CallPlace): Promise<boolean> {
+    const described = this.#options.records.describe(toCallKey(tenant, handleOfPlace(place)));
+    return described.then((record) => record !== null).catch(() => false);
+  }
+
   /**
    * Puts what a check has found in the place of a result that says that it is unknown how the call ended; false: it has not ended
    * yet. Rejects with the store.

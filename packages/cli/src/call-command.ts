@@ -12,10 +12,11 @@ export type CallWords = AddressWords & {
   readonly args?: string;
   readonly tools?: string;
   readonly session?: string;
+  readonly dryRun?: boolean;
   readonly json?: boolean;
 };
 
-/** Calls one tool once and shows its result. 0 = success, 1 = failure, or no service to ask. */
+/** Calls one tool once and shows its result. 0 = success, or would not fail, 1 = failure, or no service to ask. */
 export const runCall = async (words: CallWords, context: CliContext): Promise<ExitCode> => {
   const { args, pairs, tools, url, key, envFile } = words;
   if (args !== undefined && pairs.length > 0)
@@ -37,7 +38,7 @@ const CATALOGUE_MS = 10_000;
 const CALL_MS = 330_000;
 
 const callTool = async (words: CallWords, address: ServiceAddress, context: CliContext): Promise<ExitCode> => {
-  const { tool, session, json } = words;
+  const { tool, session, dryRun, json } = words;
   const { terminal } = context;
   const description = await askService(address, {
     path: `/tools/${encodeURIComponent(tool)}`,
@@ -47,7 +48,7 @@ const callTool = async (words: CallWords, address: ServiceAddress, context: CliC
   const args = await readArguments(words, description, context);
   const { body: result } = await askService(address, {
     path: '/tool-calls',
-    body: { session_id: session, calls: [{ id: 'call_1', name: tool, arguments: args }] },
+    body: { session_id: session, dry_run: dryRun, calls: [{ id: 'call_1', name: tool, arguments: args }] },
     read: (answer) => ToolCallsResponse.safeParse(answer).data?.results[0] ?? null,
     timeLimitMs: CALL_MS,
   });
@@ -56,7 +57,7 @@ const callTool = async (words: CallWords, address: ServiceAddress, context: CliC
       ? escapeForTerminal(JSON.stringify(result, null, 2))
       : showResult(tool, result, createPaint(terminal.colors));
   terminal.write(`${text}\n`);
-  return result.success ? 0 : 1;
+  return result.error === null ? 0 : 1;
 };
 
 // Of a tool that is not there the call itself says more: the nearest name, or why it is unavailable.
@@ -76,10 +77,8 @@ const readArguments = async (
 
 /** A result as people read it: how it ended, what the model is told, the value, whether it ran, and what is left of its retries. */
 const showResult = (tool: string, result: ToolResult, paint: Paint): string => {
-  const { success, outcome, error, message, executed, duration_ms: durationMs, empty } = result;
-  const ended = success
-    ? paint('green', empty === true ? 'success, nothing found' : 'success')
-    : paint('red', `${outcome}, ${error?.code ?? ''}`);
+  const { success, error, message, executed, duration_ms: durationMs } = result;
+  const ended = paint(error === null ? 'green' : 'red', describeEnd(result));
   const rows = [
     ...(message === '' ? [] : [formatRow('message', toPlainLines(message), paint)]),
     ...(result.value === null && !success ? [] : [formatRow('value', formatValue(result.value), paint)]),
@@ -89,6 +88,13 @@ const showResult = (tool: string, result: ToolResult, paint: Paint): string => {
     formatRow('duration', durationMs < 10 ? `${durationMs.toFixed(1)} ms` : `${Math.round(durationMs)} ms`, paint),
   ];
   return [`${paint('bold', toPlainText(tool))}: ${ended}${formatSuffix(result)}`, ...rows].join('\n');
+};
+
+const describeEnd = (result: ToolResult): string => {
+  const { success, outcome, error, empty } = result;
+  if (success) return empty === true ? 'success, nothing found' : 'success';
+  const ended = result.outcome === 'checked' ? `dry run, would ${result.dry_run.would}` : outcome;
+  return error === null ? ended : `${ended}, ${error.code}`;
 };
 
 const WIDTH = 10;

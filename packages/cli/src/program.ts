@@ -178,6 +178,7 @@ const addCall = (add: AddCommand, context: CliContext): void => {
     .option('--url <url>', 'URL of the service; default: RECOURSE_URL, then http://127.0.0.1:8080')
     .option('--key <key>', 'the API key; default: RECOURSE_API_KEY, which a process list does not show')
     .option('--session <id>', 'the session that the call belongs to')
+    .option('--dry-run', 'say what the call would do, and run nothing')
     .option('--json', 'the result as JSON')
     .option('--env-file <file>', ENV_FILE)
     .addHelpText('after', CALL_EXAMPLES);
@@ -189,7 +190,7 @@ Examples:
   recourse call --tools tools roll_dice count=2 sides=6
   echo '{"count":2,"sides":6}' | recourse call roll_dice --args - --json
 
-Exit code: 0 = success, 1 = failure, 2 = invalid usage.`;
+Exit code: 0 = success, or a dry run of a call that would not fail, 1 = failure, 2 = invalid usage.`;
 
 const addKey = (add: AddCommand, context: CliContext): void => {
   const act: Act = async (command) => {

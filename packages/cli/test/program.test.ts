@@ -1,6 +1,7 @@
 import { findClosedPort } from '@recourse/test-support/http-target.ts';
 import { runInProcess } from '@recourse/test-support/run-in-process.ts';
-import { expect, test } from 'vitest';
+import { startService } from '@recourse/test-support/start-service.ts';
+import { expect, onTestFinished, test } from 'vitest';
 
 test.for([
   ['a misspelt command', ['srve'], "unknown command 'srve'\n(Did you mean serve?)", 'recourse'],
@@ -51,6 +52,19 @@ test('the version is that of the package', async () => {
     stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
     stderr: '',
   });
+});
+
+test('a dry run says what the call would do, and whether it would fail', async () => {
+  const service = await startService();
+  onTestFinished(() => service.stop());
+  const call = (...words: readonly string[]) => runInProcess(['call', ...words, '--url', service.url, '--dry-run']);
+  const { end, stdout } = await call('echo', 'text=a');
+  expect([end, stdout]).toEqual([0, expect.stringMatching(/^echo: dry run, would run\n {2}message {3}Dry run: /)]);
+  const wrong = await call('echo', 'txt=a');
+  expect([wrong.end, wrong.stdout]).toEqual([
+    1,
+    expect.stringMatching(/^echo: dry run, would retry, invalid_arguments\n/),
+  ]);
 });
 
 test('a service that is not there is said to be, with exit code 1', async () => {

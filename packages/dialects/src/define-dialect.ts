@@ -4,7 +4,7 @@ import { isLongId, readCallName } from 'recourse-server/contract/tool-call';
 import type { Dialect, ObservedResult, ParsedMessage } from 'recourse-server/routes/dialects';
 import { formatOfCall, formatsIn, formatsOfCalls, isNative } from './detect-format.ts';
 import type { Part } from './media.ts';
-import { observe } from './observation.ts';
+import { hasFailed, observe } from './observation.ts';
 
 /** A call as the provider's body has it. */
 export type ProviderCall = {
@@ -28,7 +28,7 @@ export const createBrokenCall = (entry: unknown): ProviderCall => ({ id: '', nam
 /** What one call came to. */
 export type Answer<Call extends ProviderCall = ProviderCall> = {
   readonly call: Call;
-  /** Whether it is flagged as an error. A pending call is not: models repeat a call that they read as failed. */
+  /** Whether it is flagged as an error. A pending call is not, for models repeat a call that they read as failed; nor one of a dry run. */
   readonly failed: boolean;
   /** What a model reads, never blank. */
   readonly text: string;
@@ -104,7 +104,7 @@ export const createMessageOf = <Call extends ProviderCall>(
 
 const createAnswer = <Call extends ProviderCall>(call: Call, result: ObservedResult | undefined): Answer<Call> => {
   if (result === undefined) return { call, failed: true, text: NO_RESULT_TEXT, parts: null, result: null };
-  return { call, failed: !result.success && result.outcome !== 'pending', ...observe(result), result };
+  return { call, failed: hasFailed(result), ...observe(result), result };
 };
 
 const NO_RESULT_TEXT =

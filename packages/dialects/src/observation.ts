@@ -38,13 +38,20 @@ const NO_USE = 'Repeating this call will not help.';
 /**
  * The text a model reads for a result, never blank. A failure's starts with `ERROR: ` and its code, because not every
  * provider's message can say that it is one; a success's starts with whatever the tool answered. That of a pending call
- * is its message, which says that the call has not ended and must not be repeated.
+ * is its message, which says that the call has not ended and must not be repeated; that of a dry run its message, and its preview.
  */
 export const explainResult = (result: ObservedResult): string =>
   result.success ? explainSuccess(result, findValueParts(result)) : explainUnsuccessful(result);
 
-const explainUnsuccessful = (result: ObservedResult): string =>
-  result.outcome === 'pending' ? [result.message, ...listWarnings(result)].join('\n') : explainFailure(result);
+const explainUnsuccessful = (result: ObservedResult): string => {
+  if (hasFailed(result)) return explainFailure(result);
+  const preview = result.outcome === 'checked' ? describeValue(result, null) : '';
+  return [result.message, preview, ...listWarnings(result)].filter(isNotBlank).join('\n');
+};
+
+/** Whether it is a failure: not what has not ended, nor what was not to run. */
+export const hasFailed = ({ success, outcome }: ObservedResult): boolean =>
+  !success && outcome !== 'pending' && outcome !== 'checked';
 
 /** What a success says and shows, in order, where there are media in its value; else null. */
 export const readResultParts = (result: ObservedResult): readonly Part[] | null =>

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { performance as eventLoop } from 'node:perf_hooks';
 import { isRecord } from 'recourse-server/contract/json-record';
 import { ToolCallsRequest } from 'recourse-server/contract/tool-call';
-import { type RenderedResult, ToolResult } from 'recourse-server/contract/tool-result';
+import { type RenderedResult, ToolChecked, ToolResult } from 'recourse-server/contract/tool-result';
 import type { BatchAnswer, BatchRequest, IdempotencyKey } from 'recourse-server/executor/batch-request';
 import type { CreateCallLog } from 'recourse-server/executor/call-context';
 import { type FailureLog, SILENT_OBSERVER } from 'recourse-server/executor/call-observer';
@@ -62,6 +62,7 @@ export const createTester = (tools: InlineTool | readonly InlineTool[], { now }:
   return {
     call,
     batch,
+    dryRun: createDryRun(executor),
     reconcile: async (name, args, sought) => executor.ask(name, toInput(args), sought),
     session: (id, { tenant = ANONYMOUS } = {}) => ({
       call: (name, args, options) => call(name, args, { tenant, ...options, session: id }),
@@ -150,6 +151,7 @@ type ExecutorSettings = Parameters<typeof createExecutor>[0];
 type TestExecutor = {
   /** Where `lose` says so, the process of each run dies. */
   readonly executeBatch: (request: BatchRequest, lose: Loss | undefined) => ReturnType<Executor['executeBatch']>;
+  readonly dryRun: Executor['dryRun'];
   readonly readSession: ReadSession;
   readonly ask: TestReconciler['ask'];
   readonly close: () => Promise<void>;
@@ -228,7 +230,7 @@ const createTestExecutor = (tools: readonly InlineTool[], clock: ExecutorClock, 
 const createExecutors = (
   settings: ExecutorSettings,
   closeReconciler: () => void,
-): Pick<TestExecutor, 'executeBatch' | 'close'> => {
+): Pick<TestExecutor, 'executeBatch' | 'dryRun' | 'close'> => {
   const { registry } = settings;
   const usual = createExecutor(settings);
   const all = [usual];
@@ -243,6 +245,7 @@ const createExecutors = (
   };
   return {
     executeBatch: (request, lose) => (lose === undefined ? usual : createLossy(lose)).executeBatch(request),
+    dryRun: usual.dryRun,
     close: async () => {
       isClosed = true;
       for (const executor of all) {
@@ -286,6 +289,17 @@ const createRunBatch = ({ executeBatch }: TestExecutor, { thrown }: TestLog): Te
       if (result.error === null) return { ...own, success: true, error: null };
       return { ...own, success: false, error: result.error, thrown: thrown.get(result.error.reference) };
     });
+  };
+};
+
+const createDryRun = ({ dryRun }: TestExecutor): Tester['dryRun'] => {
+  let runs = 0;
+  return async (name, args = {}, { id, timeoutMs, ...options } = {}) => {
+    runs += 1;
+    const calls = [{ id, name, arguments: args, timeout_ms: timeoutMs }];
+    const request = { ...toRequest(calls, options, `dry-run-${runs}`), listener: null };
+    const [result] = toResults(await dryRun(request));
+    return ToolChecked.parse(JSON.parse(result?.json ?? 'null'));
   };
 };
 

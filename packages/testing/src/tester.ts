@@ -1,5 +1,5 @@
 import type { SessionView } from 'recourse-server/contract/session';
-import type { FailureDetail, ToolResult } from 'recourse-server/contract/tool-result';
+import type { FailureDetail, ToolChecked, ToolResult } from 'recourse-server/contract/tool-result';
 import type { ToolProgress } from 'recourse-server/tools/tool';
 
 // The face of `recourse-server/testing`, in types and one class: what stands behind it is no part of its declarations.
@@ -14,6 +14,8 @@ export type Tester = {
   readonly call: (tool: string, args?: TestArguments, options?: CallOptions) => Promise<TestResult>;
   /** Several calls in one batch: one result per call, in the order of the calls. Rejects as `call` does. */
   readonly batch: (calls: readonly TestCall[], options?: BatchOptions) => Promise<readonly TestResult[]>;
+  /** What a call would do, in `dry_run`: nothing runs but the tool's own check of arguments, and its `preview`. */
+  readonly dryRun: (tool: string, args?: TestArguments, options?: Omit<CallOptions, 'lose'>) => Promise<ToolChecked>;
   /**
    * Asks the `reconcile` of a tool alone, as a service does that looks for this effect. Rejects with an Error where the tool has
    * none.

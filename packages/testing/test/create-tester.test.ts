@@ -236,3 +236,29 @@ test('what no service takes is refused with a word about it', async () => {
   );
   expect(() => createTester([send, send])).toThrow("Two tools are called 'send'");
 });
+
+test('a dry run says what a call would do, and runs nothing', async () => {
+  const sent: string[] = [];
+  const write = defineTool({
+    ...shared,
+    name: 'write',
+    effects: 'write',
+    input: z.object({ text: z.string() }),
+    run: ({ text }) => sent.push(text),
+    preview: ({ text }) => ({ letters: text.length, sent: sent.length }),
+  });
+  const tester = createTester(write);
+  const options = { key: 'k', session: 's' };
+  expect(await tester.dryRun('write', { text: 'abc' }, options)).toMatchObject({
+    ...{ outcome: 'checked', executed: 'no', value: { letters: 3, sent: 0 }, error: null },
+    dry_run: { depth: 'previewed', would: 'run' },
+  });
+  expect(await tester.dryRun('write', {})).toMatchObject({
+    error: { code: 'invalid_arguments' },
+    dry_run: { depth: 'checked', would: 'retry' },
+  });
+  expect(sent).toEqual([]);
+  expect(await tester.call('write', { text: 'abc' }, options)).toMatchObject({ success: true });
+  expect((await tester.dryRun('write', { text: 'abc' }, options)).dry_run.would).toBe('replay');
+  expect(sent).toEqual(['abc']);
+});

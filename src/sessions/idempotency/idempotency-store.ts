@@ -75,6 +75,13 @@ export const createIdempotencyStore = ({
       if (claim.kind !== 'held') return claim;
       return openLeased({ ...claim, batch, id, limits, records, answers, space });
     },
+    look: async ({ recordKey, ...batch }) => {
+      const look = (record: IdempotencyRecord, now: number) => reserveRecord({ ...record }, batch, LOOKED, now);
+      const found = await orAway(() => readByNames(records, toNames(recordKey), look));
+      if (found === AWAY) return { kind: 'unavailable' };
+      if (found === null) return { kind: 'open', earlier: new Map(), mayBePending: false };
+      return found.kind === 'held' ? { ...found, kind: 'open' } : found;
+    },
     find: (requestKey) =>
       orAway(async () => {
         const answer = await answers.read(requestKey, (state) => state.answer);
@@ -137,6 +144,9 @@ const readCommitted = (record: IdempotencyRecord, calls: number): readonly strin
 
 const AWAY = 'unavailable';
 
+// The id of a try that does not open the record.
+const LOOKED = '';
+
 const orAway = async <Answer>(ask: () => Answer | Promise<Answer>): Promise<Answer | typeof AWAY> => {
   try {
     return await ask();
@@ -156,7 +166,12 @@ const toEarlierCalls = ({ calls }: IdempotencyRecord): ReadonlyMap<number, Earli
 type Claim = ReturnType<typeof reserveRecord>;
 
 /** What a batch that opens the record gets; `held` is a try of its own, with a lease. */
-const reserveRecord = (record: IdempotencyRecord, { body, calls, answer }: KeyedBatch, id: string, now: number) => {
+const reserveRecord = (
+  record: IdempotencyRecord,
+  { body, calls, answer }: Pick<KeyedBatch, 'body' | 'calls' | 'answer'>,
+  id: string,
+  now: number,
+) => {
   const isNew = record.life === '';
   if (!isNew && record.body !== body) return { kind: 'other_body' } as const;
   const retryAfterMs = toLeaseLeft(record, now);

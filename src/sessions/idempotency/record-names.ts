@@ -66,10 +66,12 @@ const giveWay = (record: IdempotencyRecord, id: string, to: string): boolean => 
 export const readByNames = async <Result>(
   records: Records<IdempotencyRecord>,
   names: Names,
-  look: (record: IdempotencyRecord) => Result | null,
+  look: Decide<IdempotencyRecord, Result | null>,
 ): Promise<Result | null> => {
-  const lookOrFollow = (record: IdempotencyRecord): { readonly to: string } | { readonly result: Result | null } =>
-    record.alias === '' ? { result: look(record) } : { to: record.alias };
+  const lookOrFollow: Decide<IdempotencyRecord, { readonly to: string } | { readonly result: Result | null }> = (
+    record,
+    now,
+  ) => (record.alias === '' ? { result: look(record, now) } : { to: record.alias });
   const left: string[] = [...names];
   for (let step = 0; step < MOST_STEPS * names.length; step += 1) {
     const name = left.shift();

@@ -15,6 +15,9 @@ def natively() -> list[ToolSuccess]:
     if first["outcome"] == "pending":
         state: Literal["queued", "waiting_for_approval", "running"] = first["pending"]["state"]
         return [state]  # pyright: ignore
+    if first["outcome"] == "checked":
+        would: Literal["run", "ask", "refuse", "retry", "replay"] = first["dry_run"]["would"]
+        return [would]  # pyright: ignore
     code: FailureCode = first["error"]["code"]
     wrong: Literal["no_such_code"] = code  # pyright: ignore
     first["no_such_member"]  # pyright: ignore

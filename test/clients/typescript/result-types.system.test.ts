@@ -12,6 +12,7 @@ const toText = (result: ToolResult): string => {
     const none: null = result.error;
     return `${result.pending.call} ${String(none)}`;
   }
+  if (result.outcome === 'checked') return `${result.dry_run.would} ${result.error?.code ?? 'no failure'}`;
   const detail: FailureDetail = result.error;
   // @ts-expect-error: a failure's outcome is never `success`.
   const isSuccess = result.outcome === 'success';
@@ -37,4 +38,6 @@ test('the result of a call is a union that `success` tells apart', () => {
   expect(toText({ ...BASE, success: false, outcome: 'retry', error, retry: null })).toBe('timeout false');
   const waits = { ...BASE, executed: 'no', success: false, outcome: 'pending', error: null, retry: null } as const;
   expect(toText({ ...waits, pending: PENDING })).toBe('c_1 null');
+  const dry = { depth: 'checked', would: 'run', digest: null, rules: [] } as const;
+  expect(toText({ ...waits, outcome: 'checked', dry_run: dry })).toBe('run no failure');
 });

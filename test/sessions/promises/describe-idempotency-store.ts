@@ -2,6 +2,7 @@ import type { CreateKeyedStoreUnderTest } from '@recourse/test-support/idempoten
 import { describe } from 'vitest';
 import { describeKeyedAnswers } from './keyed-answers.ts';
 import { describeKeyedLeases } from './keyed-leases.ts';
+import { describeKeyedLooks } from './keyed-looks.ts';
 import { describeKeyedRepeats } from './keyed-repeats.ts';
 import { describeKeyedSizes } from './keyed-sizes.ts';
 
@@ -12,5 +13,6 @@ export const describeKeyedStore = (name: string, createStore: CreateKeyedStoreUn
     describeKeyedLeases(createStore);
     describeKeyedAnswers(createStore);
     describeKeyedSizes(createStore);
+    describeKeyedLooks(createStore);
   });
 };

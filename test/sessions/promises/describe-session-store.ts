@@ -1,6 +1,7 @@
 import type { CreateStoreUnderTest } from '@recourse/test-support/session-stores-under-test.ts';
 import { describe } from 'vitest';
 import { describeCallLimits } from './describe-call-limits.ts';
+import { describeForecasts } from './describe-forecasts.ts';
 import { describeLoopGuard } from './describe-loop-guard.ts';
 import { describeLoopRounds } from './describe-loop-rounds.ts';
 import { describeNamedRounds } from './describe-named-rounds.ts';
@@ -24,5 +25,6 @@ export const describeSessionStore = (name: string, createStore: CreateStoreUnder
     describeCallLimits(createStore);
     describeSessionJournal(createStore);
     describeSessionRecords(createStore);
+    describeForecasts(createStore);
   });
 };

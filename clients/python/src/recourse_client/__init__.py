@@ -5,8 +5,19 @@ from .answers import Answer, CallAnswer, MessageAnswer, MessagesAnswer, RawAnswe
 from .client import Recourse, RecourseSession
 from .events import AcceptedEvent, DoneEvent, PartEvent, ProgressEvent, ResultEvent, StreamEvent
 from .formats import CatalogueFormat, ConversationFormat, MessageFormat, ProviderFormat
-from .results import ToolCall, ToolFailure, ToolPending, ToolResult, ToolSuccess, is_fatal, is_retryable, may_have_run
+from .results import (
+    ToolCall,
+    ToolChecked,
+    ToolFailure,
+    ToolPending,
+    ToolResult,
+    ToolSuccess,
+    is_fatal,
+    is_retryable,
+    may_have_run,
+)
 from .wire import (
+    DryRun,
     FailureCode,
     FailureDetail,
     PendingCall,
@@ -24,6 +35,7 @@ __all__ = [
     "CatalogueFormat",
     "ConversationFormat",
     "DoneEvent",
+    "DryRun",
     "FailureCode",
     "FailureDetail",
     "MessageAnswer",
@@ -47,6 +59,7 @@ __all__ = [
     "StreamEvent",
     "TextAnswer",
     "ToolCall",
+    "ToolChecked",
     "ToolDescription",
     "ToolFailure",
     "ToolPending",

@@ -237,7 +237,7 @@ MAX_VALUE_LENGTH = 20_000
 
 def _to_result_text(result: ToolResult) -> str:
     """What a model reads of a result that came for another message, where the service has not written it as a text."""
-    if result["outcome"] == "pending":
+    if result["outcome"] == "pending" or result["outcome"] == "checked":
         return result["message"]
     if result["outcome"] != "success":
         return f"ERROR: {result['error']['code']}: {result['message']}"

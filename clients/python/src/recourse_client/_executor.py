@@ -56,6 +56,7 @@ class Executor:
         lost_repeats: int | None = None,
         order: Order | None = None,
         on_error: OnError | None = None,
+        dry_run: bool = False,
         wait: Literal["all"] | None = None,
         respond_async: float | None = None,
     ) -> Answer: ...
@@ -75,6 +76,7 @@ class Executor:
         lost_repeats: int | None = None,
         order: Order | None = None,
         on_error: OnError | None = None,
+        dry_run: bool = False,
         wait: Literal["all"] | None = None,
         respond_async: float | None = None,
     ) -> TextAnswer: ...
@@ -94,6 +96,7 @@ class Executor:
         lost_repeats: int | None = None,
         order: Order | None = None,
         on_error: OnError | None = None,
+        dry_run: bool = False,
         wait: Literal["all"] | None = None,
         respond_async: float | None = None,
     ) -> MessagesAnswer: ...
@@ -113,6 +116,7 @@ class Executor:
         lost_repeats: int | None = None,
         order: Order | None = None,
         on_error: OnError | None = None,
+        dry_run: bool = False,
         wait: Literal["all"] | None = None,
         respond_async: float | None = None,
     ) -> RawAnswer: ...
@@ -131,6 +135,7 @@ class Executor:
         lost_repeats: int | None = None,
         order: Order | None = None,
         on_error: OnError | None = None,
+        dry_run: bool = False,
         wait: Literal["all"] | None = None,
         respond_async: float | None = None,
     ) -> Answer | RawAnswer:
@@ -147,10 +152,17 @@ class Executor:
         deadline: the service has this many seconds for the calls.
         timeout: all attempts and the waits between them have this many seconds.
         lost_repeats: how often it is sent again after an attempt without any answer; as `timeout` allows unless given.
+        dry_run: nothing runs, is kept or counted: each result says what its call would do. Not with wait or respond_async.
         wait: `all` waits until calls that outlive their request have ended, as long as `timeout`; no result is pending.
         respond_async: answers after this many seconds at the latest, with pending results for calls that go on.
         """
-        said = {"session_id": session_id, "round_id": round_id, "order": order, "on_error": on_error}
+        said: dict[str, Any] = {
+            "session_id": session_id,
+            "round_id": round_id,
+            "order": order,
+            "on_error": on_error,
+            "dry_run": dry_run or None,
+        }
         whole = self._timeout if timeout is None else timeout
         wait_ms = _to_wait_ms(wait, respond_async, whole)
         outgoing = self._to_outgoing(calls, format, raw, said, deadline, timeout, request_id, wait_ms)
@@ -222,7 +234,7 @@ class Executor:
         calls: object,
         format: str,
         raw: bool,
-        said: dict[str, str | None],
+        said: dict[str, Any],
         deadline: float | None,
         timeout: float | None,
         request_id: str | None,

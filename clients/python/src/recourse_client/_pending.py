@@ -25,7 +25,8 @@ Status = Literal["pending", "done"]
 
 def to_query(parameters: dict[str, Any]) -> str:
     """A query with its `?`; "" where there are no parameters."""
-    return f"?{urlencode(parameters)}" if parameters else ""
+    said = {name: "true" if value is True else value for name, value in parameters.items()}
+    return f"?{urlencode(said)}" if said else ""
 
 
 def status_of(results: list[ToolResult]) -> Status:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, Mapping, TypedDict, Union
 
-from .wire import FailureDetail, PendingCall, Reconciled, RetryState, Warning
+from .wire import DryRun, FailureDetail, PendingCall, Reconciled, RetryState, Warning
 
 
 class ToolCall(TypedDict, total=False):
@@ -66,7 +66,16 @@ class ToolPending(_Result):
     pending: PendingCall
 
 
-ToolResult = Union[ToolSuccess, ToolFailure, ToolPending]
+class ToolChecked(_Result):
+    """A call of a dry run; `dry_run` says what it would do, `error` the failure that it would have, if any."""
+
+    success: Literal[False]
+    outcome: Literal["checked"]
+    error: FailureDetail | None
+    dry_run: DryRun
+
+
+ToolResult = Union[ToolSuccess, ToolFailure, ToolPending, ToolChecked]
 """What became of one call; `result["outcome"]` tells which of them it is."""
 
 

@@ -318,3 +318,20 @@ class Reconciled(TypedDict):
     """How often was looked."""
     after_ms: float
     """From the end of the run, or from when it was taken for dead."""
+
+
+class DryRunRules(TypedDict):
+    name: str
+    remaining_after: str
+    """What the rule would leave after the call, a decimal number."""
+
+
+class DryRun(TypedDict):
+    depth: Literal["checked", "previewed"]
+    """`previewed`: `value` is what the `preview` of the tool says."""
+    would: Literal["run", "ask", "refuse", "retry", "replay"]
+    """What the call would do now: `run`; `ask`: wait for an approval; `refuse`, `retry`: fail as `error` says, and with `retry` the model could call better; `replay`: what an earlier call has left, or comes to, would answer it."""
+    digest: str | None
+    """`sha256:` and 64 hex digits: what an approval would be for. Null where no approval is."""
+    rules: list[DryRunRules]
+    """The rules that would count the call."""

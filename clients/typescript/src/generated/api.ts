@@ -14,7 +14,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Execute the tool calls of one model turn
-         * @description Every call of an accepted batch gets exactly one result, in its place. The HTTP status says whether the batch was accepted; each result says what happened to its call. Entries of `calls` are validated one by one: a malformed entry gets its own result. The body may be a model message exactly as its provider sent it: the answer then contains the messages to append to the conversation. With `Accept: text/event-stream` or `application/x-ndjson` the answer is a stream: `accepted`, each `result` as its call ends, `progress` and `part` in between, last `done`. Its results and `done` together are the JSON body. What is refused is answered as a problem before the stream begins.
+         * @description Every call of an accepted batch gets exactly one result, in its place. The HTTP status says whether the batch was accepted; each result says what happened to its call. Entries of `calls` are validated one by one: a malformed entry gets its own result. The body may be a model message exactly as its provider sent it: the answer then contains the messages to append to the conversation. With `Accept: text/event-stream` or `application/x-ndjson` the answer is a stream: `accepted`, each `result` as its call ends, `progress` and `part` in between, last `done`. Its results and `done` together are the JSON body. What is refused is answered as a problem before the stream begins. With `dry_run` nothing runs, is kept or counted: each result (`ToolChecked`) says what its call would do now.
          */
         readonly post: operations["executeToolCalls"];
         readonly delete?: never;
@@ -505,7 +505,7 @@ export interface components {
             readonly id: string;
             readonly data: components["schemas"]["ToolResult"];
         };
-        readonly ToolResult: components["schemas"]["ToolSuccess"] | components["schemas"]["ToolFailure"] | components["schemas"]["ToolPending"];
+        readonly ToolResult: components["schemas"]["ToolSuccess"] | components["schemas"]["ToolFailure"] | components["schemas"]["ToolPending"] | components["schemas"]["ToolChecked"];
         readonly ToolSuccess: {
             readonly index: number;
             readonly id: string | number | null;
@@ -690,6 +690,57 @@ export interface components {
             } | null;
             /** @description Only while it waits for a person: what has to be approved. */
             readonly approval: components["schemas"]["Approval"] | null;
+        };
+        readonly ToolChecked: {
+            readonly index: number;
+            readonly id: string | number | null;
+            readonly name: string | null;
+            /** @enum {string} */
+            readonly executed: "no";
+            /** @description What the `preview` of the tool says; else null. */
+            readonly value: unknown;
+            readonly message: string;
+            readonly duration_ms: number;
+            readonly reconciled?: components["schemas"]["Reconciled"];
+            /** @description Only if a person has changed the arguments before approving the call: those in their place, sensitive ones hidden. */
+            readonly arguments_edited?: {
+                readonly [key: string]: unknown;
+            };
+            /** @enum {boolean} */
+            readonly empty?: true;
+            /** @enum {boolean} */
+            readonly replayed?: true;
+            /** @enum {boolean} */
+            readonly truncated?: true;
+            readonly warnings?: readonly components["schemas"]["Warning"][];
+            /** @enum {boolean} */
+            readonly success: false;
+            /** @enum {string} */
+            readonly outcome: "checked";
+            /** @description The failure that the call would have; null where it would have none. */
+            readonly error: components["schemas"]["FailureDetail"] | null;
+            readonly retry: null;
+            readonly dry_run: components["schemas"]["DryRun"];
+        };
+        readonly DryRun: {
+            /**
+             * @description `previewed`: `value` is what the `preview` of the tool says.
+             * @enum {string}
+             */
+            readonly depth: "checked" | "previewed";
+            /**
+             * @description What the call would do now: `run`; `ask`: wait for an approval; `refuse`, `retry`: fail as `error` says, and with `retry` the model could call better; `replay`: what an earlier call has left, or comes to, would answer it.
+             * @enum {string}
+             */
+            readonly would: "run" | "ask" | "refuse" | "retry" | "replay";
+            /** @description `sha256:` and 64 hex digits: what an approval would be for. Null where no approval is. */
+            readonly digest: string | null;
+            /** @description The rules that would count the call. */
+            readonly rules: readonly {
+                readonly name: string;
+                /** @description What the rule would leave after the call, a decimal number. */
+                readonly remaining_after: string;
+            }[];
         };
         /** @description How far a call is. Left out where the client reads too slowly. */
         readonly ProgressEvent: {
@@ -1059,6 +1110,8 @@ export interface components {
             readonly wait_ms?: number | null;
             /** @description With "call_id" the id of each call that writes is its key in the session: sent again it runs no second time. Not together with an Idempotency-Key. */
             readonly idempotency?: "call_id" | null;
+            /** @description true: nothing runs, is kept or counted. Each result says what its call would do now. Not with a streamed answer, `wait_ms` or `Prefer: respond-async`. */
+            readonly dry_run?: boolean | null;
             /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
             readonly notify?: string | null;
             readonly calls: readonly components["schemas"]["ToolCall"][];
@@ -1110,6 +1163,8 @@ export interface operations {
                 readonly order?: "parallel" | "sequential";
                 /** @description What follows a failure, as `on_error` of the body. */
                 readonly on_error?: "continue" | "stop";
+                /** @description `true`: nothing runs, and each result says what its call would do, as `dry_run` of the body. */
+                readonly dry_run?: "true" | "false";
                 /** @description Milliseconds for the batch, as `deadline_ms` of the body. */
                 readonly deadline_ms?: number;
                 /** @description Milliseconds to wait for results, as `wait_ms` of the body. */
@@ -1168,6 +1223,8 @@ export interface operations {
                     readonly wait_ms?: number | null;
                     /** @description With "call_id" the id of each call that writes is its key in the session: sent again it runs no second time. Not together with an Idempotency-Key. */
                     readonly idempotency?: "call_id" | null;
+                    /** @description true: nothing runs, is kept or counted. Each result says what its call would do now. Not with a streamed answer, `wait_ms` or `Prefer: respond-async`. */
+                    readonly dry_run?: boolean | null;
                     /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
                     readonly notify?: string | null;
                     /**
@@ -1211,6 +1268,8 @@ export interface operations {
                     readonly wait_ms?: number | null;
                     /** @description With "call_id" the id of each call that writes is its key in the session: sent again it runs no second time. Not together with an Idempotency-Key. */
                     readonly idempotency?: "call_id" | null;
+                    /** @description true: nothing runs, is kept or counted. Each result says what its call would do now. Not with a streamed answer, `wait_ms` or `Prefer: respond-async`. */
+                    readonly dry_run?: boolean | null;
                     /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
                     readonly notify?: string | null;
                     /**
@@ -1258,6 +1317,8 @@ export interface operations {
                     readonly wait_ms?: number | null;
                     /** @description With "call_id" the id of each call that writes is its key in the session: sent again it runs no second time. Not together with an Idempotency-Key. */
                     readonly idempotency?: "call_id" | null;
+                    /** @description true: nothing runs, is kept or counted. Each result says what its call would do now. Not with a streamed answer, `wait_ms` or `Prefer: respond-async`. */
+                    readonly dry_run?: boolean | null;
                     /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
                     readonly notify?: string | null;
                     /**
@@ -1307,6 +1368,8 @@ export interface operations {
                     readonly wait_ms?: number | null;
                     /** @description With "call_id" the id of each call that writes is its key in the session: sent again it runs no second time. Not together with an Idempotency-Key. */
                     readonly idempotency?: "call_id" | null;
+                    /** @description true: nothing runs, is kept or counted. Each result says what its call would do now. Not with a streamed answer, `wait_ms` or `Prefer: respond-async`. */
+                    readonly dry_run?: boolean | null;
                     /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
                     readonly notify?: string | null;
                     /**
@@ -1354,6 +1417,8 @@ export interface operations {
                     readonly wait_ms?: number | null;
                     /** @description With "call_id" the id of each call that writes is its key in the session: sent again it runs no second time. Not together with an Idempotency-Key. */
                     readonly idempotency?: "call_id" | null;
+                    /** @description true: nothing runs, is kept or counted. Each result says what its call would do now. Not with a streamed answer, `wait_ms` or `Prefer: respond-async`. */
+                    readonly dry_run?: boolean | null;
                     /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
                     readonly notify?: string | null;
                     /**
@@ -1401,6 +1466,8 @@ export interface operations {
                     readonly wait_ms?: number | null;
                     /** @description With "call_id" the id of each call that writes is its key in the session: sent again it runs no second time. Not together with an Idempotency-Key. */
                     readonly idempotency?: "call_id" | null;
+                    /** @description true: nothing runs, is kept or counted. Each result says what its call would do now. Not with a streamed answer, `wait_ms` or `Prefer: respond-async`. */
+                    readonly dry_run?: boolean | null;
                     /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
                     readonly notify?: string | null;
                     /**
@@ -1449,6 +1516,8 @@ export interface operations {
                     readonly wait_ms?: number | null;
                     /** @description With "call_id" the id of each call that writes is its key in the session: sent again it runs no second time. Not together with an Idempotency-Key. */
                     readonly idempotency?: "call_id" | null;
+                    /** @description true: nothing runs, is kept or counted. Each result says what its call would do now. Not with a streamed answer, `wait_ms` or `Prefer: respond-async`. */
+                    readonly dry_run?: boolean | null;
                     /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
                     readonly notify?: string | null;
                     /**
@@ -1497,6 +1566,8 @@ export interface operations {
                     readonly wait_ms?: number | null;
                     /** @description With "call_id" the id of each call that writes is its key in the session: sent again it runs no second time. Not together with an Idempotency-Key. */
                     readonly idempotency?: "call_id" | null;
+                    /** @description true: nothing runs, is kept or counted. Each result says what its call would do now. Not with a streamed answer, `wait_ms` or `Prefer: respond-async`. */
+                    readonly dry_run?: boolean | null;
                     /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
                     readonly notify?: string | null;
                     /**
@@ -1548,6 +1619,8 @@ export interface operations {
                     readonly wait_ms?: number | null;
                     /** @description With "call_id" the id of each call that writes is its key in the session: sent again it runs no second time. Not together with an Idempotency-Key. */
                     readonly idempotency?: "call_id" | null;
+                    /** @description true: nothing runs, is kept or counted. Each result says what its call would do now. Not with a streamed answer, `wait_ms` or `Prefer: respond-async`. */
+                    readonly dry_run?: boolean | null;
                     /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
                     readonly notify?: string | null;
                     /**
@@ -1593,6 +1666,8 @@ export interface operations {
                     readonly wait_ms?: number | null;
                     /** @description With "call_id" the id of each call that writes is its key in the session: sent again it runs no second time. Not together with an Idempotency-Key. */
                     readonly idempotency?: "call_id" | null;
+                    /** @description true: nothing runs, is kept or counted. Each result says what its call would do now. Not with a streamed answer, `wait_ms` or `Prefer: respond-async`. */
+                    readonly dry_run?: boolean | null;
                     /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
                     readonly notify?: string | null;
                     /**
@@ -1640,6 +1715,8 @@ export interface operations {
                     readonly wait_ms?: number | null;
                     /** @description With "call_id" the id of each call that writes is its key in the session: sent again it runs no second time. Not together with an Idempotency-Key. */
                     readonly idempotency?: "call_id" | null;
+                    /** @description true: nothing runs, is kept or counted. Each result says what its call would do now. Not with a streamed answer, `wait_ms` or `Prefer: respond-async`. */
+                    readonly dry_run?: boolean | null;
                     /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
                     readonly notify?: string | null;
                     /**
@@ -1686,6 +1763,8 @@ export interface operations {
                     readonly wait_ms?: number | null;
                     /** @description With "call_id" the id of each call that writes is its key in the session: sent again it runs no second time. Not together with an Idempotency-Key. */
                     readonly idempotency?: "call_id" | null;
+                    /** @description true: nothing runs, is kept or counted. Each result says what its call would do now. Not with a streamed answer, `wait_ms` or `Prefer: respond-async`. */
+                    readonly dry_run?: boolean | null;
                     /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
                     readonly notify?: string | null;
                     /**

@@ -44,7 +44,7 @@ export const fieldBox = (id: string, label: unknown, control: unknown, about: un
     ${control} ${some(about, (text) => html`<div class="about" id=${`${id}-about`}>${text}</div>`)}
   </div>`;
 
-const SYMBOLS = { success: '✓', retry: '↻', failed: '✕', refused: '⊘', unknown: '?', pending: '…' };
+const SYMBOLS = { success: '✓', retry: '↻', failed: '✕', refused: '⊘', unknown: '?', pending: '…', checked: '≈' };
 
 /** A mark that is told by its word and sign, not by its colour alone; its word is the outcome's unless it has another. */
 export const outcomeMark = (outcome: keyof typeof SYMBOLS, word: string = outcome): TemplateResult =>

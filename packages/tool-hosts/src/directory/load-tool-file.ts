@@ -26,6 +26,7 @@ const LoadedFacts = z.object({
   breakerKey: z.string().nullable(),
   reconcileTimeoutMs: z.int().positive().nullable(),
   asksApproval: z.boolean(),
+  previews: z.boolean(),
   // Never a tool file's to say: one is of tools that the service itself connects to, the other of the configuration file.
   upstream: z.null(),
   reconcileBy: z.null(),

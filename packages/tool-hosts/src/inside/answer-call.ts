@@ -3,7 +3,7 @@ import { createReconcilingTool } from '@recourse/decide/finding';
 import { CallContext } from 'recourse-server/executor/call-context';
 import type { CallOutcome } from 'recourse-server/executor/call-outcome';
 import { type Cancellation, type Purpose, startNodeTimer } from 'recourse-server/executor/deadline';
-import { invokeTool, toCheckingTool } from 'recourse-server/executor/invoke-tool';
+import { invokeTool, toCheckingTool, toPreviewingTool } from 'recourse-server/executor/invoke-tool';
 import { toJsonValue } from 'recourse-server/executor/json-proof';
 import { toCallOutcome } from 'recourse-server/executor/outcome';
 import { withLookahead } from 'recourse-server/tools/describe-value';
@@ -80,8 +80,9 @@ export const createHostCall = (loaded: InlineTool, order: CallOrder, terms: Host
 
 const toPurpose = (tool: InlineTool, purpose: Purpose): InlineTool => {
   if (purpose === 'run') return tool;
+  if (purpose === 'check') return toCheckingTool(tool);
   if (purpose === 'approval') return createApprovingTool(tool);
-  return purpose === 'check' ? toCheckingTool(tool) : createReconcilingTool(tool, purpose.startedAt);
+  return purpose === 'preview' ? toPreviewingTool(tool) : createReconcilingTool(tool, purpose.startedAt);
 };
 
 const describeEnd = (end: CallOutcome): HostEnd => {

@@ -82,6 +82,7 @@ const factsOf = (name: string): LoadedFacts => ({
   breakerKey: null,
   reconcileTimeoutMs: null,
   asksApproval: false,
+  previews: false,
   reconcileBy: null,
   upstream: null,
   source: 'builtin',
