@@ -1,4 +1,5 @@
 import { createAuditMetrics } from '@recourse/decide/audit/audit-metrics';
+import { createApprovalMetrics } from '@recourse/decide/approval-metrics';
 import { createEffectMetrics } from '@recourse/decide/effect-metrics';
 import { createRuleMetrics } from '@recourse/decide/rules/rule-metrics';
 import type { Registry } from 'prom-client';
@@ -10,5 +11,6 @@ export const createAllMetrics = (): Registry => {
   createEffectMetrics(metrics);
   createAuditMetrics(metrics);
   createRuleMetrics(metrics);
+  createApprovalMetrics(metrics);
   return metrics.registry;
 };

@@ -159,6 +159,42 @@ export const SESSIONS_ROW: Row = {
     line(
       {
         kind: 'graph',
+        title: 'Approvals',
+        description: 'Approvals per second, by what became of them: each is first requested.',
+        unit: 'cps',
+        queries: only(sumBy('decision', rate('recourse_approvals_total', CHOSEN_TOOLS)), '{{decision}}'),
+      },
+      {
+        kind: 'graph',
+        title: 'Approvals that wait',
+        alerts: ['RecourseApprovalsWaiting'],
+        description: 'Calls that wait for a person now, and how many of them for more than half of their time.',
+        unit: 'short',
+        queries: [
+          { expression: `max(${series('recourse_approvals_waiting')})`, legend: 'waiting' },
+          { expression: `max(${series('recourse_approvals_past_half')})`, legend: 'past half their time' },
+        ],
+      },
+      {
+        kind: 'stat',
+        title: 'Oldest approval',
+        description: 'For how long the oldest of them has waited.',
+        unit: 's',
+        steps: [{ from: null, colour: 'green' }],
+        queries: only(`max(${series('recourse_approval_oldest_seconds')})`),
+      },
+      {
+        kind: 'stat',
+        title: 'Wait for a person',
+        description: 'How long calls waited until a person had decided: nine of ten within this.',
+        unit: 's',
+        steps: [{ from: null, colour: 'green' }],
+        queries: only(`histogram_quantile(0.9, ${sumBy('le', rate('recourse_approval_wait_seconds_bucket'))})`),
+      },
+    ),
+    line(
+      {
+        kind: 'graph',
         title: 'Looks for writes',
         description:
           'Looks for writes whose outcome was unknown, per second, by what they came to: happened and did_not_happen settle a call; failed means that reconcile itself failed.',

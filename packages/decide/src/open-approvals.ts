@@ -16,10 +16,12 @@ import type { RouteHost } from 'recourse-server/routes/route-host';
 import { parseObject } from 'recourse-server/sessions/idempotency/result-cap';
 import type { StoreBackend } from 'recourse-server/sessions/store-backend';
 import { describeCauses } from 'recourse-server/telemetry/describe-error';
+import type { Metrics } from 'recourse-server/telemetry/metrics';
 import { fillDefaults } from 'recourse-server/tools/fill-defaults';
 import type { ToolRegistry } from 'recourse-server/tools/registry';
 import type { Tool } from 'recourse-server/tools/tool';
 import type { ApplyOptions } from './apply-verdict.ts';
+import { createApprovalMetrics } from './approval-metrics.ts';
 import { type ApprovalBookOptions, type ApprovalEvent, createApprovalBook } from './approvals/approval-book.ts';
 import { digestCall, type FindEntry } from './approvals/approval-digest.ts';
 import { approvalIdOf, approvalKind } from './approvals/approval-kind.ts';
@@ -38,6 +40,7 @@ export type ApprovalParts = Omit<ChecksOptions, 'registry' | 'maxResultBytes'> &
   readonly redactor: Redactor;
   readonly webhooks: ApplyOptions['webhooks'];
   readonly log: Logger;
+  readonly metrics: Metrics;
   /** Has a pending call ask how it was decided; `gone`: it is not there. Rejects with the store. */
   readonly releasePending: (tenant: string, handle: string) => Promise<'told' | 'gone'>;
 };
@@ -60,9 +63,13 @@ export const openApprovals = async (config: Config, parts: ApprovalParts) => {
   const findEntry: FindEntry = ({ upstream }) => findUpstream(content, upstream?.name ?? null);
   const onFailed = (error: unknown): void => log.warn({ causes: describeCauses(error) }, 'step on an approval failed');
   const reading = { ...parts, limitMs: MOST_OF_TOOL_MS, maxResultBytes: config.MAX_RESULT_BYTES };
-  const onEvent: ApprovalBookOptions['onEvent'] = (event, about) => log.info({ ...about, event }, 'approval');
+  const counted = createApprovalMetrics(parts.metrics);
+  const onEvent: ApprovalBookOptions['onEvent'] = (event, about) => {
+    counted.happened(about.tool, event);
+    log.info({ ...about, event }, 'approval');
+  };
   const sweep = createApprovalSweep({
-    ...{ store, releasePending, onFailed },
+    ...{ store, releasePending, onFailed, sampled: counted.sampled },
     onExpired: (key, tool) => onEvent('expired', describeKey(key, tool)),
   });
   const book = createApprovalBook({
@@ -77,9 +84,11 @@ export const openApprovals = async (config: Config, parts: ApprovalParts) => {
       // A sweep tells who could not be told now.
       release: (key) => sweep.release(key).catch(onFailed),
       prepareEdit: (found, input) => prepareEdit(found, input, { ...reading, findEntry, findTool: registry.find }),
-      onDecided: ({ key, spec: { tool } }, { by, decision, reason, result }) => {
+      onDecided: ({ key, approval, spec: { tool } }, { by, decision, reason, result }) => {
         log.info({ ...describeKey(key, tool), by, decision, reason, result }, 'approval decided');
-        if (result === 'decided') onEvent(EVENTS[decision] ?? 'cancelled', describeKey(key, tool));
+        if (result !== 'decided') return;
+        onEvent(EVENTS[decision] ?? 'cancelled', describeKey(key, tool));
+        if (decision in EVENTS) counted.decided(backend.records.now() - approval.requestedAt);
       },
     });
   return {

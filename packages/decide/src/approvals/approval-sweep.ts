@@ -7,7 +7,12 @@ export type SweepOptions = {
   readonly releasePending: (tenant: string, handle: string) => Promise<'told' | 'gone'>;
   readonly onExpired: (key: string, tool: string) => void;
   readonly onFailed: (error: unknown) => void;
+  /** Left out: nobody counts. */
+  readonly sampled?: (sample: WaitingSample) => void;
 };
+
+/** What waits now, and how many of it for more than half of its time. */
+export type WaitingSample = { readonly waiting: number; readonly pastHalf: number; readonly oldestMs: number };
 
 const AT_ONCE = 20;
 const AGAIN_MS = 15_000;
@@ -22,9 +27,14 @@ const LEAST_PAUSE_MS = 25;
 export const createApprovalSweep = (options: SweepOptions) => {
   const { store, onFailed } = options;
   let isClosed = false;
+  let sampledAt = Number.NEGATIVE_INFINITY;
   let timer: NodeJS.Timeout | undefined;
   /** Gives the milliseconds until the next sweep. */
   const sweepOnce = async (): Promise<number> => {
+    if (performance.now() - sampledAt >= SAMPLE_EVERY_MS) {
+      sampledAt = performance.now();
+      await sample(options);
+    }
     const { entries, nextMs } = await store.live.popDue(AT_ONCE, AGAIN_MS);
     await Promise.all(entries.map(({ key }) => release(key, options).catch(onFailed)));
     if (entries.length === AT_ONCE) return LEAST_PAUSE_MS;
@@ -47,6 +57,27 @@ export const createApprovalSweep = (options: SweepOptions) => {
       clearTimeout(timer);
     },
   };
+};
+
+const SAMPLE_EVERY_MS = 5000;
+// Counting more would take longer than it is worth: an alert has been raised long before.
+const MOST_SAMPLED = 1000;
+
+const sample = async ({ store, sampled }: SweepOptions): Promise<void> => {
+  if (sampled === undefined) return;
+  const waited: { readonly ms: number; readonly ofMs: number }[] = [];
+  let seen = 0;
+  for await (const part of store.live.list()) {
+    const read = await Promise.all(part.slice(0, MOST_SAMPLED - seen).map(({ key }) => store.find(key)));
+    seen += read.length;
+    for (const found of read) {
+      if (found?.approval.state !== 'waiting') continue;
+      const { expiresMs } = found.approval;
+      waited.push({ ms: Math.max(0, expiresMs - store.leftMs(found.approval)), ofMs: expiresMs });
+    }
+  }
+  const pastHalf = waited.filter(({ ms, ofMs }) => ms > ofMs / 2).length;
+  sampled({ waiting: waited.length, pastHalf, oldestMs: Math.max(0, ...waited.map(({ ms }) => ms)) });
 };
 
 const release = async (key: string, options: SweepOptions): Promise<void> => {
