@@ -40,11 +40,17 @@ export const renderPending = (
 };
 
 /** What a model is told of a call that has not ended. */
-export const pendingText = (name: string, { state, progress, mode }: PendingCall, elapsedMs: number): string => {
+export const pendingText = (
+  name: string,
+  { state, progress, mode, approval }: PendingCall,
+  elapsedMs: number,
+): string => {
   const reported = progress?.message ?? null;
   const sofar = reported === null ? '' : ` It reports: ${endSentence(reported)}`;
+  const then =
+    approval === null ? '' : ` It runs by itself once it is approved, which it may be until ${approval.expires_at}.`;
   const lost = mode === 'memory' ? ' Its result is lost if the service restarts.' : '';
-  return `Tool '${name}' ${STATES[state]} (${toSeconds(elapsedMs)} so far).${sofar} Do not call it again: continue with other work, or wait for its result.${lost}`;
+  return `Tool '${name}' ${STATES[state]} (${toSeconds(elapsedMs)} so far).${then}${sofar} Do not call it again: continue with other work, or wait for its result.${lost}`;
 };
 
 const STATES = {
