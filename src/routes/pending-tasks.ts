@@ -1,3 +1,5 @@
+import type { Approval } from '../contract/tool-result.ts';
+
 /** A pending call as a task tells it. */
 export type PendingTask = {
   /** The tool that was called: who may not use it is told of no task. */
@@ -10,6 +12,8 @@ export type PendingTask = {
   readonly createdAt: string;
   readonly updatedAt: string;
   readonly expiresAt: string;
+  /** What a person has to approve before it starts; null: nothing, or that was decided. */
+  readonly approval: Approval | null;
   /** JSON text of the result; null before the end. */
   readonly result: string | null;
 };

@@ -19,7 +19,7 @@ const LINES: Readonly<Record<string, number>> = {
   // 760 for the audit log: its schema, its lines, the file that is reopened, retried and bounded; and the digest of tools.
   'packages/decide': 5790,
   'packages/dialects': 2940,
-  'packages/mcp-server': 1710,
+  'packages/mcp-server': 1795,
   'packages/store-redis': 1280,
   'packages/store-sqlite': 720,
   'packages/testing': 831,

@@ -1,4 +1,4 @@
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { Client, type ClientCapabilities, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as EarlierClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as EarlierTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport as EarlierTransportPort } from '@modelcontextprotocol/sdk/shared/transport.js';
@@ -8,14 +8,22 @@ const INFO = { name: 'test', version: '1' };
 
 export type ConnectedClient = { readonly client: Client; readonly transport: StreamableHTTPClientTransport };
 
+type ClientSetUp = {
+  readonly capabilities?: ClientCapabilities;
+  /** Registers what the client answers the server with. */
+  readonly prepare?: (client: Client) => void;
+};
+
 /** The SDK's own client, closed when the test ends: `modern` speaks 2026-07-28, `legacy` 2025-11-25 with a session. */
 export const connect = async (
   url: string,
   era: 'modern' | 'legacy',
   headers: Readonly<Record<string, string>> = {},
+  { capabilities = {}, prepare = () => undefined }: ClientSetUp = {},
 ): Promise<ConnectedClient> => {
   const mode = era === 'modern' ? { pin: '2026-07-28' } : 'legacy';
-  const client = new Client(INFO, { versionNegotiation: { mode } });
+  const client = new Client(INFO, { capabilities, versionNegotiation: { mode } });
+  prepare(client);
   const transport = new StreamableHTTPClientTransport(new URL('/mcp', url), { requestInit: { headers } });
   await client.connect(transport);
   onTestFinished(() => client.close());
@@ -28,9 +36,15 @@ const isTransport = (transport: unknown): transport is EarlierTransportPort => t
 export type ConnectedEarlierClient = { readonly client: EarlierClient; readonly sessionId: string | undefined };
 
 /** The client of the SDK's first major version, which most programs still have. */
-export const connectEarlier = async (url: string): Promise<ConnectedEarlierClient> => {
-  const client = new EarlierClient(INFO);
-  const transport = new EarlierTransport(new URL('/mcp', url));
+export const connectEarlier = async (
+  url: string,
+  {
+    capabilities = {},
+    headers = {},
+  }: Pick<ClientSetUp, 'capabilities'> & { readonly headers?: Record<string, string> } = {},
+): Promise<ConnectedEarlierClient> => {
+  const client = new EarlierClient(INFO, { capabilities });
+  const transport = new EarlierTransport(new URL('/mcp', url), { requestInit: { headers } });
   if (isTransport(transport)) await client.connect(transport);
   onTestFinished(() => client.close());
   return { client, sessionId: transport.sessionId };

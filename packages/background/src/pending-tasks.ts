@@ -21,13 +21,15 @@ const toTask = ({ spec, state }: KnownCall, now: number): PendingTask => {
     expiresAt: new Date(spec.expiresAt).toISOString(),
     updatedAt: new Date(now).toISOString(),
   };
-  if (state.kind === 'ended') return { ...about, state: 'ended', message: '', pollAfterMs: 0, result: state.result };
+  if (state.kind === 'ended')
+    return { ...about, state: 'ended', message: '', pollAfterMs: 0, approval: null, result: state.result };
   const { pending } = state;
   return {
     ...about,
     state: pending.state === 'running' ? 'running' : 'queued',
     message: pendingText(spec.name, pending, now - spec.acceptedAt),
     pollAfterMs: pending.poll_after_ms,
+    approval: pending.approval,
     result: null,
   };
 };

@@ -75,7 +75,7 @@ export const openApprovals = async (config: Config, parts: ApprovalParts) => {
   const book = createApprovalBook({
     ...{ store, settings, findEntry, redactor, onFailed, onEvent },
     askTool: (call) => askTool(call, reading),
-    urlOf: () => null,
+    urlOf: (id) => settings().url?.replaceAll('{id}', id) ?? null,
     announce: (call, approval) => void announce(call, approval, webhooks).catch(onFailed),
   });
   const addRoutes = (app: FastifyInstance, host: RouteHost): void =>

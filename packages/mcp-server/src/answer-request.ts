@@ -2,11 +2,13 @@ import { writeMcpTools } from '@recourse/dialects/catalogue/write-catalogue';
 import type { FastifyReply } from 'fastify';
 import { memberOf } from 'recourse-server/contract/json-record';
 import { isOffered } from 'recourse-server/contract/tool-description';
+import type { RenderedResult, ToolResult } from 'recourse-server/contract/tool-result';
 import type { BatchAnswer, BatchListener, BatchRequest } from 'recourse-server/executor/batch-request';
 import type { RouteHost } from 'recourse-server/extension';
 import { leaseUntil } from 'recourse-server/routes/request-memory';
 import { sendReading } from 'recourse-server/routes/send-answer';
 import { createCatalogueTexts } from 'recourse-server/routes/tools';
+import { createUrlError, takesUrls, toAsked, wasAsked, writeInputRequired } from './ask-person.ts';
 import {
   type CallOptions,
   createCallBatch,
@@ -80,7 +82,9 @@ const answerTask = async (
   options: AnswerOptions,
 ): Promise<FastifyReply> => {
   if (!declaresTasks(params['_meta'])) throw createMissingTasksProblem();
-  const result = await answerTaskMethod(method, String(params['taskId']), exchange, options);
+  const inputs = takesUrls(revision, params['_meta'], exchange) ? 'shown' : 'told';
+  const about = { ...exchange, inputs } as const;
+  const result = await answerTaskMethod(method, String(params['taskId']), about, options);
   const json =
     result === null ? writeErrorMessage(id, createNoTaskError(exchange)) : writer.fromObject(id, result, revision);
   return sendReading(reply, json);
@@ -109,6 +113,16 @@ const answerCall = (
   const call = createCallBatch(callParams, client, onProgress, exchange, options);
   const batch = isTask ? createTaskBatch(call, exchange, options.toRequestKey) : call;
   const about = describeCall(callParams, exchange, options);
+  const writeOther = ({ json }: RenderedResult, task: object | null): string => {
+    if (task !== null) return writer.fromObject(id, task, revision);
+    const result: ToolResult = JSON.parse(json);
+    const asked = toAsked(result.error?.approval);
+    if (asked === null || !takesUrls(revision, meta, exchange) || wasAsked(params, asked))
+      return writer.fromObject(id, createCallResult(result, about), revision);
+    return revision === 'current'
+      ? writer.fromObject(id, writeInputRequired(asked), revision)
+      : writeErrorMessage(id, createUrlError(asked, exchange));
+  };
   const send = (batchAnswer: BatchAnswer): void => {
     const answer = readCallAnswer(batchAnswer, exchange);
     if (answer.kind === 'error') {
@@ -118,11 +132,7 @@ const answerCall = (
     const { result } = answer;
     const task = isTask ? readCreatedTask(result) : null;
     const plain = task === null ? writePlainResult(result, about) : null;
-    const json =
-      plain === null
-        ? writer.fromObject(id, task ?? createCallResult(JSON.parse(result.json), about), revision)
-        : writer.fromText(id, plain, revision);
-    client.send(json, answer.origin);
+    client.send(plain === null ? writeOther(result, task) : writer.fromText(id, plain, revision), answer.origin);
   };
   // A call that reports progress may have begun a stream before it fails: there is no status any more.
   const work = leaseUntil(batch, isWatched ? runLater(batch, options) : options.executeBatch(batch));

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from 'recourse-server/auth/callers';
+import { memberOf } from 'recourse-server/contract/json-record';
 import type { BatchRequest } from 'recourse-server/executor/batch-request';
 import { isJsonBody, type JsonBody } from 'recourse-server/routes/body-parsers';
 import { ProblemError, toHttpFailure } from 'recourse-server/routes/problems';
@@ -18,6 +19,9 @@ export const sessionIdOf = ({ headers }: FastifyRequest): string | null => {
 
 /** The name of the Tasks extension (SEP-2663), in what clients and the server declare. */
 export const TASKS = 'io.modelcontextprotocol/tasks';
+
+/** What the client of a request of 2026-07-28 declares that it can do. */
+export const capabilitiesOf = (meta: unknown): unknown => memberOf(meta, 'io.modelcontextprotocol/clientCapabilities');
 
 /** The revision without sessions. */
 export const CURRENT_REVISION = '2026-07-28';

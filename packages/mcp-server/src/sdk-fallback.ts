@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import { createMcpHandler, isInitializeRequest, type McpServerFactory, Server } from '@modelcontextprotocol/server';
 import type { FastifyReply } from 'fastify';
 import { hasMoreNodes, isRecord, memberOf } from 'recourse-server/contract/json-record';
 import type { RouteHost } from 'recourse-server/extension';
 import { ProblemError } from 'recourse-server/routes/problems';
 import * as z from 'zod';
+import { createSessionId } from './ask-person.ts';
 import type { CallOptions } from './call-batch.ts';
 import type { Revision } from './read-request.ts';
 import { type Exchange, explainSdkRefusal, requestIdOf, TASKS, writeErrorMessage } from './rpc-exchange.ts';
@@ -38,7 +38,7 @@ export const createAskSdk = (options: SdkOptions) => {
       return accepted;
     }
     if (response.status === 500) options.onBug(new Error('The MCP SDK answered 500.'), exchange.requestId);
-    if (response.ok && isInitializeRequest(body)) void reply.header('mcp-session-id', randomUUID());
+    if (response.ok && isInitializeRequest(body)) void reply.header('mcp-session-id', createSessionId(body));
     await sendResponse(reply, response, body);
     return null;
   };

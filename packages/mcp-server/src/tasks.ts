@@ -7,17 +7,16 @@ import { ProblemError } from 'recourse-server/routes/problems';
 import type { Background } from 'recourse-server/routes/route-host';
 import { askStore } from 'recourse-server/routes/sessions';
 import * as z from 'zod';
+import { toAsked, writeInputRequests } from './ask-person.ts';
 import { createCallResult } from './call-result.ts';
-import { type Exchange, type RpcError, TASKS } from './rpc-exchange.ts';
+import { capabilitiesOf, type Exchange, type RpcError, TASKS } from './rpc-exchange.ts';
 
 // The Tasks extension of revision 2026-07-28 (SEP-2663): a call of a background tool is a task, whose id is the handle of the
 // pending call. Earlier revisions have other tasks, which are not offered.
 
-const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
-
 /** Whether the `_meta` of a request declares the extension, which counts for this request alone. */
 export const declaresTasks = (meta: unknown): boolean =>
-  isRecord(memberOf(memberOf(memberOf(meta, CAPABILITIES), 'extensions'), TASKS));
+  isRecord(memberOf(memberOf(capabilitiesOf(meta), 'extensions'), TASKS));
 
 /** The answer to a request for what only a task can give, of a client that does not declare that it knows tasks. */
 export const createMissingTasksProblem = (): ProblemError =>
@@ -104,6 +103,11 @@ const Ended = z.looseObject({ message: z.string(), error: z.looseObject({ code: 
 /** Of a result that was cut off by its caller's wish. */
 const isCancelled = ({ error }: z.infer<typeof Ended>): boolean => error?.code === 'cancelled';
 
+type TaskReader = Pick<Exchange, 'requestId' | 'links'> & {
+  /** Whether the client takes its user to where a person decides. */
+  readonly inputs: 'shown' | 'told';
+};
+
 /**
  * A task as `tasks/get` answers it. One that has ended is `completed` with its result, also where that is an error, for the model is
  * to read it; one that was cancelled is `cancelled`. None is `failed`: that is for calls that have no result.
@@ -111,10 +115,12 @@ const isCancelled = ({ error }: z.infer<typeof Ended>): boolean => error?.code =
 const describeTask = (
   taskId: string,
   task: PendingTask,
-  { requestId, links }: Pick<Exchange, 'requestId' | 'links'>,
+  { requestId, links, inputs }: TaskReader,
   { findTool }: Pick<TaskOptions, 'findTool'>,
 ) => {
   const shown = describeState(taskId, task);
+  const asked = inputs === 'shown' ? toAsked(task.approval) : null;
+  if (asked !== null) return { ...shown, status: 'input_required', inputRequests: writeInputRequests(asked) };
   if (task.state !== 'ended' || task.result === null) return shown;
   const result = JSON.parse(task.result);
   const ended = Ended.parse(result);
@@ -146,7 +152,7 @@ export type TaskMethod = 'tasks/get' | 'tasks/update' | 'tasks/cancel';
 export const answerTaskMethod = async (
   method: TaskMethod,
   taskId: string,
-  exchange: Pick<Exchange, 'tenant' | 'mayUse' | 'requestId' | 'links'>,
+  exchange: Pick<Exchange, 'tenant' | 'mayUse'> & TaskReader,
   options: TaskOptions,
 ): Promise<object | null> => {
   const { tenant, mayUse } = exchange;
@@ -156,7 +162,7 @@ export const answerTaskMethod = async (
   const task = await askStore(pendingTasks.find(tenant, taskId, 0), options);
   if (task === null || !mayUse(task.tool)) return null;
   if (method === 'tasks/get') return describeTask(taskId, task, exchange, options);
-  // No task waits for input, so `tasks/update` has nothing to take.
+  // What a task waits for is decided at its URL, so `tasks/update` has nothing to take.
   if (method === 'tasks/cancel') await askStore(pendingTasks.cancel(tenant, taskId), options);
   return {};
 };

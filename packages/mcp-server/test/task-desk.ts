@@ -90,6 +90,7 @@ export const createTaskDesk = () => {
       createdAt: new Date(now).toISOString(),
       updatedAt: new Date(now).toISOString(),
       expiresAt: new Date(now + 3_600_000).toISOString(),
+      approval: null,
       result: null,
       cancelling,
     };

@@ -115,8 +115,17 @@ const ApprovalRule = z.strictObject({
 });
 export type ApprovalRule = z.output<typeof ApprovalRule>;
 
+/** Where people see an approval; `{id}` is its id, wherever it stands. */
+const ApprovalUrl = z
+  .string()
+  .max(1000)
+  .refine((url) => url.includes('{id}') && /^https?:\/\/[^{]/.test(url) && URL.canParse(url), {
+    error: 'must be a whole http or https URL with {id} in it, such as https://tools.example/console#approvals={id}',
+  });
+
 export const APPROVALS = z
   .strictObject({
+    url: ApprovalUrl.optional().describe('Where people decide: a URL with {id}; callers get it with each approval'),
     default: z.partialRecord(z.enum(EFFECTS), z.enum(DECISIONS)).default({}).describe('By effects; left out: allow'),
     rules: z.array(ApprovalRule).max(200).default([]).describe('The first that matches decides'),
   })
