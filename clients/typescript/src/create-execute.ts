@@ -2,8 +2,9 @@ import { type Answered, type Outgoing, type Send, toBadAnswer } from './create-s
 import type { MessageFormat, MessageOf } from './message-formats.ts';
 import { waitForAll } from './pending-results.ts';
 import { isMessages, isResults, parseJson } from './read-body.ts';
+import { createTellApprovals } from './tell-approvals.ts';
 import { toQuery } from './to-query.ts';
-import type { ToolCall, ToolResult } from './wire.ts';
+import type { ToolCall, ToolPending, ToolResult } from './wire.ts';
 
 /** Limits of one operation of the client. */
 export type SendLimits = {
@@ -32,6 +33,8 @@ export type ExecuteOptions = SendLimits & {
   readonly dryRun?: boolean | undefined;
   /** `all`: waits until calls that outlive their request have ended, as long as `timeoutMs`; none of the results is pending. */
   readonly wait?: 'all' | undefined;
+  /** With `wait: 'all'`: hears once of each call that waits for a person. `waiting.pending.approval` says what is to be approved, and where. */
+  readonly onApproval?: ((waiting: ToolPending) => void) | undefined;
   /** Answers after `waitMs` at the latest, with pending results for calls that go on: `results(requestId)` asks for them. */
   readonly respondAsync?: { readonly waitMs?: number | undefined } | undefined;
 };
@@ -93,7 +96,8 @@ export const createExecute = (send: Send, defaults: ExecuteOptions & { readonly 
     const outgoing = toOutgoing(input, options);
     const endsAt = performance.now() + options.timeoutMs;
     const first = await send(outgoing);
-    const answered = options.wait === 'all' && first.status === 202 ? await sendEnded(send, outgoing, endsAt) : first;
+    const isWaitedFor = options.wait === 'all' && first.status === 202;
+    const answered = isWaitedFor ? await sendEnded(send, outgoing, endsAt, first, options) : first;
     const { requestId, idempotencyKey } = outgoing;
     const replayed = first.headers.get('idempotent-replayed') === 'true';
     const status = answered.status === 202 ? 'pending' : 'done';
@@ -109,8 +113,17 @@ export const createExecute = (send: Send, defaults: ExecuteOptions & { readonly 
  * The answer to a batch that was accepted, once all of its calls have ended: the same request again, which runs nothing and is
  * answered as if they had never been pending, messages and all.
  */
-const sendEnded = async (send: Send, outgoing: Outgoing, endsAt: number): Promise<Answered> => {
-  await waitForAll(send, outgoing, endsAt);
+const sendEnded = async (
+  send: Send,
+  outgoing: Outgoing,
+  endsAt: number,
+  first: Answered,
+  { onApproval = () => undefined }: Pick<ExecuteOptions, 'onApproval'>,
+): Promise<Answered> => {
+  const tell = createTellApprovals(onApproval);
+  const body = parseJson(first.text);
+  if (isResults(body)) tell(body.results);
+  await waitForAll(send, outgoing, endsAt, tell);
   return send({ ...outgoing, timeoutMs: Math.max(GRACE_MS, endsAt - performance.now()) });
 };
 
@@ -164,9 +177,13 @@ export const toOutgoing = (input: unknown, options: Complete) => {
 
 // Long enough for most calls to end within their request, and short enough for proxies.
 const FIRST_WAIT_MS = 20_000;
+// Who is told of approvals wants to hear of them before that.
+const FIRST_WAIT_FOR_APPROVALS_MS = 1_000;
 
-const toAsyncWaitMs = ({ wait, respondAsync, timeoutMs }: Complete): number | undefined =>
-  wait === 'all' ? Math.min(FIRST_WAIT_MS, timeoutMs) : respondAsync?.waitMs;
+const toAsyncWaitMs = ({ wait, respondAsync, timeoutMs, onApproval }: Complete): number | undefined => {
+  if (wait !== 'all') return respondAsync?.waitMs;
+  return Math.min(onApproval === undefined ? FIRST_WAIT_MS : FIRST_WAIT_FOR_APPROVALS_MS, timeoutMs);
+};
 
 const toPreference = ({ wait, respondAsync }: Complete): Readonly<Record<string, string>> =>
   wait === 'all' || respondAsync !== undefined ? { prefer: 'respond-async' } : {};

@@ -91,10 +91,15 @@ const statusOf = (results: readonly ToolResult[]): ResultsAnswer['status'] =>
   results.some(({ outcome }) => outcome === 'pending') ? 'pending' : 'done';
 
 /**
- * Asks for the results of an accepted batch until all of its calls have ended, and gives the body that says so. Rejects with a
+ * Asks for the results of an accepted batch until all of its calls have ended, and gives those; `onResults` hears of each answer. Rejects with a
  * RecourseError, `still_pending` where `endsAt` (of `performance.now`) comes first: the calls go on all the same.
  */
-export const waitForAll = async (send: Send, batch: Outgoing, endsAt: number): Promise<readonly ToolResult[]> => {
+export const waitForAll = async (
+  send: Send,
+  batch: Outgoing,
+  endsAt: number,
+  onResults: (results: readonly ToolResult[]) => void,
+): Promise<readonly ToolResult[]> => {
   let known: Known | null = null;
   for (;;) {
     const startedAt = performance.now();
@@ -103,7 +108,10 @@ export const waitForAll = async (send: Send, batch: Outgoing, endsAt: number): P
     const waitMs = Math.ceil(Math.min(POLL_MS, leftMs));
     const outgoing = toPoll(batch, waitMs, leftMs, known);
     const answered: Answered = await sendPoll(send, outgoing, batch);
-    if (answered.status !== 304) known = toKnown(outgoing, answered);
+    if (answered.status !== 304) {
+      known = toKnown(outgoing, answered);
+      onResults(known.results);
+    }
     if (known?.status === 'done') return known.results;
     // The service has waited already; one that answers at once must not be asked without a pause.
     const pauseMs =

@@ -32,6 +32,8 @@ def pending() -> list[ToolResult]:
     answer = recourse.execute([], respond_async=0.5)
     recourse.execute([], wait="all").status
     recourse.execute([], wait="any")  # pyright: ignore
+    recourse.execute([], wait="all", on_approval=lambda waiting: print(waiting["pending"]["approval"]))
+    recourse.execute([], wait="all", on_approval=lambda waiting: print(waiting["no_such_member"]))  # pyright: ignore
     return recourse.results(answer.request_id, wait=25).results + recourse.cancel(answer.request_id, index=0).results
 
 

@@ -10,7 +10,7 @@ from typing import Any, Generator, Literal, Sequence, cast, overload
 from uuid import uuid4
 
 from ._judge import Answered
-from ._pending import Status, to_query, wait_for_all
+from ._pending import OnApproval, Status, create_tell_approvals, to_query, wait_for_all
 from ._read_body import NO_JSON, parse_json, to_event, to_list, to_results
 from ._send import NDJSON, Outgoing, Sender, to_bad_answer, to_broken_stream
 from ._to_json import to_json
@@ -58,6 +58,7 @@ class Executor:
         on_error: OnError | None = None,
         dry_run: bool = False,
         wait: Literal["all"] | None = None,
+        on_approval: OnApproval | None = None,
         respond_async: float | None = None,
     ) -> Answer: ...
     @overload
@@ -78,6 +79,7 @@ class Executor:
         on_error: OnError | None = None,
         dry_run: bool = False,
         wait: Literal["all"] | None = None,
+        on_approval: OnApproval | None = None,
         respond_async: float | None = None,
     ) -> TextAnswer: ...
     @overload
@@ -98,6 +100,7 @@ class Executor:
         on_error: OnError | None = None,
         dry_run: bool = False,
         wait: Literal["all"] | None = None,
+        on_approval: OnApproval | None = None,
         respond_async: float | None = None,
     ) -> MessagesAnswer: ...
     @overload
@@ -118,6 +121,7 @@ class Executor:
         on_error: OnError | None = None,
         dry_run: bool = False,
         wait: Literal["all"] | None = None,
+        on_approval: OnApproval | None = None,
         respond_async: float | None = None,
     ) -> RawAnswer: ...
     def execute(
@@ -137,6 +141,7 @@ class Executor:
         on_error: OnError | None = None,
         dry_run: bool = False,
         wait: Literal["all"] | None = None,
+        on_approval: OnApproval | None = None,
         respond_async: float | None = None,
     ) -> Answer | RawAnswer:
         """Has calls executed, safely: every attempt carries the same Idempotency-Key, so that no write runs twice.
@@ -154,6 +159,8 @@ class Executor:
         lost_repeats: how often it is sent again after an attempt without any answer; as `timeout` allows unless given.
         dry_run: nothing runs, is kept or counted: each result says what its call would do. Not with wait or respond_async.
         wait: `all` waits until calls that outlive their request have ended, as long as `timeout`; no result is pending.
+        on_approval: with `wait`, hears once of each call that waits for a person; `waiting["pending"]["approval"]` says what is to be
+            approved, and where.
         respond_async: answers after this many seconds at the latest, with pending results for calls that go on.
         """
         said: dict[str, Any] = {
@@ -164,13 +171,15 @@ class Executor:
             "dry_run": dry_run or None,
         }
         whole = self._timeout if timeout is None else timeout
-        wait_ms = _to_wait_ms(wait, respond_async, whole)
+        wait_ms = _to_wait_ms(wait, respond_async, whole, FIRST_WAIT if on_approval is None else FIRST_WAIT_FOR_APPROVALS)
         outgoing = self._to_outgoing(calls, format, raw, said, deadline, timeout, request_id, wait_ms)
         outgoing = replace(outgoing, idempotency_key=idempotency_key or str(uuid4()), lost_repeats=lost_repeats)
         ends_at = monotonic() + whole
         answered, attempts = self._sender(outgoing)
         if wait == "all" and answered.status == 202:
-            wait_for_all(self._sender, outgoing, ends_at)
+            tell = create_tell_approvals(on_approval)
+            tell(to_results(parse_json(answered.text)) or [])
+            wait_for_all(self._sender, outgoing, ends_at, tell)
             # The same request again runs nothing, and is answered as if its calls had never been pending, messages and all.
             replayed = answered.headers.get("idempotent-replayed")
             answered, _ = self._sender(replace(outgoing, timeout=max(GRACE, ends_at - monotonic())))
@@ -260,11 +269,15 @@ class Executor:
 
 # Long enough for most calls to end within their request, and short enough for proxies.
 FIRST_WAIT = 20.0
+# Who is told of approvals wants to hear of them before that.
+FIRST_WAIT_FOR_APPROVALS = 1.0
 
 
-def _to_wait_ms(wait: str | None, respond_async: float | None, whole: float) -> int | None:
+def _to_wait_ms(
+    wait: str | None, respond_async: float | None, whole: float, first: float = FIRST_WAIT
+) -> int | None:
     if wait == "all":
-        return math.ceil(min(FIRST_WAIT, whole) * 1000)
+        return math.ceil(min(first, whole) * 1000)
     return None if respond_async is None else math.ceil(respond_async * 1000)
 
 

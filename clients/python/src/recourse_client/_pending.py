@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from time import monotonic, sleep, time
-from typing import Any, Literal
+from typing import Any, Callable, Literal
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
@@ -11,7 +11,7 @@ from ._error import RecourseError
 from ._judge import Answered, to_retry_after
 from ._read_body import parse_json, to_results
 from ._send import Outgoing, Sender, to_bad_answer
-from .results import ToolResult
+from .results import ToolPending, ToolResult
 
 # Proxies give up after 30 s without a byte.
 POLL = 25.0
@@ -34,8 +34,29 @@ def status_of(results: list[ToolResult]) -> Status:
     return "pending" if any(result["outcome"] == "pending" for result in results) else "done"
 
 
-def wait_for_all(sender: Sender, batch: Outgoing, ends_at: float) -> None:
-    """Asks for the results of an accepted batch until all of its calls have ended.
+OnApproval = Callable[[ToolPending], None]
+
+
+def create_tell_approvals(on_approval: OnApproval | None) -> Callable[[list[ToolResult]], None]:
+    """Reads results as they come, and tells once of each call that waits for a person."""
+    told: set[str] = set()
+
+    def tell(results: list[ToolResult]) -> None:
+        for result in results:
+            if on_approval is None or result["outcome"] != "pending":
+                continue
+            approval = result["pending"].get("approval")
+            if approval is not None and approval["id"] not in told:
+                told.add(approval["id"])
+                on_approval(result)
+
+    return tell
+
+
+def wait_for_all(
+    sender: Sender, batch: Outgoing, ends_at: float, on_results: Callable[[list[ToolResult]], None]
+) -> None:
+    """Asks for the results of an accepted batch until all of its calls have ended; `on_results` hears of each answer.
 
     Raises a RecourseError, `still_pending` where `ends_at` (of `monotonic`) comes first: the calls go on all the same.
     """
@@ -51,6 +72,7 @@ def wait_for_all(sender: Sender, batch: Outgoing, ends_at: float) -> None:
             results = to_results(parse_json(answered.text))
             if results is None:
                 raise to_bad_answer(outgoing, answered, attempts)
+            on_results(results)
             if status_of(results) == "done":
                 return
             etag = answered.headers.get("etag", "")

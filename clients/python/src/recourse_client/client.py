@@ -13,7 +13,7 @@ from uuid import uuid4
 from ._answers import Answers
 from ._executor import Executor
 from ._judge import Answered
-from ._pending import POLL_GRACE, status_of, to_query
+from ._pending import POLL_GRACE, OnApproval, status_of, to_query
 from ._read_body import parse_json, to_list, to_problem, to_results, to_session_view
 from ._send import Outgoing, Sender, to_bad_answer
 from .answers import CallAnswer, MessageAnswer, RecoveredAnswer, ResultsAnswer
@@ -74,6 +74,7 @@ class RecourseSession(_Asker):
         deadline: float | None = None,
         timeout: float | None = None,
         wait: Literal["all"] | None = None,
+        on_approval: OnApproval | None = None,
     ) -> CallAnswer:
         """Has one call executed; what the model reads comes back whatever became of the request.
 
@@ -86,7 +87,7 @@ class RecourseSession(_Asker):
         call_id: the model's; one is made where it is missing or empty.
         round_id: the same for all calls of a model's step, and no other step's of the session.
         """
-        options = {"deadline": deadline, "timeout": timeout, "wait": wait}
+        options = {"deadline": deadline, "timeout": timeout, "wait": wait, "on_approval": on_approval}
         return self._answers.call(name, arguments, call_id, round_id, options)
 
     def answer_message(
@@ -98,12 +99,13 @@ class RecourseSession(_Asker):
         deadline: float | None = None,
         timeout: float | None = None,
         wait: Literal["all"] | None = None,
+        on_approval: OnApproval | None = None,
     ) -> MessageAnswer:
         """As `answer_call`, for all calls of a message as its provider's API gave it.
 
         turn: stands for this message and no other of the session, such as the length of the conversation: the key is made of it.
         """
-        options = {"deadline": deadline, "timeout": timeout, "wait": wait}
+        options = {"deadline": deadline, "timeout": timeout, "wait": wait, "on_approval": on_approval}
         return self._answers.message(message, format, turn, options)
 
     def view(self, *, timeout: float | None = None) -> SessionView:
