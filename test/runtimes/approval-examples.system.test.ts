@@ -88,9 +88,11 @@ test.each(EXAMPLES)('%s: a refund that is denied is not made, and the model read
   );
 });
 
-test.each(EXAMPLES)('%s: a refund that is edited is made as it was approved', async (file) => {
+test.each(EXAMPLES)('%s: a refund that is edited is made as it was approved, and the model is told', async (file) => {
   const edited = { order: '7', amount: 40 };
   const { code, output, ledger, rejections } = await play(file, { decision: 'edit', arguments: edited });
   expect({ code, ledger, rejections }).toEqual({ code: 0, ledger: [edited], rejections: [] });
-  expect(output).toContain('{"refunded":40}');
+  expect(output).toBe(
+    'A person has changed the arguments of this call before approving it: {"order":"7","amount":40}\n{"refunded":40}\n',
+  );
 });

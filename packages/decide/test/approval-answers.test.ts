@@ -17,17 +17,8 @@ const REQUIRED = new RegExp(
 const DENIED =
   /ERROR: approval_denied: Not executed: a person has denied this call to 'echo': Too risky\. Do not call it again with these arguments, and do not get around the denial by other calls: continue without it, or say what could not be done\./;
 const WAITING = new RegExp(
-  `Tool 'echo' waits for a person's approval and has not started \\(0 s so far\\)\\. It runs by itself once it is approved, which it may be until ${TIME}\\. Do not call it again: continue with other work, or wait for its result\\.`,
+  `Tool 'echo' waits for a person's approval and has not started \\(\\d+ s so far\\)\\. It runs by itself once it is approved, which it may be until ${TIME}\\. Do not call it again: continue with other work, or wait for its result\\.`,
 );
-
-/** What marks an answer as an error, where the format has a mark. */
-const MARKS: Readonly<Record<string, object>> = {
-  anthropic: { content: [{ is_error: true }] },
-  bedrock: { content: [{ toolResult: { status: 'error' } }] },
-  'ai-sdk': { content: [{ output: { type: 'error-text' } }] },
-  langchain: { status: 'error' },
-  gemini: { parts: [{ functionResponse: { response: { error: expect.any(String) } } }] },
-};
 
 const Answered = z.object({
   request_id: z.string(),
@@ -70,8 +61,6 @@ test.for(ALL_FORMATS)('%s: a model reads that a call needs an approval, and that
   await decideAll(lab, 'deny');
   const denied = await send();
   expect(textOf(denied.messages[0])).toMatch(DENIED);
-  for (const { messages } of [required, denied])
-    if (MARKS[format] !== undefined) expect(messages[0]).toMatchObject(MARKS[format]);
 });
 
 test.for(ALL_FORMATS)(

@@ -5,6 +5,7 @@ import { createActor } from '@recourse/test-support/keyed-client.ts';
 import { connect, connectEarlier, detailOf, postModern } from '@recourse/test-support/mcp-clients.ts';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
+import { openTaskSession } from './task-session.ts';
 
 // A person approves what a client of /mcp calls, at the URL that the client is told.
 
@@ -188,5 +189,24 @@ test.each([
   expect(ledger).toEqual([]);
   await decide(page, 'approve');
   await expect.poll(async () => (await ask('tasks/get', { taskId }))['status'], { timeout: 20_000 }).toBe('completed');
+  expect(ledger).toEqual([{ amount: 5 }]);
+});
+
+test('the client of the extension asks its user once, and settles the task by what was decided', async () => {
+  const { url, decide, ledger } = await start('optional');
+  const asked: unknown[] = [];
+  const session = await openTaskSession(url, HEADERS, {
+    capabilities: TAKES_URLS,
+    elicitation: async ({ params }) => {
+      asked.push(params);
+      await decide(String(params['url']), 'approve');
+      return { action: 'accept' };
+    },
+  });
+  const execution = await session.callTool('pay', { amount: 5 });
+  expect(execution.kind).toBe('task');
+  const { outcome } = await execution.settle();
+  expect(outcome).toMatchObject({ status: 'completed', result: { isError: false, structuredContent: { amount: 5 } } });
+  expect(asked).toMatchObject([{ mode: 'url', message: FOR_PEOPLE }]);
   expect(ledger).toEqual([{ amount: 5 }]);
 });
