@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { UrlElicitationRequiredError } from '@modelcontextprotocol/client';
 import { startConfigLab } from '@recourse/test-support/config-lab.ts';
 import { createActor } from '@recourse/test-support/keyed-client.ts';
-import { connect, connectEarlier, detailOf, postModern } from '@recourse/test-support/mcp-clients.ts';
+import { connect, connectEarlier, detailOf, post, postModern } from '@recourse/test-support/mcp-clients.ts';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { openTaskSession } from './task-session.ts';
@@ -66,11 +66,13 @@ test('2025-11-25: the client is told the URL, and its call runs once when it is 
   expect(await pageOf(client.callTool(CALL))).toBe(page);
   expect(ledger).toEqual([]);
   await decide(page, 'approve');
-  expect(await client.callTool(CALL)).toMatchObject({ isError: false, structuredContent: { amount: 5 } });
-  expect(ledger).toEqual([{ amount: 5 }]);
-  // One approval is for one call.
+  // One approval is for one call, also of those that are sent at the same moment.
+  const sent = await Promise.allSettled([1, 2, 3].map(() => client.callTool(CALL)));
+  const [ran, ...others] = sent.flatMap((call) => (call.status === 'fulfilled' ? [call.value] : []));
+  expect(ran).toMatchObject({ isError: false, structuredContent: { amount: 5 } });
+  expect(others).toEqual([]);
   expect(await pageOf(client.callTool(CALL))).not.toBe(page);
-  expect(ledger).toHaveLength(1);
+  expect(ledger).toEqual([{ amount: 5 }]);
 });
 
 test('2025-11-25: a call that is denied tells the model so, and does not run', async () => {
@@ -146,6 +148,21 @@ test('a client that declares no URLs, or only forms, gets a result that its mode
   const { client } = await connect(url, 'legacy', HEADERS);
   expect(await client.callTool({ ...CALL, _meta: { 'recourse/session_id': 'one' } })).toMatchObject({ isError: false });
   expect(ledger).toEqual([{ amount: 5 }]);
+});
+
+test('a client that declares URLs in a revision without them gets a result', async () => {
+  const { url } = await start();
+  const params = {
+    protocolVersion: '2025-06-18',
+    capabilities: TAKES_URLS,
+    clientInfo: { name: 'test', version: '1' },
+  };
+  const { headers } = await post(url, { jsonrpc: '2.0', id: 1, method: 'initialize', params }, HEADERS);
+  const session = { ...HEADERS, 'mcp-session-id': headers.get('mcp-session-id') ?? '' };
+  const { messages } = await post(url, { jsonrpc: '2.0', id: 2, method: 'tools/call', params: CALL }, session);
+  expect(messages).toMatchObject([
+    { result: { isError: true, _meta: { 'recourse/result': { code: 'approval_required' } } } },
+  ]);
 });
 
 test("the client of the SDK's first major version is told the URL, too", async () => {

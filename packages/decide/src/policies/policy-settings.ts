@@ -115,13 +115,18 @@ const ApprovalRule = z.strictObject({
 });
 export type ApprovalRule = z.output<typeof ApprovalRule>;
 
-/** Where people see an approval; `{id}` is its id, wherever it stands. */
+/** Where people see an approval; `{id}` is its id, wherever it stands. Callers read it: it holds no password. */
 const ApprovalUrl = z
   .string()
   .max(1000)
-  .refine((url) => url.includes('{id}') && /^https?:\/\/[^{]/.test(url) && URL.canParse(url), {
+  .refine((url) => isPage(url), {
     error: 'must be a whole http or https URL with {id} in it, such as https://tools.example/console#approvals={id}',
   });
+
+const isPage = (url: string): boolean => {
+  const { protocol = '', username, password } = URL.parse(url) ?? {};
+  return /^https?:$/.test(protocol) && `${username}${password}` === '' && url.includes('{id}');
+};
 
 export const APPROVALS = z
   .strictObject({
