@@ -39,7 +39,7 @@ export const Approval = z
       .describe('`sha256:` and 64 hex digits over tool and arguments: what is approved, and nothing else.'),
     summary: z.string().describe('For people: what would run.'),
     expires_at: z.iso.datetime().describe('Until then it can be decided.'),
-    url: z.string().nullable().describe('Where it is shown to people; null: the service has no console.'),
+    url: z.string().nullable().describe('Where people decide, as the configuration file says; null: it does not say.'),
   })
   .meta({ id: 'Approval' });
 export type Approval = Readonly<z.infer<typeof Approval>>;

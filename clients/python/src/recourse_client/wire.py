@@ -74,7 +74,7 @@ class Approval(TypedDict):
     expires_at: str
     """Until then it can be decided."""
     url: str | None
-    """Where it is shown to people; null: the service has no console."""
+    """Where people decide, as the configuration file says; null: it does not say."""
 
 
 class _FailureDetailRequired(TypedDict):

@@ -613,7 +613,7 @@ export interface components {
              * @description Until then it can be decided.
              */
             readonly expires_at: string;
-            /** @description Where it is shown to people; null: the service has no console. */
+            /** @description Where people decide, as the configuration file says; null: it does not say. */
             readonly url: string | null;
         };
         readonly RetryState: {
