@@ -27,6 +27,7 @@ const readHelp = async (command: string): Promise<string> => {
     },
     loadEnvironment: () => ({ variables: {}, before: {}, file: null, mistake: null }),
     readInput: async () => '',
+    ask: null,
   });
   return text.trim();
 };

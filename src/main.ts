@@ -53,6 +53,13 @@ const loadEnvironment = (named?: string): LoadedEnvironment => {
 const toUtf16Mistake = (file: string): string =>
   `The environment file ${file} is not UTF-8 text (it contains NUL, as UTF-16 does): save it as UTF-8.`;
 
+const ask = async (question: string): Promise<string> => {
+  process.stderr.write(question);
+  // A terminal gives a line at a time.
+  for await (const line of process.stdin) return String(line);
+  return '';
+};
+
 keepCompiledCode();
 const { stdout, stderr, stdin } = process;
 // Who reads may have read enough, as `head` has: no reason for a stack, nor for another exit code.
@@ -70,5 +77,6 @@ const code = await run(process.argv.slice(2), {
   },
   loadEnvironment,
   readInput: () => text(stdin),
+  ask: stdin.isTTY ? ask : null,
 });
 if (code !== 'serving') process.exitCode = code;

@@ -20,6 +20,8 @@ export type CliContext = {
   readonly loadEnvironment: (file?: string) => LoadedEnvironment;
   /** All of stdin, as text. */
   readonly readInput: () => Promise<string>;
+  /** Asks a person, on stderr, and reads a line of the answer; null where stdin is no terminal. */
+  readonly ask: ((question: string) => Promise<string>) | null;
 };
 
 /**

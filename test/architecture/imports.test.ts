@@ -187,7 +187,7 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   main: /^node:(fs|module|path|stream\/consumers|util)$/,
   '@toolkit-google': /^(@googleapis\/calendar|@googleapis\/drive|@googleapis\/gmail|google-auth-library|zod|node:.*)$/,
   '@toolkit-slack': /^(@slack\/web-api|zod|node:.*)$/,
-  '@cli': /^(cli-table3|commander|pino|node:.*)$/,
+  '@cli': /^(cli-table3|commander|pino|zod|node:.*)$/,
   '@store-redis': /^(ioredis|zod|node:.*)$/,
   '@store-sqlite': /^(zod|node:.*)$/,
 };

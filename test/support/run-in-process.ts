@@ -2,11 +2,15 @@ import { runProgram } from '@recourse/cli/program';
 
 export type RanCommand = { readonly end: number | 'serving'; readonly stdout: string; readonly stderr: string };
 
-/** Runs a command within this process, on a terminal of 100 columns without colours. For commands that start nothing. */
+/**
+ * Runs a command within this process, on a terminal of 100 columns without colours. For commands that start nothing. `answer`: what a
+ * person says who is asked; without it there is none.
+ */
 export const runInProcess = async (
   words: readonly string[],
   variables: Readonly<Record<string, string>> = {},
   input = '',
+  answer: string | null = null,
 ): Promise<RanCommand> => {
   let stdout = '';
   let stderr = '';
@@ -23,6 +27,13 @@ export const runInProcess = async (
     },
     loadEnvironment: () => ({ variables, before: variables, file: null, mistake: null }),
     readInput: async () => input,
+    ask:
+      answer === null
+        ? null
+        : async (question) => {
+            stderr += question;
+            return answer;
+          },
   });
   return { end, stdout, stderr };
 };

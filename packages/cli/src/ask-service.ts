@@ -52,6 +52,7 @@ type Question<Body> = {
   readonly path: string;
   /** Sent as JSON by POST; left out: GET. */
   readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
   /** What the answer must be; null where it is something else. */
   readonly read: (answer: unknown) => Body | null;
   /** How long the answer may take, in milliseconds. */
@@ -72,11 +73,12 @@ export const askService = async <Body>(
   return { body, raw };
 };
 
-const send = async <Body>({ url, key }: ServiceAddress, { path, body, timeLimitMs }: Question<Body>) => {
+const send = async <Body>({ url, key }: ServiceAddress, { path, body, headers, timeLimitMs }: Question<Body>) => {
   try {
     const answer = await fetch(describeTarget(url, path), {
       method: body === undefined ? 'GET' : 'POST',
       headers: {
+        ...headers,
         ...(key === null ? {} : { authorization: `Bearer ${key}` }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },

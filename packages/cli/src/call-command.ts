@@ -3,7 +3,7 @@ import { ToolDescription } from 'recourse-server/contract/tool-description';
 import { ToolCallsResponse, type ToolResult } from 'recourse-server/contract/tool-result';
 import { type AddressWords, askService, findServiceAddress, type ServiceAddress } from './ask-service.ts';
 import { readObject, readPairs } from './call-arguments.ts';
-import { CommandFailed, createPaint, escapeForTerminal, type Paint, WrongUse } from './command-output.ts';
+import { CommandFailed, createPaint, escapeForTerminal, formatRow, type Paint, WrongUse } from './command-output.ts';
 
 /** Each as it was written on the command line. */
 export type CallWords = AddressWords & {
@@ -95,14 +95,6 @@ const describeEnd = (result: ToolResult): string => {
   if (success) return empty === true ? 'success, nothing found' : 'success';
   const ended = result.outcome === 'checked' ? `dry run, would ${result.dry_run.would}` : outcome;
   return error === null ? ended : `${ended}, ${error.code}`;
-};
-
-const WIDTH = 10;
-
-const formatRow = (name: string, text: string, paint: Paint): string => {
-  const [first = '', ...more] = text.split('\n');
-  const indent = ' '.repeat(WIDTH + 2);
-  return [`  ${paint('dim', name.padEnd(WIDTH))}${first}`, ...more.map((line) => `${indent}${line}`)].join('\n');
 };
 
 // What fits into a line beside its name stands in one.

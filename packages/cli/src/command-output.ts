@@ -20,6 +20,15 @@ export type Paint = (style: 'bold' | 'dim' | 'green' | 'red' | 'yellow', text: s
 export const createPaint = (colors: 'on' | 'off'): Paint =>
   colors === 'on' ? (style, text) => styleText(style, text, { validateStream: false }) : (_style, text) => text;
 
+const WIDTH = 10;
+
+/** A name and what is to be said of it, which may have several lines. */
+export const formatRow = (name: string, text: string, paint: Paint): string => {
+  const [first = '', ...more] = text.split('\n');
+  const indent = ' '.repeat(WIDTH + 2);
+  return [`  ${paint('dim', name.padEnd(WIDTH))}${first}`, ...more.map((line) => `${indent}${line}`)].join('\n');
+};
+
 /** `1 tool`, `2 tools`. */
 export const formatCount = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
 

@@ -71,7 +71,18 @@ const createProgram = (context: CliContext, outcome: Outcome): Command => {
     });
     return command;
   };
-  for (const addCommand of [addServe, addWorker, addInit, addCheck, addCall, addKey, addSession, addStore, addWebhooks])
+  for (const addCommand of [
+    addServe,
+    addWorker,
+    addInit,
+    addCheck,
+    addCall,
+    addKey,
+    addSession,
+    addApprovals,
+    addStore,
+    addWebhooks,
+  ])
     addCommand(add, context);
   return program;
 };
@@ -231,6 +242,30 @@ const addSession = (add: AddCommand, context: CliContext): void => {
     .option('--key <key>', 'the API key; default: RECOURSE_API_KEY, which a process list does not show')
     .option('--json', 'the whole view as JSON')
     .addHelpText('after', '\nExit code: 0 = shown, 1 = the service did not return it, 2 = invalid usage.');
+};
+
+const addApprovals = (add: AddCommand, context: CliContext): void => {
+  const act: Act = async (command) => {
+    const { runApprovals } = await import('./approvals-command.ts');
+    return runApprovals({ ...command.opts(), words: command.args }, context);
+  };
+  add('approvals', act)
+    .argument('[action]', 'show, approve or deny; left out: list what waits')
+    .argument('[id]', 'the id of the approval')
+    .usage('[show|approve|deny <id>] [options]')
+    .summary('list the calls that wait for a person, and decide them')
+    .description(
+      'Lists the calls that wait for an approval on a running service; shows, approves or denies one. Deciding first shows what would run and asks, and needs a key with the operation approve.',
+    )
+    .option('--reason <reason>', 'why; of a denial the model reads it')
+    .option('--digest <digest>', 'decide without being asked, if the approval still has this digest')
+    .option('--url <url>', 'URL of the service; default: RECOURSE_URL, then http://127.0.0.1:8080')
+    .option('--key <key>', 'the API key; default: RECOURSE_API_KEY, which a process list does not show')
+    .option('--json', 'the answer of the service as JSON')
+    .addHelpText(
+      'after',
+      '\nExit code: 0 = shown or decided, 1 = not decided, or the service did not return it, 2 = invalid usage.',
+    );
 };
 
 const addStore = (add: AddCommand, context: CliContext): void => {

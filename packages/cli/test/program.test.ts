@@ -38,8 +38,10 @@ test.for([
 test('help lists every command, and each has its own', async () => {
   const { end, stdout, stderr } = await runInProcess(['--help']);
   expect([end, stderr]).toEqual([0, '']);
-  const commands = ['serve', 'worker', 'init', 'check', 'call', 'key', 'session', 'store', 'webhooks'];
-  expect([...stdout.matchAll(/^ {2}([a-z]+) .*\S$/gm)].map(([, name]) => name).slice(0, 9)).toEqual(commands);
+  const commands = ['serve', 'worker', 'init', 'check', 'call', 'key', 'session', 'approvals', 'store', 'webhooks'];
+  expect([...stdout.matchAll(/^ {2}([a-z]+) .*\S$/gm)].map(([, name]) => name).slice(0, commands.length)).toEqual(
+    commands,
+  );
   for (const command of commands)
     expect((await runInProcess([command, '--help'])).stdout).toMatch(
       new RegExp(`^Usage: recourse ${command} .*Exit code: 0 = `, 's'),
