@@ -26,5 +26,10 @@ export const addConsoleRoutes = (app: FastifyInstance, pages: RouteHost['console
   app.get<{ Params: { file: string } }>('/console/:file', (request, reply) =>
     send(request.params.file, request, reply),
   );
-  for (const url of ['/console', '/console/', '/console/:file']) refuseOtherMethods(app, url, ['GET', 'HEAD']);
+  // What `approval.url` names: it only shows, and its fragment is what the page keeps its address in.
+  app.get<{ Params: { id: string } }>('/console/approvals/:id', (request, reply) =>
+    reply.redirect(`../../console#${new URLSearchParams({ approvals: request.params.id })}`, 308),
+  );
+  for (const url of ['/console/approvals/:id', '/console', '/console/', '/console/:file'])
+    refuseOtherMethods(app, url, ['GET', 'HEAD']);
 };

@@ -1,4 +1,5 @@
 import { keepScreenshot } from '@recourse/test-support/chromium.ts';
+import { startAskedPayments } from '@recourse/test-support/console/asked-payments.ts';
 import { createConsoleLab, SLOW_MS, send } from '@recourse/test-support/console/console-lab.ts';
 import { createConsoleTools } from '@recourse/test-support/console/console-tools.ts';
 import { createLostPayments, QUIET, toPayment } from '@recourse/test-support/console/lost-payments.ts';
@@ -85,6 +86,44 @@ test.each([
     expect(complaints).toEqual([]);
   },
 );
+
+test.each([
+  ['light', 1280],
+  ['dark', 360],
+] as const)('so it is of approvals, in %s and %d pixels wide', { timeout: SLOW_MS }, async (colorScheme, width) => {
+  const { service, pay } = await startAskedPayments(lab);
+  await pay({ amount: 1200, to: 'ann', lines: [{ item: 'paper', count: 3 }] });
+  await pay({ amount: 7, to: 'y'.repeat(900) });
+  const { page, complaints } = await lab.open(service.url, '#approvals=', {
+    colorScheme,
+    viewport: { width, height: 800 },
+    reducedMotion: 'reduce',
+  });
+  const name = `${width === 360 ? 'narrow-' : ''}${colorScheme}`;
+  await page.locator('.names a').nth(1).waitFor();
+  await expectSound(page, 10);
+  await keepScreenshot(page, `approvals-${name}`);
+  for (const key of ['j', 'j', 'k']) await page.keyboard.press(key);
+  await page.locator('article').waitFor();
+  await expectSound(page, 20);
+  await keepScreenshot(page, `approval-${name}`);
+  for (const key of ['a', 'd', 'e']) {
+    await page.keyboard.press(key);
+    await page.getByRole('dialog').waitFor();
+    if (key === 'e') await page.getByLabel('Arguments as JSON').fill('{"amount":12,"to":"ann"}');
+    await expectSound(page, 20);
+    await keepScreenshot(page, `approval-${key}-${name}`);
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+  }
+  await page.keyboard.press('e');
+  await page.getByLabel('Arguments as JSON').fill('{"amount":12,"to":"ann"}');
+  await page.getByRole('dialog').getByRole('button', { name: 'Approve the edit' }).click();
+  await page.getByText('approved with other arguments').first().waitFor();
+  await expectSound(page, 20);
+  await keepScreenshot(page, `approval-decided-${name}`);
+  expect(complaints).toEqual([]);
+});
 
 test('a call is made and its session watched by keyboard alone, with the focus always in sight', {
   timeout: SLOW_MS,

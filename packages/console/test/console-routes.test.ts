@@ -76,6 +76,11 @@ test('other methods are refused, and the address with a slash leads to the one w
   expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   const moved = await fetch(`${url}/console/`, { redirect: 'manual' });
   expect([moved.status, moved.headers.get('location')]).toEqual([308, '../console']);
+  const approval = await fetch(`${url}/console/approvals/a_1%26session=s%23x`, { redirect: 'manual' });
+  expect([approval.status, approval.headers.get('location')]).toEqual([
+    308,
+    '../../console#approvals=a_1%26session%3Ds%23x',
+  ]);
 });
 
 test('the console is no part of the API document, and CONSOLE=false leaves it out', async () => {

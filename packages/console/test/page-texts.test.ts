@@ -89,4 +89,6 @@ test('addresses lead where they came from, whatever the name', () => {
   expect(parseRoute(routeLink({ session: name }))).toEqual({ page: 'session', id: name });
   expect(parseRoute('#%E0%A4%A')).toEqual({ page: 'tools', tool: null });
   expect(parseRoute('#unknown=')).toEqual({ page: 'unknown' });
+  expect(parseRoute('#approvals=')).toEqual({ page: 'approvals', id: null });
+  expect(parseRoute(routeLink({ approvals: name }))).toEqual({ page: 'approvals', id: name });
 });

@@ -107,6 +107,8 @@ const OVERTAKEN: Readonly<Record<string, string>> = {
   fence_passed: 'The call has changed meanwhile.',
   outcome_settled: 'It is known by now how the call ended.',
   call_running: 'The call still runs.',
+  digest_changed: 'The call has changed meanwhile.',
+  approval_decided: 'It cannot be decided any more.',
 };
 
 /** Why a request was not answered, and what a person can do about it. `origin` is that of the page. */
@@ -137,3 +139,13 @@ export const explainTrouble = (trouble: Trouble, key: string, origin: string): r
       return [OVERTAKEN[code] ?? `The service answered ${status}.`, detail];
   }
 };
+
+// Paths of what the page reads and changes.
+export const resultsPath = (requestId: string): string => `tool-calls/${encodeURIComponent(requestId)}`;
+
+export const UNKNOWN_PATH = 'calls/unknown';
+export const APPROVALS_PATH = 'approvals';
+
+export const approvalPath = (id: string): string => `${APPROVALS_PATH}/${encodeURIComponent(id)}`;
+
+export const sessionPath = (id: string): string => `sessions/${encodeURIComponent(id)}`;

@@ -1,4 +1,5 @@
 import { render } from 'lit-html';
+import { pressKey } from './approvals-template.ts';
 import { showExtension } from './extension-page.ts';
 import { PageModel } from './page-model.ts';
 import { pageTemplate } from './page-template.ts';
@@ -20,18 +21,45 @@ const start = (root: HTMLElement): void => {
   addEventListener('hashchange', () => {
     page.go(location.hash);
     // A reader who followed a link by keyboard, or on a narrow screen, is taken to what it led to.
-    root.querySelector<HTMLElement>('#tool-title, #session-title, #unknown-title, #extension-title')?.focus();
+    root
+      .querySelector<HTMLElement>('#tool-title, #session-title, #unknown-title, #approval-title, #extension-title')
+      ?.focus();
   });
+  addEventListener('keydown', (event) => {
+    const { key, target } = event;
+    const isOwn =
+      event.ctrlKey || event.metaKey || event.altKey || isAnswering(target) || (isArrow(key) && !isInList(target));
+    const done = isOwn ? null : pressKey(page, key);
+    if (done !== null) event.preventDefault();
+    if (done !== 'moved') return;
+    const chosen = root.querySelector<HTMLElement>('.names [aria-current]');
+    (chosen ?? document.getElementById('approvals-title'))?.focus();
+  });
+  // What counts down does so between two readings as well.
+  setInterval(() => {
+    if (page.route.page === 'approvals' && !document.hidden) page.update({});
+  }, 1_000);
   document.addEventListener('visibilitychange', () => page.readPage());
   root.replaceChildren();
   page.load();
 };
 
-// A button that goes leaves the focus to the card that it stood in.
+const isIn = (target: EventTarget | null, selector: string): boolean =>
+  target instanceof Element && target.closest(selector) !== null;
+
+// There a letter is typed, and Escape leaves what stands above the page.
+const isAnswering = (target: EventTarget | null): boolean => isIn(target, 'input, textarea, select, dialog');
+// Elsewhere they move the page.
+const isInList = (target: EventTarget | null): boolean => isIn(target, '.names');
+const isArrow = (key: string): boolean => key.startsWith('Arrow');
+
+// What goes leaves the focus to what stands in its place, and a button to the card that it stood in.
 const renderPage = (page: PageModel, root: HTMLElement): void => {
-  const card = document.activeElement?.closest('.card');
+  const { activeElement } = document;
+  const card = activeElement?.closest('.card');
   render(pageTemplate(page), root);
-  if (document.activeElement === document.body) card?.querySelector('h3')?.focus();
+  if (document.activeElement !== document.body) return;
+  (document.getElementById(activeElement?.id ?? '') ?? card?.querySelector('h3'))?.focus();
 };
 
 // A person who is at work elsewhere on the page stays there.

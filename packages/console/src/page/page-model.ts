@@ -1,57 +1,37 @@
 import * as api from './api.ts';
+import {
+  type ApprovalList,
+  type ApprovalRecord,
+  type Asked,
+  buildDecision,
+  type Decision,
+  explainApproval,
+  findRefusedEdit,
+  stepFrom,
+  takeApproval,
+} from './approvals.ts';
+import {
+  type Attempt,
+  addShown,
+  type CallOptions,
+  callRequest,
+  type Draft,
+  findPending,
+  isHarmless,
+} from './attempt.ts';
 import { type JsonPath, parseJson, withValueAt } from './json.ts';
-import { parseRoute, type Route } from './route.ts';
+import type { Kept } from './kept-list.ts';
+import { parseRoute, type Route, routeLink } from './route.ts';
+import { type Question, Seen, type Typed } from './seen.ts';
 import {
   buildVerdict,
   explainState,
   type Outcome,
-  type Outcomes,
-  takeList,
   type UnknownCall,
   type UnknownList,
   type Verdict,
 } from './unknown-outcomes.ts';
 import { toVisibleName } from './visible-text.ts';
-
-/** One call of a tool: what it shows before its result, the newest part last, and its answer; null until there is one. */
-export type Attempt = { progress: string; parts: readonly string[]; answer: api.Answer<api.CallsAnswer> | null };
-
-/** What was typed for one tool, and the last call that was made of it. */
-type Draft = { text: string; attempt: Attempt | null };
-
-/** A question that must be answered before something is changed. */
-export type Question = {
-  readonly title: string;
-  readonly text: string;
-  readonly label: string;
-  /** What is to be typed for a yes. */
-  readonly fields?: readonly { readonly name: string; readonly label: string; readonly about: string }[];
-  /** Says what is wrong with what was typed; empty where nothing is. */
-  readonly findMistake?: (typed: Typed) => string;
-  readonly mistake?: string;
-  readonly act: (typed: Typed) => void;
-};
-
-type Typed = Readonly<Record<string, string>>;
-
-/** What one key has seen; another key begins with nothing. */
-class Seen {
-  keyState: 'in use' | 'refused' = 'in use';
-  tools: readonly api.ToolDescription[] | null = null;
-  toolsTrouble: api.Trouble | null = null;
-  readonly drafts = new Map<string, Draft>();
-  session: api.SessionView | null = null;
-  readonly outcomes: Outcomes = new Map();
-  /** Why the last thing that was asked of an outcome was refused, by effect id. */
-  readonly refusals = new Map<string, api.Trouble>();
-  /** How many outcomes are unknown, as far as that was read. */
-  unknownCount: number | null = null;
-  readTrouble: api.Trouble | null = null;
-  /** When the session or the outcomes were read last, as an ISO time. */
-  readAt = '';
-  /** Said aloud by a screen reader. */
-  announcement = '';
-}
 
 // What a browser can send as a header, and a key may consist of.
 const SENDABLE_KEY = /^[\x21-\x7e]*$/;
@@ -69,7 +49,7 @@ const LONGEST_POLL_MS = 600_000;
  * |------------|-----------------------------------------------------|----------------------------------------------------------|
  * | `seen`     | a key is entered                                    | another is entered; a late answer for it is dropped      |
  * | an attempt | a call is sent                                      | it has an answer that is not pending, or another is sent |
- * | reading    | a session or outcomes are looked at, in a visible tab | another page, a hidden tab, a pause, a lasting refusal |
+ * | reading    | a session or a list is looked at, in a visible tab    | another page, a hidden tab, a pause, a lasting refusal |
  */
 export class PageModel {
   route: Route = parseRoute(location.hash);
@@ -77,7 +57,7 @@ export class PageModel {
   keyMistake = '';
   seen = new Seen();
   query = '';
-  options = { sessionId: '', idempotencyKey: '', timeoutMs: '' };
+  options: CallOptions = { sessionId: '', idempotencyKey: '', timeoutMs: '' };
   polling: 'live' | 'paused' = 'live';
   question: Question | null = null;
   /** What is folded out or shown whole, by identity. */
@@ -99,9 +79,12 @@ export class PageModel {
 
   /** Follows the address to another page. */
   go(fragment: string): void {
+    const { page } = this.route;
     this.route = parseRoute(fragment);
-    Object.assign(this.seen, { session: null, readTrouble: null, readAt: '' });
+    Object.assign(this.seen, { session: null, readTrouble: null, approvalTrouble: null, readAt: '' });
     this.seen.outcomes.clear();
+    // Nothing moves in a list while a person goes through it.
+    if (page !== this.route.page) this.seen.approvals.clear();
     this.seen.refusals.clear();
     this.update({ question: null });
     this.readPage();
@@ -146,7 +129,7 @@ export class PageModel {
     this.seen.tools = answer.trouble === null ? answer.body.tools : null;
     this.seen.toolsTrouble = answer.trouble;
     this.#render();
-    if (answer.trouble === null && this.route.page !== 'unknown') await this.#countUnknown();
+    if (answer.trouble === null) await this.#count();
   }
 
   draftOf(tool: string): Draft {
@@ -178,7 +161,7 @@ export class PageModel {
 
   /** Asks for the end of a pending call; what comes of it is seen as any end of it. */
   async cancelCall(requestId: string): Promise<void> {
-    const answer = await this.#ask({ path: resultsPath(requestId), method: 'DELETE' });
+    const answer = await this.#ask({ path: api.resultsPath(requestId), method: 'DELETE' });
     if (answer !== null) this.#announce(answer.trouble ? 'The call was not cancelled.' : 'The call was asked to end.');
   }
 
@@ -198,8 +181,13 @@ export class PageModel {
     const { signal } = this.#reading;
     const takeSession = (session: api.SessionView): void => void Object.assign(seen, { session });
     if (route.page === 'session' && api.isAddressable(route.id))
-      void this.#read(sessionPath(route.id), takeSession, signal);
-    if (route.page === 'unknown') void this.#read<UnknownList>(UNKNOWN_PATH, (list) => this.#takeUnknown(list), signal);
+      void this.#read(api.sessionPath(route.id), takeSession, signal);
+    if (route.page === 'unknown')
+      void this.#read<UnknownList>(api.UNKNOWN_PATH, (list) => seen.takeUnknown(list), signal);
+    if (route.page !== 'approvals') return;
+    void this.#read<ApprovalList>(api.APPROVALS_PATH, (list) => seen.takeWaiting(list), signal);
+    const takeOne = (call: ApprovalRecord): void => takeApproval(seen.approvals, call);
+    if (route.id !== null) void this.#read(api.approvalPath(route.id), takeOne, signal, 'approvalTrouble');
   }
 
   /** Lets the tool of a write look for it now. */
@@ -215,11 +203,28 @@ export class PageModel {
     this.update({ question: { ...question, act } });
   }
 
+  /** Decides on a call as it was read, after a yes. */
+  askDecision(asked: Asked, decision: Decision, question: Omit<Question, 'act'>): void {
+    const { call } = asked;
+    const act = (typed: Typed): void => void this.#decide(asked, call, decision, typed, question);
+    this.update({ question: { ...question, act } });
+  }
+
+  /** Leads to another approval of the list, or with 0 to the list alone. Keeps one step in the history of the browser. */
+  stepApproval(step: number): void {
+    const { route, seen } = this;
+    if (route.page !== 'approvals') return;
+    const id = step === 0 ? null : stepFrom(seen.approvals, route.id, step);
+    const link = routeLink({ approvals: id ?? '' });
+    history.replaceState(null, '', link);
+    this.go(link);
+  }
+
   /** Deletes what `path` names below the session that is looked at, after a yes; then says `done`. */
   confirmDelete(question: Omit<Question, 'act'>, path: string, done: string): void {
     const { route } = this;
     if (route.page !== 'session') return;
-    const act = (): void => void this.#delete(`${sessionPath(route.id)}${path}`, done);
+    const act = (): void => void this.#delete(`${api.sessionPath(route.id)}${path}`, done);
     this.update({ question: { ...question, act } });
   }
 
@@ -254,7 +259,7 @@ export class PageModel {
     const watch = background === undefined && { watch: (event: api.StreamEvent) => this.#addShown(attempt, event) };
     this.#settle(draft, attempt, await this.#ask<api.CallsAnswer>({ ...request, ...watch }));
     const requestId = findPending(attempt);
-    if (requestId !== null) await this.#follow(draft, attempt, resultsPath(requestId));
+    if (requestId !== null) await this.#follow(draft, attempt, api.resultsPath(requestId));
   }
 
   /** Reads a pending call until it has ended, or another call of the tool was made. */
@@ -295,11 +300,16 @@ export class PageModel {
     }, SHOW_EVERY_MS);
   }
 
-  async #read<Body>(path: string, take: (body: Body) => void, signal: AbortSignal): Promise<void> {
+  async #read<Body>(
+    path: string,
+    take: (body: Body) => void,
+    signal: AbortSignal,
+    place: 'readTrouble' | 'approvalTrouble' = 'readTrouble',
+  ): Promise<void> {
     const answer = signal.aborted ? null : await this.#ask<Body>({ path, signal });
     if (answer === null) return;
     const { trouble } = answer;
-    this.seen.readTrouble = trouble;
+    this.seen[place] = trouble;
     if (trouble === null) {
       take(answer.body);
       this.seen.readAt = new Date().toISOString();
@@ -308,7 +318,7 @@ export class PageModel {
     // A refusal that another key or another page is needed for stays.
     if (this.polling === 'paused' || (trouble && !api.mayPass(trouble))) return;
     const delayMs = Math.min(LONGEST_POLL_MS, Math.max(POLL_MS, (trouble?.retryAfterSeconds ?? 0) * 1000));
-    setTimeout(() => void this.#read(path, take, signal), delayMs);
+    setTimeout(() => void this.#read(path, take, signal, place), delayMs);
   }
 
   async #delete(path: string, done: string): Promise<void> {
@@ -319,81 +329,65 @@ export class PageModel {
     if (answer.trouble === null) this.readPage();
   }
 
-  #takeUnknown(list: UnknownList): void {
-    takeList(this.seen.outcomes, list);
-    this.seen.unknownCount = list.total;
-  }
-
-  // Once, for the link to their page. A key that may not read them has no number there.
-  async #countUnknown(): Promise<void> {
-    const answer = await this.#ask<UnknownList>({ path: `${UNKNOWN_PATH}?limit=1` });
-    if (answer === null || answer.trouble !== null) return;
-    this.seen.unknownCount = answer.body.total;
+  // Once, for the links to their pages. A key that may not read them has no number there.
+  async #count(): Promise<void> {
+    const { route, seen } = this;
+    const ask = async (path: string) => {
+      const answer = await this.#ask<{ readonly total: number }>({ path: `${path}?limit=1` });
+      return answer?.trouble === null ? answer.body.total : null;
+    };
+    if (route.page !== 'unknown') seen.unknownCount = (await ask(api.UNKNOWN_PATH)) ?? seen.unknownCount;
+    if (route.page !== 'approvals') seen.waitingCount = (await ask(api.APPROVALS_PATH)) ?? seen.waitingCount;
     this.#render();
   }
 
   async #reconcile(outcome: Outcome, sent: Pick<api.Request, 'headers' | 'body'>, failed: string): Promise<void> {
-    if (outcome.isAsked) return;
     const { request_id: id, index, tool, effect_id: effectId } = outcome.call;
-    outcome.isAsked = true;
-    this.seen.refusals.delete(effectId);
+    const path = `${api.resultsPath(id)}/calls/${index}/reconcile`;
+    await this.#change<UnknownCall>(outcome, effectId, { path, ...sent }, (trouble) =>
+      trouble === null ? `${toVisibleName(tool)}: ${explainState(outcome)}.` : failed,
+    );
+  }
+
+  async #decide(
+    asked: Asked,
+    call: ApprovalRecord,
+    decision: Decision,
+    typed: Typed,
+    question: Omit<Question, 'act'>,
+  ): Promise<void> {
+    const { id, tool } = call;
+    const sent = { path: api.approvalPath(id), ...buildDecision(call, decision, typed) };
+    const trouble = await this.#change<ApprovalRecord>(asked, id, sent, (trouble) =>
+      trouble === null ? `${toVisibleName(tool)}: ${explainApproval(asked)}.` : 'It was not decided.',
+    );
+    const mistake = trouble === null ? null : findRefusedEdit(trouble);
+    const { route } = this;
+    if (mistake === null || this.question !== null || route.page !== 'approvals' || route.id !== id) return;
+    // What was typed is there again, beside what is wrong with it.
+    this.seen.refusals.delete(id);
+    const fields = question.fields?.map((field) => ({ ...field, value: typed[field.name] ?? '' })) ?? [];
+    this.askDecision(asked, decision, { ...question, fields, typed, mistake });
+  }
+
+  /** Asks for a change of a call of a list, one at a time; null: it was made, or nobody waits for it any more. */
+  async #change<Call>(
+    kept: Kept<Call>,
+    id: string,
+    sent: api.Request,
+    explain: (trouble: api.Trouble | null) => string,
+  ): Promise<api.Trouble | null> {
+    if (kept.isAsked) return null;
+    kept.isAsked = true;
+    this.seen.refusals.delete(id);
     this.#render();
-    const path = `${resultsPath(id)}/calls/${index}/reconcile`;
-    const answer = await this.#ask<UnknownCall>({ path, method: 'POST', ...sent });
-    if (answer === null) return;
-    outcome.isAsked = false;
-    if (answer.trouble === null) outcome.call = answer.body;
-    else this.seen.refusals.set(effectId, answer.trouble);
-    this.#announce(answer.trouble === null ? `${toVisibleName(tool)}: ${explainState(outcome)}.` : failed);
+    const answer = await this.#ask<Call>({ method: 'POST', ...sent });
+    if (answer === null) return null;
+    kept.isAsked = false;
+    if (answer.trouble === null) kept.call = answer.body;
+    else this.seen.refusals.set(id, answer.trouble);
+    this.#announce(explain(answer.trouble));
     this.readPage();
+    return answer.trouble;
   }
 }
-
-/** Whether a call needs no question first: only what is known to do no harm twice, and not whatever is not called `write`. */
-export const isHarmless = ({ effects }: api.ToolDescription): boolean => effects === 'read' || effects === 'idempotent';
-
-/** The request id of an attempt whose call is pending, or null. */
-const findPending = ({ answer }: Attempt): string | null =>
-  answer?.trouble === null && answer.body.results[0]?.outcome === 'pending' ? answer.body.request_id : null;
-
-const resultsPath = (requestId: string): string => `tool-calls/${encodeURIComponent(requestId)}`;
-
-const UNKNOWN_PATH = 'calls/unknown';
-
-const sessionPath = (id: string): string => `sessions/${encodeURIComponent(id)}`;
-
-// The arguments go as the text that was typed, as models send them: nothing is rounded, and what is no JSON gets the
-// answer that a model would get.
-const callRequest = (name: string, text: string, options: PageModel['options'], isBackground: boolean): api.Request => {
-  const { sessionId, idempotencyKey, timeoutMs } = options;
-  const typed = timeoutMs.trim();
-  const timeout = typed !== '' && { timeout_ms: Number.isFinite(Number(typed)) ? Number(typed) : typed };
-  const call = { id: 'console', name, arguments: text, ...timeout };
-  return {
-    path: 'tool-calls',
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      ...(idempotencyKey !== '' && { 'idempotency-key': idempotencyKey }),
-      // A call that ends within a second is answered as any other.
-      ...(isBackground && { prefer: 'respond-async, wait=1' }),
-    },
-    body: JSON.stringify({ ...(sessionId !== '' && { session_id: sessionId }), calls: [call] }),
-  };
-};
-
-// What a person reads while a call runs; of more the newest are shown, and of each its beginning.
-const MAX_PARTS = 100;
-const MAX_CHARACTERS = 2_000;
-
-const addShown = (attempt: Attempt, { event, data }: api.StreamEvent): void => {
-  if (event === 'progress') {
-    const { done, total, message } = data.progress;
-    const count = total === null ? `${done}` : `${done} of ${total}`;
-    attempt.progress = message === null ? count : `${count} · ${message}`;
-  }
-  if (event !== 'part') return;
-  const text = typeof data.value === 'string' ? data.value : JSON.stringify(data.value);
-  const part = text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text;
-  attempt.parts = [...attempt.parts, part].slice(-MAX_PARTS);
-};

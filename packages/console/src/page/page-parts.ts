@@ -75,6 +75,15 @@ export const toAge = (ms: number): string => {
   return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 };
 
+/** How long something still lasts, to the second and of one width for hours on end. */
+export const toLeft = (ms: number): string => {
+  const seconds = Math.max(0, Math.ceil(ms / 1_000));
+  const [hours, ...rest] = [seconds / 3600, (seconds / 60) % 60, seconds % 60].map((part) =>
+    `${Math.floor(part)}`.padStart(2, '0'),
+  );
+  return [...(hours === '00' ? [] : [hours]), ...rest].join(':');
+};
+
 const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
 
 /** A moment on the reader's clock, with the exact one beside it for machines and on hover. */

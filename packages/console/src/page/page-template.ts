@@ -1,10 +1,13 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
+import { approvalsTemplate } from './approvals-template.ts';
 import { extensionLinks, extensionTemplate } from './extension-page.ts';
-import type { PageModel, Question } from './page-model.ts';
+import type { PageModel } from './page-model.ts';
 import { fieldBox, onEnter, some } from './page-parts.ts';
+import type { Question } from './seen.ts';
 import { sessionTemplate } from './session-template.ts';
 import { toolsTemplate } from './tools-template.ts';
 import { unknownTemplate } from './unknown-template.ts';
+import { toVisible } from './visible-text.ts';
 
 /** The whole page. */
 export const pageTemplate = (page: PageModel): TemplateResult => {
@@ -16,6 +19,9 @@ export const pageTemplate = (page: PageModel): TemplateResult => {
         <a href="#session=" aria-current=${route.page === 'session' ? 'page' : nothing}>Sessions</a>
         <a href="#unknown=" aria-current=${route.page === 'unknown' ? 'page' : nothing}>
           Unknown outcomes${some(seen.unknownCount || null, (count) => ` (${count})`)}
+        </a>
+        <a href="#approvals=" aria-current=${route.page === 'approvals' ? 'page' : nothing}>
+          Approvals${some(seen.waitingCount || null, (count) => ` (${count})`)}
         </a>
         ${extensionLinks(route.page === 'extension' ? route.name : null)}
       </nav>
@@ -30,6 +36,7 @@ const mainTemplate = (page: PageModel): TemplateResult => {
   const { route } = page;
   if (route.page === 'tools') return toolsTemplate(page, route.tool);
   if (route.page === 'unknown') return unknownTemplate(page);
+  if (route.page === 'approvals') return approvalsTemplate(page, route.id);
   return route.page === 'session' ? sessionTemplate(page, route.id) : extensionTemplate(route.name);
 };
 
@@ -37,29 +44,39 @@ const questionTemplate = (page: PageModel): unknown =>
   some(
     page.question,
     (question) => html`<dialog class="card" aria-labelledby="question-title" aria-describedby="question-text"
-      @close=${() => page.answerQuestion('no')}>
+      @cancel=${() => page.answerQuestion('no')} @close=${(event: Event) => isClosed(event) && page.answerQuestion('no')}>
       <h2 id="question-title">${question.title}</h2>
       <p id="question-text">${question.text}</p>
-      <form autocomplete="off" @submit=${(event: SubmitEvent) => page.answerQuestion('yes', typedInto(event))}>
+      <form autocomplete="off" @submit=${(event: SubmitEvent) => page.answerQuestion('yes', typedInto(event))}
+        @input=${question.preview && ((event: Event) => page.update({ question: { ...question, typed: typedInto(event), mistake: '' } }))}>
         ${question.fields?.map(questionField)}
-        ${some(question.mistake, (mistake) => html`<p class="mistake" role="alert">${mistake}</p>`)}
+        ${some(question.mistake, (mistake) => html`<p class="mistake" role="alert">${toVisible(mistake)}</p>`)}
+        ${question.preview?.(question.typed ?? {})}
         <div class="row">
-          <button type="button" class="last" ?autofocus=${question.fields === undefined}
+          <button type="button" class="last" ?autofocus=${question.fields === undefined && !question.isForKeys}
             @click=${() => page.answerQuestion('no')}>Cancel</button>
-          <button class="primary">${question.label}</button>
+          <button class="primary" ?autofocus=${question.isForKeys}>${question.label}</button>
         </div>
       </form>
     </dialog>`,
   );
 
-const questionField = ({ name, label, about }: NonNullable<Question['fields']>[number], index: number) => {
+// That it was closed is told a little later: by then another question may stand in its place.
+const isClosed = ({ target }: Event): boolean =>
+  target instanceof HTMLDialogElement && target.isConnected && !target.open;
+
+const questionField = (field: NonNullable<Question['fields']>[number], index: number): TemplateResult => {
+  const { name, label, about, value = '', isLine } = field;
   const id = `question-${name}`;
-  const control = html`<textarea id=${id} name=${name} rows="2" ?autofocus=${index === 0} aria-describedby=${`${id}-about`}></textarea>`;
+  const control = isLine
+    ? html`<input id=${id} name=${name} ?autofocus=${index === 0} .value=${value} aria-describedby=${`${id}-about`} />`
+    : html`<textarea id=${id} name=${name} rows="2" spellcheck="false" ?autofocus=${index === 0} .value=${value}
+        aria-describedby=${`${id}-about`}></textarea>`;
   return fieldBox(id, label, control, about);
 };
 
 /** What stands in the fields of a form that is sent, by name. */
-const typedInto = (event: SubmitEvent): Readonly<Record<string, string>> => {
+const typedInto = (event: Event): Readonly<Record<string, string>> => {
   event.preventDefault();
   const { currentTarget: form } = event;
   const entries = form instanceof HTMLFormElement ? [...new FormData(form)] : [];

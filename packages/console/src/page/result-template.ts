@@ -1,8 +1,9 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { PendingCall, ToolResult } from './api.ts';
+import type { Attempt } from './attempt.ts';
 import { explainStop } from './explain-stop.ts';
 import { indentJson, oncePerObject, toJsonText } from './json.ts';
-import type { Attempt, PageModel } from './page-model.ts';
+import type { PageModel } from './page-model.ts';
 import { folded, longText, outcomeMark, some, toDuration, troubleBox } from './page-parts.ts';
 import { routeLink } from './route.ts';
 import { toVisible, toVisibleExcerpt, toVisibleName } from './visible-text.ts';
@@ -52,6 +53,7 @@ const resultTemplate = (page: PageModel, identity: string, id: string, result: T
     <p class="muted">
       Request <code>${toVisible(id)}</code>
       ${some(error?.reference, (reference) => html`· log reference <code>${toVisible(reference)}</code>`)}
+      ${some(error?.approval ?? (result.outcome === 'pending' ? result.pending.approval : null), ({ id }) => html`· <a href=${routeLink({ approvals: id })}>Approval</a>`)}
       ${some(page.options.sessionId, (session) => html`· <a href=${routeLink({ session })}>Session ${toVisibleName(session)}</a>`)}
     </p>`;
 };

@@ -1,9 +1,10 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { ToolDescription } from './api.ts';
+import { isHarmless } from './attempt.ts';
 import { fieldsTemplate } from './fields-template.ts';
 import { buildFields, MAX_FIELDS } from './form-field.ts';
 import { isRecord, type JsonPath, oncePerObject, parseJson, toJsonText } from './json.ts';
-import { isHarmless, type PageModel } from './page-model.ts';
+import type { PageModel } from './page-model.ts';
 import { factList, fieldBox, folded, longText, some, toDuration, troubleBox, typedIn } from './page-parts.ts';
 import { attemptTemplate } from './result-template.ts';
 import { routeLink } from './route.ts';

@@ -1,34 +1,20 @@
 import type { components } from '../../../../clients/typescript/src/generated/api.ts';
 import { parseJson } from './json.ts';
+import { type Kept, takeReading } from './kept-list.ts';
 
 export type UnknownCall = components['schemas']['UnknownCall'];
 export type UnknownList = { readonly calls: readonly UnknownCall[]; readonly total: number };
 export type Verdict = NonNullable<UnknownCall['verdict']>;
 
-/** A write whose outcome is unknown, or was when it was listed. `isAsked`: an answer about it is waited for. */
-export type Outcome = { call: UnknownCall; isListed: boolean; isAsked: boolean };
+/** A write whose outcome is unknown, or was when it was listed. */
+export type Outcome = Kept<UnknownCall>;
 
 /** By effect id: a write that is unknown again keeps its place. */
 export type Outcomes = Map<string, Outcome>;
 
-// A tab may be left open for days.
-const MAX_KEPT = 500;
-
-/**
- * Takes a reading of the list. Every write keeps its place, also one that is not listed any more: no button moves while somebody
- * reaches for it.
- */
-export const takeList = (outcomes: Outcomes, { calls, total }: UnknownList): void => {
-  if (outcomes.size > MAX_KEPT) outcomes.clear();
-  // Behind the last one of a list that is cut nothing is known.
-  const end = total > calls.length ? (calls.at(-1)?.since ?? '') : null;
-  for (const outcome of outcomes.values())
-    outcome.isListed &&= isOpen(outcome) && end !== null && (outcome.call.since ?? '') >= end;
-  for (const call of calls) {
-    const before = outcomes.get(call.effect_id) ?? { isAsked: false };
-    outcomes.set(call.effect_id, Object.assign(before, { call, isListed: true }));
-  }
-};
+/** Takes a reading of the list. */
+export const takeList = (outcomes: Outcomes, { calls, total }: UnknownList): void =>
+  takeReading(outcomes, calls, total, ({ effect_id: id, since, state }) => ({ id, since, isOpen: state === 'open' }));
 
 /** Whether it can be looked for, or settled. */
 export const isOpen = ({ call, isListed }: Outcome): boolean => isListed && call.state === 'open';

@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { indentJson } from './json.ts';
-import type { PageModel, Question } from './page-model.ts';
+import type { PageModel } from './page-model.ts';
 import {
   factList,
   firstLineOf,
@@ -13,6 +13,7 @@ import {
   toAge,
   troubleBox,
 } from './page-parts.ts';
+import type { Question } from './seen.ts';
 import { explainState, findMistake, isOpen, type Outcome } from './unknown-outcomes.ts';
 import { toVisible, toVisibleName } from './visible-text.ts';
 
