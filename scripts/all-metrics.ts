@@ -1,5 +1,5 @@
-import { createAuditMetrics } from '@recourse/decide/audit/audit-metrics';
 import { createApprovalMetrics } from '@recourse/decide/approval-metrics';
+import { createAuditMetrics } from '@recourse/decide/audit/audit-metrics';
 import { createEffectMetrics } from '@recourse/decide/effect-metrics';
 import { createRuleMetrics } from '@recourse/decide/rules/rule-metrics';
 import type { Registry } from 'prom-client';

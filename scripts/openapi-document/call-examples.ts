@@ -91,7 +91,12 @@ const DRY_RUN: ToolCallsResponse = {
       message: 'Dry run: this call would run. Nothing has run.',
       error: null,
       retry: null,
-      dry_run: { depth: 'checked', would: 'run', digest: null, rules: [] },
+      dry_run: {
+        depth: 'checked',
+        would: 'run',
+        digest: 'sha256:dddd2666d6c35efd2287574b6648ee401a0d64d27b451a7a6bdc52fe2360f979',
+        rules: [],
+      },
       duration_ms: 0,
     },
   ],

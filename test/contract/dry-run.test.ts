@@ -45,7 +45,10 @@ test('a dry run says what each call would do, and runs none', async () => {
   expect(answer.results[0]).toEqual({
     ...{ index: 0, id: 'a', name: 'pay', success: false, outcome: 'checked', executed: 'no', value: null },
     ...{ message: 'Dry run: this call would run. Nothing has run.', error: null, retry: null },
-    ...{ dry_run: { depth: 'checked', would: 'run', digest: null, rules: [] }, duration_ms: 0 },
+    ...{
+      dry_run: { depth: 'checked', would: 'run', digest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/), rules: [] },
+      duration_ms: 0,
+    },
   });
   expect(answer.results[1]?.message).toMatch(
     /^Dry run: this call would not run as it is\. Nothing has run\. Invalid arguments for 'pay'/,

@@ -77,6 +77,7 @@ const readExample = (file: string): Example => Example.parse(JSON.parse(readFile
 const VARYING: ReadonlyMap<string, readonly [RegExp, string]> = new Map([
   ['request_id', [/^[0-9A-HJKMNP-TV-Z]{26}$/, 'ULID']],
   ['reference', [/^[0-9A-HJKMNP-TV-Z]{26}$/, 'ULID']],
+  ['digest', [/^sha256:[0-9a-f]{64}$/, 'DIGEST']],
   ['duration_ms', [/^\d+(\.\d+)?$/, 'DURATION']],
   ['time', [/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, 'TIME']],
   ['message', [/(?<=Available tools: )[\w, ]+\./, '….']],

@@ -118,6 +118,7 @@ const REASONS = {
   'GET /console': 'a page',
   'GET /console/': 'a page',
   'GET /console/:file': 'a file of a page',
+  'GET /console/approvals/:id': 'a page',
   'GET /openapi.json': 'the document itself',
   'GET /docs': 'a page',
   'GET /docs/*': 'a file of a page',
