@@ -515,6 +515,10 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
     'A failure counts as a failure everywhere, although HTTP says 200.': [
       'test/contract/seeds.test.ts: seed 003: a failed call with a null value is counted and logged, never dropped',
     ],
+    'A person approves what will run, with all its arguments, under its digest; other arguments ask again.': [
+      'packages/decide/test/approvals-model.test.ts: in random schedules of approvals, denials, edits, expiries, deaths, reloads and revoked keys, what runs was approved, and runs once',
+      'packages/decide/test/approvals.test.ts: a call that a person has to approve is refused until then, and runs once after that',
+    ],
   },
   'ASI10 Rogue Agents': {
     'Journal, log by tenant and key, and traces show what it did.': [

@@ -100,7 +100,7 @@ test('policies forecast of a dry run what they decide of the call itself: the sa
   await executor.executeBatch(toRequest([pay('pay')]));
   expect(decided).toHaveLength(1);
   expect(forecast).toHaveLength(1);
-  const own = { requestId: '', reservation: '', timeoutMs: 0, mayWait: true };
+  const own = { requestId: '', reservation: '', timeoutMs: 0, mayWait: true, place: null };
   expect({ ...forecast[0], ...own }).toEqual({ ...decided[0], ...own });
   expect(forecast[0]?.input).toEqual({ amount: 5, to: { currency: 'EUR' } });
   expect(checked?.dry_run.digest).toBe(decided.map(toDigest)[0]);
