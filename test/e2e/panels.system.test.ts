@@ -81,9 +81,13 @@ const STAYS_ZERO = [
   'How queued calls end, A',
   'Leases taken over, A',
   'Writes with unknown outcome, A',
-  // Of tools whose writes are looked for: `packages/decide/test`.
+  // Of approvals, of an audit log, and of tools whose writes are looked for: `packages/decide/test`.
+  'Approvals that wait, A',
+  'Approvals that wait, B',
+  'Oldest approval, A',
   'Oldest unknown outcome, A',
   'Writes that contradicted their reconcile, A',
+  'Audit lines lost, A',
   // Of several replicas: `exact-budgets.system.test.ts`.
   'Updates decided again, A',
   // Of a Redis that is nearly full: `store-space.system.test.ts`.
@@ -91,15 +95,18 @@ const STAYS_ZERO = [
   // Of a store that something else writes to: `packages/background/test/store-keys.system.test.ts`.
   'Not acted on in the store, A',
 ];
-// Without a tool whose writes are looked for, and without an endpoint: packages/decide/test, packages/background/test/webhooks.
+// Without an endpoint (packages/background/test/webhooks), and without a tool whose writes are looked for, rules, approvals and an audit
+// log: packages/decide/test.
 const STAYS_EMPTY = [
   'Webhook deliveries, A',
   'Webhook messages waiting, A',
   'Unknown outcomes that are looked for, A',
-  'Looks for writes, A',
-  // Of rules: packages/decide/test/rules.
   'Rules, A',
   'Share refused by rules, A',
+  'Approvals, A',
+  'Wait for a person, A',
+  'Looks for writes, A',
+  'Audit log, A',
 ];
 const STAYS_SILENT = [
   'recourse_pending_calls_accepted_total',
@@ -116,6 +123,8 @@ const STAYS_SILENT = [
   'recourse_session_store_unopened_total',
   'recourse_reconciles_total',
   'recourse_rule_decisions_total',
+  'recourse_approvals_total',
+  'recourse_audit_lost_total',
   'recourse_reconcile_contradictions_total',
 ];
 
