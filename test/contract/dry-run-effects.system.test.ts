@@ -6,13 +6,21 @@ import { DatabaseSync } from 'node:sqlite';
 import { createFolder, startConfigLab } from '@recourse/test-support/config-lab.ts';
 import { watchHostProcesses } from '@recourse/test-support/host-processes.ts';
 import { answering, startHttpTarget } from '@recourse/test-support/http-target.ts';
-import { createActor, createKeyedClient, fail, freshName, whenConnected } from '@recourse/test-support/keyed-client.ts';
+import {
+  createActor,
+  createKeyedClient,
+  fail,
+  freshName,
+  type KeyedClient,
+  whenConnected,
+} from '@recourse/test-support/keyed-client.ts';
 import { servers } from '@recourse/test-support/mcp-servers/mcp-lab.ts';
 import { startRedisServer } from '@recourse/test-support/redis-server.ts';
 import { connectToRedis } from '@recourse/test-support/session-stores-under-test.ts';
 import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
+import * as z from 'zod';
 import { isRecord } from '#src/contract/json-record.ts';
 import type { JsonSchema, ToolDescription } from '#src/contract/tool-description.ts';
 
@@ -50,9 +58,10 @@ const lookAtProcesses = (hosts: readonly number[]): readonly string[] => {
     .toSorted();
 };
 
-// Of requests, of this process and its hosts, how long checks waited for a host, and what dry runs themselves are counted in.
+// Of requests, of this process and its hosts, how long checks waited for a host, what dry runs themselves are counted in, and what is
+// read by the clock: the queue, whose keys are looked at, and ages.
 const COUNTED_ELSEWHERE =
-  /^#|^(process|nodejs)_|^recourse_(dry_runs|http_|event_loop|request_memory|memory_|store_memory|session_store_(?:operation|memory)|tool_host|tool_process|tool_call_queue_seconds_\w+\{pool="process")/;
+  /^#|^(process|nodejs)_|^recourse_(dry_runs|http_|event_loop|request_memory|memory_|store_memory|session_store_(?:operation|memory)|tool_host|tool_process|jobs_waiting|jobs_oldest|approval_oldest|tool_call_queue_seconds_\w+\{pool="process")/;
 
 const lookAtMetrics = async (url: string): Promise<readonly string[]> =>
   (await (await fetch(`${url}/metrics`)).text())
@@ -100,6 +109,7 @@ const HOSTED = (desk: string): string => `
     input: z.object({ to: z.string(), copies: z.number().default(1) }),
     run: () => act('sent'),
     reconcile: () => act('looked'),
+    approval: ({ copies }) => (copies > 3 ? 'allow' : 'ask'),
     preview: ({ to, copies }) => ({ would_send: copies, to, already: readdirSync('${desk}').length }),
   });
   export const tidy = defineTool({
@@ -129,15 +139,37 @@ const BANK = {
   },
 };
 
+const POLICIES = {
+  rules: [
+    { name: 'orders_of_session', tools: 'slow|shop_order', sum: 1, max: 4, per: 'session' },
+    { name: 'all_of_tenant', tools: '*', sum: 1, max: 100_000, per: 'tenant', window: '24h' },
+    { name: 'echo_first', tools: 'tidy', requires: { success_of: 'echo', within: '24h' } },
+  ],
+  approvals: { rules: [{ tools: 'bank_pay|shop_order', decide: 'ask' }] },
+};
+
+/** Calls that a person has to approve: by the file, and by the tool's own word. */
+const ASKING = [
+  { name: 'bank_pay', arguments: { reference: 'r', account: 1, lost: false } },
+  { name: 'shop_order', arguments: { amount: 5 } },
+  // With a default.
+  { name: 'send', arguments: { to: 'a' } },
+];
+
 /** A store, and a look at everything in it. */
-type Store = { readonly environment: Readonly<Record<string, string>>; readonly look: () => Promise<unknown> };
+type Store = {
+  readonly environment: Readonly<Record<string, string>>;
+  readonly look: () => Promise<unknown>;
+  readonly outlivesService: boolean;
+};
 
 const STORES: Readonly<Record<string, () => Promise<Store>>> = {
-  memory: async () => ({ environment: {}, look: async () => null }),
+  memory: async () => ({ environment: {}, look: async () => null, outlivesService: false }),
   sqlite: async () => {
     const path = join(await createFolder(), 'store.db');
     return {
       environment: { STORE: `sqlite:${path}` },
+      outlivesService: true,
       look: async () => {
         // The service alone may open the file.
         const copy = join(await createFolder(), 'copy.db');
@@ -161,8 +193,10 @@ const STORES: Readonly<Record<string, () => Promise<Store>>> = {
     });
     return {
       environment: { REDIS_URL: server.url },
+      outlivesService: true,
       look: async () => {
-        const keys = (await redis.keys('*')).toSorted();
+        // The worker of the queue writes when it last looked for stalled jobs.
+        const keys = (await redis.keys('*')).filter((key) => !key.endsWith(':stalled-check')).toSorted();
         const values = await Promise.all(
           keys.map(async (key) => [
             key,
@@ -170,11 +204,13 @@ const STORES: Readonly<Record<string, () => Promise<Store>>> = {
             (await redis.dumpBuffer(key)).toString('hex'),
           ]),
         );
-        return { size: await redis.dbsize(), values };
+        return values;
       },
     };
   },
 };
+
+const Approvals = z.object({ approvals: z.array(z.looseObject({ tool: z.string(), digest: z.string() })) });
 
 const startWatched = async (store: Store) => {
   const processes = watchHostProcesses();
@@ -193,37 +229,59 @@ const startWatched = async (store: Store) => {
   const slow = createActor('slow', { effects: 'write', background: 'optional' });
   const limited = createActor('limited', { maxCallsPerSession: 1 });
   const actors = [failing, slow, limited];
-  const lab = await startConfigLab(
-    {
-      mcpServers: { bank: servers.bank(ledger) },
-      openapi: { shop: { document, baseUrl: upstream.origin, privateAddresses: 'allow' } },
-    },
-    {
-      TOOLS_DIR: tools,
-      WORKSPACE_DIR: workspace,
-      NOTES_DIR: notes,
-      TOOL_GROUPS: 'notes,shell',
-      CIRCUIT_FAILURES: '2',
-      CIRCUIT_OPEN_MS: '3600000',
-      ...processes.environment,
-      ...store.environment,
-    },
-    actors.map(({ tool }) => tool),
-  );
-  const client = createKeyedClient(lab.service.url);
-  if (store.environment['REDIS_URL'] !== undefined) await whenConnected(client);
+  const start = async () => {
+    const lab = await startConfigLab(
+      {
+        mcpServers: { bank: servers.bank(ledger) },
+        openapi: { shop: { document, baseUrl: upstream.origin, privateAddresses: 'allow' } },
+        ...POLICIES,
+      },
+      {
+        TOOLS_DIR: tools,
+        WORKSPACE_DIR: workspace,
+        NOTES_DIR: notes,
+        TOOL_GROUPS: 'notes,shell',
+        CIRCUIT_FAILURES: '2',
+        CIRCUIT_OPEN_MS: '3600000',
+        ...processes.environment,
+        ...store.environment,
+      },
+      actors.map(({ tool }) => tool),
+    );
+    const client = createKeyedClient(lab.service.url);
+    if (store.environment['REDIS_URL'] !== undefined) await whenConnected(client);
+    return { ...lab, ...client };
+  };
+  const key = freshName();
   const session = freshName();
+  const kept = { session_id: session, calls: [{ id: 'kept', name: 'slow', arguments: { amount: 1 } }] };
+  // A kept result, and a key of a call.
+  const keep = async ({ post }: Pick<KeyedClient, 'post'>): Promise<void> => {
+    await post(kept, { key });
+    await post({ ...kept, idempotency: 'call_id', calls: [{ id: 'call_1', name: 'slow', arguments: {} }] });
+  };
+  // How many bytes results take in a store is written every few seconds, and when a service stops: an earlier one keeps them.
+  if (store.outlivesService) {
+    const earlier = await start();
+    await keep(earlier);
+    await earlier.service.stop();
+  }
+  const lab = await start();
+  if (!store.outlivesService) await keep(lab);
+  const readApprovals = async () =>
+    Approvals.parse(await (await fetch(`${lab.service.url}/approvals`)).json()).approvals;
   const look = async () => ({
     files: [desk, tools, workspace, notes, folder].map(lookAtFiles),
     handlers: actors.map(({ asked }) => asked.length),
     sockets: [upstream.connections(), upstream.requests.length],
     processes: lookAtProcesses(processes.hosts()),
-    session: await client.session(session),
+    session: await lab.session(session),
+    approvals: await readApprovals(),
     store: await store.look(),
     failures: lab.service.logLines().filter(({ msg }) => String(msg).includes('call failed')).length,
     metrics: await lookAtMetrics(lab.service.url),
   });
-  return { ...lab, ...client, session, look, upstream };
+  return { ...lab, session, key, kept, look, readApprovals, upstream };
 };
 
 const toCalls = (tools: readonly ToolDescription[], origin: string): readonly unknown[] =>
@@ -239,18 +297,16 @@ test.each(Object.keys(STORES))(
   async (name) => {
     const store = await STORES[name]?.();
     if (store === undefined) throw new Error('No such store.');
-    const { post, session, tools, look, upstream } = await startWatched(store);
+    const { post, session, key, kept, tools, look, readApprovals, upstream } = await startWatched(store);
     const catalogue = [...(await tools()).values()].filter(({ available }) => available);
     expect(catalogue.map((tool) => tool.name)).toEqual(
       expect.arrayContaining(['echo', 'read_file', 'send', 'tidy', 'bank_pay', 'shop_order', 'slow']),
     );
-    const key = freshName();
-    const kept = { session_id: session, calls: [{ id: 'kept', name: 'slow', arguments: { amount: 1 } }] };
-    // What there is to look at: a kept result, a key of a call, a failing tool, a used limit, an open circuit.
-    await post(kept, { key });
-    await post({ ...kept, idempotency: 'call_id', calls: [{ id: 'call_1', name: 'slow', arguments: {} }] });
+    // What there is to look at beside what is kept: a failing tool, a used limit, an open circuit, calls that wait for a person.
     await post({ session_id: session, calls: [{ name: 'failing' }, { name: 'limited' }] });
     await post([{ name: 'failing' }]);
+    const asked = (await post({ session_id: session, calls: ASKING })).results.map(({ error }) => error?.approval);
+    expect(asked.map((approval) => approval?.digest)).toEqual(ASKING.map(() => expect.any(String)));
     // Once: the processes that check arguments are started for it.
     const calls = toCalls(catalogue, upstream.origin);
     const batches = Array.from({ length: RUNS / CALLS_OF_A_BATCH }, (_, at) =>
@@ -285,7 +341,14 @@ test.each(Object.keys(STORES))(
       count((await post({ ...kept, dry_run: true }, { key })).results);
     }
     const after = await look();
-    expect([...said.keys()].toSorted()).toEqual(['checked', 'previewed', 'refuse', 'replay', 'retry', 'run']);
+    expect([...said.keys()].toSorted()).toEqual(['ask', 'checked', 'previewed', 'refuse', 'replay', 'retry', 'run']);
     expect(after).toEqual(before);
+    // A person has read of them what a dry run tells.
+    const { results } = await post({ session_id: session, calls: ASKING, dry_run: true });
+    const told = results.map((result) => (result.outcome === 'checked' ? result.dry_run : null));
+    expect(told.map((one) => one?.would)).toEqual(ASKING.map(() => 'ask'));
+    expect(told.map((one) => one?.digest)).toEqual(asked.map((approval) => approval?.digest));
+    const listed = new Map((await readApprovals()).map(({ tool, digest }) => [tool, digest]));
+    expect(told.map((one) => one?.digest)).toEqual(ASKING.map((call) => listed.get(call.name)));
   },
 );
