@@ -49,6 +49,7 @@ const mayBegin = (call: ReadyCall): boolean =>
 
 const apply = (call: ReadyCall, decision: CallDecision | undefined): void => {
   if (decision === undefined) throw new Error('Policies gave no decision of a call.');
+  call.decided = decision.decided ?? null;
   if (decision.kind === 'refused') {
     call.fail(decision.failure);
     return;
@@ -58,7 +59,6 @@ const apply = (call: ReadyCall, decision: CallDecision | undefined): void => {
     call.asked = decision.approval;
     return;
   }
-  call.decided = decision.decided ?? null;
   if (decision.input !== undefined) applyEdit(call, decision.input);
 };
 

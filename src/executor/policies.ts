@@ -54,23 +54,29 @@ export type Grant = {
   readonly settle: (executed: Executed, isSuccess: boolean, hasBegun?: boolean) => Promise<void> | undefined;
 };
 
-/** What rules and people have said of a call that runs, for who writes it down. */
+/** What rules and people have said of a call, for who writes it down. */
 export type Decided = {
   readonly rules: readonly { readonly name: string; readonly decision: string }[];
   readonly approval: {
     readonly id: string;
     readonly digest: string;
-    /** The name of the key, or the subject, that approved; null: anonymous. */
+    /** The name of the key, or the subject, that has decided; null: anonymous, or nobody has. */
     readonly by: string | null;
   } | null;
 };
 
-export type CallDecision =
-  /** `input`: what a person has approved in the place of what was sent; left out: the same. */
-  | { readonly kind: 'run'; readonly grant: Grant | null; readonly input?: Input; readonly decided?: Decided }
+/** `decided`: left out where nothing is to be written down. */
+export type CallDecision = { readonly decided?: Decided | null } & (
+  | {
+      readonly kind: 'run';
+      readonly grant: Grant | null;
+      /** What a person has approved in the place of what was sent; left out: the same. */
+      readonly input?: Input;
+    }
   | { readonly kind: 'refused'; readonly failure: Failure }
   /** It waits for a person, as a pending call: only where it may. */
-  | { readonly kind: 'ask'; readonly approval: Approval; readonly grant: Grant | null };
+  | { readonly kind: 'ask'; readonly approval: Approval; readonly grant: Grant | null }
+);
 
 /** What would be decided of a call. */
 export type CallForecast = {

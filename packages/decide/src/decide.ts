@@ -20,7 +20,7 @@ export type DecideParts = Omit<ReconcilingParts, 'audit' | 'settleGrant'> &
 export const openDecide = async (config: Config, parts: DecideParts) => {
   const audit = await openAudit(config, { ...parts, digestOf: toolDigestOf });
   const rules = openRules(parts.configFile?.content.rules ?? [], parts);
-  const approvals = await openApprovals(config, parts);
+  const approvals = await openApprovals(config, { ...parts, audit });
   const reconciling = await openReconciling(config, { ...parts, audit, settleGrant: rules.settle });
   const addRoutes: AddedRoutes['addRoutes'] = (app, host) => {
     for (const part of [rules, approvals, reconciling]) part.addRoutes(app, host);

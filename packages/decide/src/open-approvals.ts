@@ -22,14 +22,21 @@ import type { ToolRegistry } from 'recourse-server/tools/registry';
 import type { Tool } from 'recourse-server/tools/tool';
 import type { ApplyOptions } from './apply-verdict.ts';
 import { createApprovalMetrics } from './approval-metrics.ts';
-import { type ApprovalBookOptions, type ApprovalEvent, createApprovalBook } from './approvals/approval-book.ts';
+import {
+  type ApprovalAbout,
+  type ApprovalBookOptions,
+  type ApprovalEvent,
+  createApprovalBook,
+} from './approvals/approval-book.ts';
 import { digestCall, type FindEntry } from './approvals/approval-digest.ts';
-import { approvalIdOf, approvalKind } from './approvals/approval-kind.ts';
+import { type ApprovalSpec, approvalIdOf, approvalKind } from './approvals/approval-kind.ts';
 import { addApprovalRoutes, type Edit } from './approvals/approval-routes.ts';
 import { ApprovalStore, entryOf, type OpenApproval } from './approvals/approval-store.ts';
 import { createApprovalSweep } from './approvals/approval-sweep.ts';
 import { createApprovingTool } from './approvals/approving-tool.ts';
 import { restoreHidden } from './approvals/restore-hidden.ts';
+import type { AuditLog } from './audit/audit.ts';
+import type { DecisionEvent } from './audit/audit-event.ts';
 import { ask, type ChecksOptions } from './checks.ts';
 import { APPROVALS, type ApprovalSettings } from './policies/policy-settings.ts';
 
@@ -41,6 +48,7 @@ export type ApprovalParts = Omit<ChecksOptions, 'registry' | 'maxResultBytes'> &
   readonly webhooks: ApplyOptions['webhooks'];
   readonly log: Logger;
   readonly metrics: Metrics;
+  readonly audit: Pick<AuditLog, 'decided'>;
   /** Has a pending call ask how it was decided; `gone`: it is not there. Rejects with the store. */
   readonly releasePending: (tenant: string, handle: string) => Promise<'told' | 'gone'>;
 };
@@ -52,7 +60,7 @@ const MOST_OF_TOOL_MS = 5000;
 
 /** What people approve before it runs: what stands in the records, what calls ask of them, and the routes by which people decide. */
 export const openApprovals = async (config: Config, parts: ApprovalParts) => {
-  const { backend, configFile, registry, redactor, log, now, webhooks, releasePending } = parts;
+  const { backend, configFile, registry, redactor, log, now, webhooks, releasePending, audit } = parts;
   let content = configFile?.content ?? null;
   const settings = (): ApprovalSettings => content?.approvals ?? NO_APPROVALS;
   warnOfAnonymous(config, settings(), log);
@@ -64,13 +72,19 @@ export const openApprovals = async (config: Config, parts: ApprovalParts) => {
   const onFailed = (error: unknown): void => log.warn({ causes: describeCauses(error) }, 'step on an approval failed');
   const reading = { ...parts, limitMs: MOST_OF_TOOL_MS, maxResultBytes: config.MAX_RESULT_BYTES };
   const counted = createApprovalMetrics(parts.metrics);
+  const happened: ApprovalBookOptions['onEvent'] = (event, { key, spec }) => {
+    counted.happened(spec.tool, event);
+    log.info({ ...describeKey(key, spec), event }, 'approval');
+  };
   const onEvent: ApprovalBookOptions['onEvent'] = (event, about) => {
-    counted.happened(about.tool, event);
-    log.info({ ...about, event }, 'approval');
+    happened(event, about);
+    const by = event === 'requested' ? about.spec.key : null;
+    // That it was used stands in the line of its call.
+    if (event !== 'used') audit.decided(describeDecision(about, { by, decision: event, accepted: true, reason: null }));
   };
   const sweep = createApprovalSweep({
     ...{ store, releasePending, onFailed, sampled: counted.sampled },
-    onExpired: (key, tool) => onEvent('expired', describeKey(key, tool)),
+    onExpired: ({ approval: { digest }, ...found }) => onEvent('expired', { ...found, digest }),
   });
   const book = createApprovalBook({
     ...{ store, settings, findEntry, redactor, onFailed, onEvent },
@@ -84,10 +98,14 @@ export const openApprovals = async (config: Config, parts: ApprovalParts) => {
       // A sweep tells who could not be told now.
       release: (key) => sweep.release(key).catch(onFailed),
       prepareEdit: (found, input) => prepareEdit(found, input, { ...reading, findEntry, findTool: registry.find }),
-      onDecided: ({ key, approval, spec: { tool } }, { by, decision, reason, result }) => {
-        log.info({ ...describeKey(key, tool), by, decision, reason, result }, 'approval decided');
-        if (result !== 'decided') return;
-        onEvent(EVENTS[decision] ?? 'cancelled', describeKey(key, tool));
+      onDecided: ({ key, approval, spec }, { by, decision, reason, result, digest }) => {
+        const event = EVENTS[decision];
+        const accepted = result === 'decided';
+        const about = { key, spec, digest };
+        log.info({ ...describeKey(key, spec), by, decision, reason, result }, 'approval decided');
+        audit.decided(describeDecision(about, { by, decision: event ?? 'undone', accepted, reason }));
+        if (!accepted) return;
+        happened(event ?? 'cancelled', about);
         if (decision in EVENTS) counted.decided(backend.records.now() - approval.requestedAt);
       },
     });
@@ -105,9 +123,15 @@ export const openApprovals = async (config: Config, parts: ApprovalParts) => {
 
 const EVENTS: Readonly<Record<string, ApprovalEvent>> = { approve: 'approved', edit: 'edited', deny: 'denied' };
 
-const describeKey = (key: string, tool: string) => {
-  const id = approvalIdOf(key);
-  return { tool, id, tenant: key.slice(0, -id.length - 1) };
+const describeKey = (key: string, { tool, tenant }: ApprovalSpec) => ({ tool, id: approvalIdOf(key), tenant });
+
+const describeDecision = (
+  { key, spec: { tenant, tool, sessionKey, requestId, index }, digest }: ApprovalAbout,
+  said: Pick<DecisionEvent, 'by' | 'decision' | 'accepted' | 'reason'>,
+): DecisionEvent => {
+  const place = { session: sessionKey, request_id: requestId, index };
+  const approval = { id: approvalIdOf(key), digest };
+  return { tenant, tool, effect_id: null, ...place, of: 'approval', approval, ...said };
 };
 
 /** The entry of the configuration file that a tool comes from. */

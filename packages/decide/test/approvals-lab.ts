@@ -55,8 +55,11 @@ const Waiting = z.object({
 });
 
 /** Posts calls that may wait for a person, and waits for nothing. */
-export const prefer = async (url: string, body: object) => {
-  const headers = { 'content-type': 'application/json', prefer: 'respond-async, wait=0' };
+export const prefer = async (url: string, body: object, apiKey?: string) => {
+  const headers = {
+    ...{ 'content-type': 'application/json', prefer: 'respond-async, wait=0' },
+    ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
+  };
   const answer = await fetch(`${url}/tool-calls`, { method: 'POST', headers, body: JSON.stringify(body) });
   return Waiting.parse(await answer.json());
 };

@@ -3,12 +3,14 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { toKeyEntry } from '@recourse/test-support/access-client.ts';
+import { DEADLINE, startConfigLab } from '@recourse/test-support/config-lab.ts';
 import { createActor, createKeyedClient, freshName } from '@recourse/test-support/keyed-client.ts';
 import { startService } from '@recourse/test-support/start-service.ts';
 import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { defineTool, z } from 'recourse-server';
 import type { Tool } from 'recourse-server/tools/tool';
 import { expect, onTestFinished, test } from 'vitest';
+import { createAsk, prefer } from './approvals-lab.ts';
 import { ofKind, readAudit } from './audit-lab.ts';
 import { createBank } from './bank.ts';
 
@@ -211,4 +213,100 @@ test('while lines cannot be written calls run, unless AUDIT_REQUIRED is true: th
   await expect.poll(() => strict.metric('recourse_audit_up'), { timeout: 20_000 }).toBe(1);
   expect((await strict.call(calls))[0]?.success).toBe(true);
   expect(await strict.metric('recourse_audit_lost_total')).toBe(0);
+});
+
+const AGENT = 'agent-key-0123456789abcdef';
+const PERSON = 'person-key-0123456789abcdef';
+
+/** A tool that two rules count and a person approves. */
+const startDecided = async () => {
+  const path = join(makeDirectory().root, 'audit.jsonl');
+  const entries = [toKeyEntry('acme', AGENT, 'name=agent'), toKeyEntry('acme', PERSON, 'name=ann may=read|approve')];
+  const quick = { tools: 'pay', when: { properties: { amount: { const: 3 } } }, decide: 'ask', expires: '1s' };
+  const lab = await startConfigLab(
+    {
+      rules: [
+        { name: 'cap', tools: 'pay', sum: '/amount', max: 100, per: 'session' },
+        { name: 'watch', tools: 'pay', sum: '/amount', max: 4, per: 'session', mode: 'observe' },
+      ],
+      approvals: { rules: [quick, { tools: 'pay', decide: 'ask', edit: true }] },
+    },
+    { AUDIT: `file:${path}`, API_KEYS: entries.join(',') },
+    [createActor('pay', { effects: 'write', background: 'optional' }).tool],
+  );
+  const { url } = lab.service;
+  const { post } = createKeyedClient(url);
+  const session_id = freshName();
+  const call = async (amount: number) => {
+    const sent = await post({ session_id, calls: [{ name: 'pay', arguments: { amount } }] }, { apiKey: AGENT });
+    return { requestId: sent.requestId, approval: sent.results[0]?.error?.approval };
+  };
+  const person = createAsk(url, PERSON);
+  const decide = (approval: { id: string; digest: string } | null | undefined, body: object) =>
+    person(`/approvals/${approval?.id}`, { body, digest: approval?.digest ?? '' });
+  const wait = (amount: number) => prefer(url, { session_id, calls: [{ name: 'pay', arguments: { amount } }] }, AGENT);
+  return { path, call, decide, person, wait };
+};
+
+test('the line of a call names what rules and a person have said, and each step of an approval is a decision', async () => {
+  const { path, call, decide, person, wait } = await startDecided();
+  const asked = await call(5);
+  await decide(asked.approval, { decision: 'approve', reason: 'It is due.' });
+  expect((await decide(asked.approval, { decision: 'deny' })).status).toBe(409);
+  await call(5);
+  await call(101);
+  const edited = await call(7);
+  const answer = await decide(edited.approval, { decision: 'edit', arguments: { amount: 6 } });
+  const digest = answer.body['digest'];
+  await call(7);
+  const waits = await wait(8);
+  const [denied] = waits.results.map(({ pending }) => pending.approval);
+  await decide(denied, { decision: 'deny', reason: 'Not now.' });
+  await call(8);
+  await person(`/approvals/${denied?.id}`, { method: 'DELETE' });
+  const [late] = (await wait(3)).results.map(({ pending }) => pending.approval);
+  const read = () => (readAudit(path).length >= 20 ? readAudit(path) : []);
+  await expect.poll(() => ofKind(read(), 'call').at(-1)?.code, DEADLINE).toBe('approval_expired');
+
+  const allowed = [
+    { name: 'watch', decision: 'would_refuse' },
+    { name: 'cap', decision: 'allowed' },
+  ];
+  const by = (approval: { id: string } | null | undefined, of: unknown, who: string | null) => ({
+    approval: { id: approval?.id, digest: of, by: who },
+  });
+  const calls = ofKind(read(), 'call').map(({ code, rules, approval }) => ({ code, rules, approval }));
+  expect(calls).toEqual([
+    { code: 'approval_required', rules: allowed, ...by(asked.approval, asked.approval?.digest, null) },
+    { code: null, rules: allowed, ...by(asked.approval, asked.approval?.digest, 'ann') },
+    { code: 'rule_refused', rules: [{ name: 'cap', decision: 'refused' }], approval: undefined },
+    { code: 'approval_required', rules: allowed, ...by(edited.approval, edited.approval?.digest, null) },
+    { code: null, rules: allowed, ...by(edited.approval, digest, 'ann') },
+    { code: null, rules: allowed, ...by(denied, denied?.digest, null) },
+    { code: 'approval_denied', rules: allowed, ...by(denied, denied?.digest, 'ann') },
+    { code: 'approval_denied', rules: allowed, ...by(denied, denied?.digest, 'ann') },
+    { code: null, rules: expect.anything(), ...by(late, late?.digest, null) },
+    { code: 'approval_expired', rules: expect.anything(), ...by(late, late?.digest, null) },
+  ]);
+  const decisions = ofKind(read(), 'decision');
+  const said = decisions.map(({ decision, approval, by: who, accepted }) => [
+    ...[decision, approval?.id, approval?.digest, who, accepted],
+  ]);
+  const stepOf = (approval: { id: string; digest: string } | null | undefined) =>
+    [approval?.id, approval?.digest] as const;
+  expect(said).toEqual([
+    ['requested', ...stepOf(asked.approval), 'agent', true],
+    ['approved', ...stepOf(asked.approval), 'ann', true],
+    ['denied', ...stepOf(asked.approval), 'ann', false],
+    ['requested', ...stepOf(edited.approval), 'agent', true],
+    ['edited', edited.approval?.id, digest, 'ann', true],
+    ['requested', ...stepOf(denied), 'agent', true],
+    ['denied', ...stepOf(denied), 'ann', true],
+    ['undone', ...stepOf(denied), 'ann', true],
+    ['requested', ...stepOf(late), 'agent', true],
+    ['expired', ...stepOf(late), null, true],
+  ]);
+  expect(decisions[1]).toMatchObject({ tenant: 'acme', tool: 'pay', of: 'approval', reason: 'It is due.', index: 0 });
+  expect(decisions[1]?.request_id).toBe(asked.requestId);
+  expect(readFileSync(path, 'utf8')).not.toMatch(/"amount"|"arguments"/);
 });

@@ -3,7 +3,7 @@ import { isRecord } from 'recourse-server/contract/json-record';
 import type { Approval as ShownApproval } from 'recourse-server/contract/tool-result';
 import { type Failure, toFailure } from 'recourse-server/executor/call-outcome';
 import { hideSensitive } from 'recourse-server/executor/journal';
-import type { CallDecision, CallForecast, CallToDecide, Grant } from 'recourse-server/executor/policies';
+import type { CallDecision, CallForecast, CallToDecide, Decided, Grant } from 'recourse-server/executor/policies';
 import type { Redactor } from 'recourse-server/executor/redactor';
 import { parseJson } from 'recourse-server/json/parse-json';
 import type { Tool } from 'recourse-server/tools/tool';
@@ -25,6 +25,9 @@ import * as text from './approval-text.ts';
 /** What is counted: that somebody is asked, or how an approval ended. */
 export type ApprovalEvent = 'requested' | 'approved' | 'edited' | 'denied' | 'used' | 'expired' | 'cancelled' | 'stale';
 
+/** Which approval, of what, and the digest of what may run. */
+export type ApprovalAbout = Pick<OpenApproval, 'key' | 'spec'> & { readonly digest: string };
+
 export type ApprovalBookOptions = {
   readonly store: ApprovalStore;
   readonly settings: () => ApprovalSettings;
@@ -35,10 +38,7 @@ export type ApprovalBookOptions = {
   /** Where people see an approval; null: nowhere. */
   readonly urlOf: (id: string) => string | null;
   readonly onFailed: (error: unknown) => void;
-  readonly onEvent: (
-    event: ApprovalEvent,
-    about: { readonly tool: string; readonly id: string; readonly tenant: string },
-  ) => void;
+  readonly onEvent: (event: ApprovalEvent, about: ApprovalAbout) => void;
   /** Tells the webhook endpoint that the call has named. */
   readonly announce: (call: CallToDecide, approval: ShownApproval) => void;
 };
@@ -159,7 +159,7 @@ class StoredApprovalBook implements ApprovalBook {
   /** What was decided of the same call before; null: nothing that holds for this one. */
   async #follow(call: CallToDecide, found: OpenApproval, reserved: Reserved): Promise<CallDecision | null> {
     const { approval, spec } = found;
-    if (approval.state === 'denied') return refuse(denied(call, found));
+    if (approval.state === 'denied') return refuse(denied(call, found), found);
     const isOwn = approval.state === 'used' && approval.usedBy === call.reservation;
     if (spec.handle !== null || (approval.state !== 'granted' && !isOwn)) return null;
     return this.#claim(call, found, call.reservation, reserved);
@@ -172,7 +172,7 @@ class StoredApprovalBook implements ApprovalBook {
     if (asked === 'full') return refuse(tooMany(call));
     if (asked.approval.state !== 'waiting') return null;
     const shown = this.#show(id, asked.approval, spec);
-    if (asked.isNew) this.#tellRequested(call, shown);
+    if (asked.isNew) this.#tellRequested(call, shown, spec);
     const decision = { approval: shown };
     return refuse(toFailure('approval_required', text.requiredText(call.tool.name, shown), call.tool, { decision }));
   }
@@ -194,7 +194,7 @@ class StoredApprovalBook implements ApprovalBook {
     if (state !== 'waiting' && state !== 'granted')
       return refuse(toFailure('approval_stale', text.staleText(tool.name), tool));
     const approval = this.#show(id, asked.approval, spec);
-    if (asked.isNew) this.#tellRequested(call, approval);
+    if (asked.isNew) this.#tellRequested(call, approval, spec);
     return { kind: 'ask', approval, grant };
   }
 
@@ -218,12 +218,12 @@ class StoredApprovalBook implements ApprovalBook {
 
   #refuseEnded(call: CallToDecide, found: OpenApproval | null): CallDecision {
     const { tool } = call;
-    if (found?.approval.state === 'denied') return refuse(denied(call, found));
+    if (found?.approval.state === 'denied') return refuse(denied(call, found), found);
     if (found?.approval.state === 'expired')
-      return refuse(toFailure('approval_expired', text.expiredText(tool.name), tool));
+      return refuse(toFailure('approval_expired', text.expiredText(tool.name), tool), found);
     if (found?.approval.state === 'cancelled')
-      return refuse(toFailure('approval_denied', text.withdrawnText(tool.name), tool));
-    return refuse(toFailure('approval_stale', text.staleText(tool.name), tool));
+      return refuse(toFailure('approval_denied', text.withdrawnText(tool.name), tool), found);
+    return refuse(toFailure('approval_stale', text.staleText(tool.name), tool), found);
   }
 
   /** Claims a grant, where what would run is what was approved; null: it is another call's, or over. */
@@ -240,9 +240,9 @@ class StoredApprovalBook implements ApprovalBook {
     if (refused !== null) return refused;
     const claimed = await this.#options.store.claim(key, by, approval.verdict);
     if (claimed !== 'claimed') return null;
-    this.#tell('used', key, call.tool.name);
-    const grant = this.#holdClaim(key, by, reserved.grant);
-    return edited === null ? { kind: 'run', grant } : { kind: 'run', grant, input: edited };
+    this.#options.onEvent('used', { key, spec: found.spec, digest: verdict.digest });
+    const run = { kind: 'run', grant: this.#holdClaim(key, by, reserved.grant), decided: describe(found) } as const;
+    return edited === null ? run : { ...run, input: edited };
   }
 
   /** What rules have reserved, and the claim: a call that never begins gives back both. */
@@ -258,14 +258,15 @@ class StoredApprovalBook implements ApprovalBook {
     };
   }
 
+  /** What time has ended is told of by the sweep, once. */
   async #end(
     key: string,
     state: 'expired' | 'stale' | 'cancelled',
     from: readonly ('waiting' | 'granted')[],
   ): Promise<void> {
     const ended = await this.#options.store.withdraw(key, state, from);
-    const tool = ended?.isFirst === true ? (await this.#options.store.find(key))?.spec.tool : undefined;
-    if (tool !== undefined) this.#tell(state, key, tool);
+    const found = ended?.isFirst === true && state !== 'expired' ? await this.#options.store.find(key) : null;
+    if (found !== null) this.#options.onEvent(state, { key, spec: found.spec, digest: found.approval.digest });
   }
 
   async #findPointed(call: CallToDecide, digest: string): Promise<OpenApproval | null> {
@@ -293,14 +294,10 @@ class StoredApprovalBook implements ApprovalBook {
     return { id, digest, summary, expires_at: new Date(endsAt).toISOString(), url: this.#options.urlOf(id) };
   }
 
-  #tellRequested(call: CallToDecide, approval: ShownApproval): void {
-    this.#tell('requested', approvalKeyOf(call.tenant, approval.id), call.tool.name);
+  #tellRequested(call: CallToDecide, approval: ShownApproval, spec: ApprovalSpec): void {
+    const { id, digest } = approval;
+    this.#options.onEvent('requested', { key: approvalKeyOf(call.tenant, id), spec, digest });
     this.#options.announce(call, approval);
-  }
-
-  #tell(event: ApprovalEvent, key: string, tool: string): void {
-    const id = approvalIdOf(key);
-    this.#options.onEvent(event, { tool, id, tenant: key.slice(0, -id.length - 1) });
   }
 }
 
@@ -324,7 +321,15 @@ const readInput = (text: string): Readonly<Record<string, unknown>> => {
   throw new Error('The arguments of an edit are damaged.');
 };
 
-const refuse = (failure: Failure): CallDecision => ({ kind: 'refused', failure });
+const refuse = (failure: Failure, by: OpenApproval | null = null): CallDecision => ({
+  ...{ kind: 'refused', failure },
+  decided: by === null ? null : describe(by),
+});
+
+const describe = ({ key, approval: { digest }, verdict }: OpenApproval): Decided => ({
+  rules: [],
+  approval: { id: approvalIdOf(key), digest, by: verdict?.by ?? null },
+});
 
 const deniedByRule = ({ tool }: CallToDecide): Failure =>
   toFailure('approval_denied', text.deniedByRuleText(tool.name), tool);

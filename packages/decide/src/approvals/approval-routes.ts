@@ -26,6 +26,8 @@ export type ApprovalRoutesOptions = {
       readonly decision: string;
       readonly reason: string | null;
       readonly result: string;
+      /** Of what may run, or was to. */
+      readonly digest: string;
     },
   ) => void;
   /** Tells the pending call that waits for it. Rejects with the store. */
@@ -102,7 +104,13 @@ export const addApprovalRoutes = (app: FastifyInstance, host: RouteHost, options
     const withdrawn = await askStore(store.withdraw(found.key, 'cancelled'));
     if (withdrawn?.isFirst === true) {
       const by = callerOf(request).key;
-      options.onDecided(found, { by, decision: 'withdraw', reason: null, result: 'decided' });
+      options.onDecided(found, {
+        by,
+        decision: 'withdraw',
+        reason: null,
+        result: 'decided',
+        digest: found.approval.digest,
+      });
       await askStore(options.release(found.key));
     }
     return send(reply, await findOwn(request, request.params.id, options), options);
@@ -176,7 +184,7 @@ const decide = async (
   const decided = await askStore(
     store.decide(found, digest, { state: decision === 'deny' ? 'denied' : 'granted', verdict }),
   );
-  onDecided(found, { by, decision, reason: shownReason, result: decided?.kind ?? 'gone' });
+  onDecided(found, { by, decision, reason: shownReason, result: decided?.kind ?? 'gone', digest: verdict.digest });
   if (decided?.kind !== 'decided') throw await explainTooLate(found.key, decided?.kind ?? 'gone', store);
   await askStore(options.release(found.key));
 };

@@ -5,7 +5,7 @@ export type SweepOptions = {
   readonly store: ApprovalStore;
   /** Has the pending call ask how it was decided; `gone`: it is not there. Rejects with the store. */
   readonly releasePending: (tenant: string, handle: string) => Promise<'told' | 'gone'>;
-  readonly onExpired: (key: string, tool: string) => void;
+  readonly onExpired: (found: OpenApproval) => void;
   readonly onFailed: (error: unknown) => void;
   /** Left out: nobody counts. */
   readonly sampled?: (sample: WaitingSample) => void;
@@ -98,12 +98,12 @@ const releaseFound = async (found: OpenApproval, options: SweepOptions): Promise
   const { key, approval, spec } = found;
   const { state } = approval;
   if (state === 'waiting') return store.leftMs(approval);
-  const { tenant, tool, handle } = spec;
+  const { tenant, handle } = spec;
   // The same call is denied, too, where it asks no pending one.
   if (handle !== null && state === 'denied')
     await store.redirect(pointerKeyOf(spec, spec.digest), approvalIdOf(key), approval.expiresMs);
   const told = handle === null ? 'told' : await releasePending(tenant, handle);
   if (told === 'gone' && state === 'granted') return GONE_AGAIN_MS;
-  if ((await store.markReleased(key)) && state === 'expired') onExpired(key, tool);
+  if ((await store.markReleased(key)) && state === 'expired') onExpired(found);
   return null;
 };

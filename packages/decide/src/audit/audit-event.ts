@@ -57,7 +57,7 @@ const Call = z
       .strictObject({
         id: z.string(),
         digest: z.string(),
-        by: z.string().nullable().describe('Who approved; null: nobody has yet, or it is not known here.'),
+        by: z.string().nullable().describe('Who decided; null: nobody has yet, or it is not known here.'),
       })
       .optional(),
     ...ended,
@@ -82,7 +82,7 @@ const Decision = z
     decision: z
       .string()
       .describe(
-        'Of an approval: requested, approved, edited, denied, expired, undone. Of a verdict: what a person says.',
+        'Of an approval: requested, approved, edited, denied, expired, undone (withdrawn by a person), cancelled (its call was), stale. Of a verdict: what a person says.',
       ),
     approval: z.strictObject({ id: z.string(), digest: z.string() }).nullable(),
     accepted: z.boolean().describe('False: it came too late, and changed nothing.'),

@@ -128,12 +128,11 @@ const renderMore = (call: AuditedCall): string => {
 
 /** What rules and people have said: of a call that runs, waits, or was kept from running. */
 const findDecided = ({ decided, asked, outcome, batch }: AuditedCall): Decided => {
-  if (decided !== null) return decided;
   const refusal = outcome?.kind === 'failure' ? outcome.failure.decision : undefined;
   const approval = asked ?? refusal?.approval ?? batch.request.resumed?.spec.approval ?? null;
   return {
-    rules: refusal?.rule === undefined ? [] : [{ name: refusal.rule, decision: 'refused' }],
-    approval: approval === null ? null : { ...approval, by: null },
+    rules: decided?.rules ?? (refusal?.rule === undefined ? [] : [{ name: refusal.rule, decision: 'refused' }]),
+    approval: decided?.approval ?? (approval === null ? null : { ...approval, by: null }),
   };
 };
 

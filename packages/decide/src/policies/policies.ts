@@ -5,7 +5,7 @@ import type { Tool } from 'recourse-server/tools/tool';
 
 /** What rules say of one call: what they have reserved for it, or why it is refused. */
 export type RuleDecision =
-  | { readonly kind: 'run'; readonly grant: Grant | null }
+  | Omit<Extract<CallDecision, { kind: 'run' }>, 'input'>
   | Extract<CallDecision, { kind: 'refused' }>;
 
 /** One kind of policy over all calls. Nothing here rejects. */
@@ -60,10 +60,25 @@ const askPeople = (
     calls.map((call, place) => {
       const rule = ruled[place] ?? UNRULED;
       if (rule.kind === 'refused' || !asksPeople(call, approvals)) return rule;
-      const { grant } = rule;
-      return approvals.decide(call, grant, (input) => swap(rules, call, grant, input));
+      return askPerson(call, rule, { rules, approvals });
     }),
   );
+
+/** What both have said: rules of what is to run, after an edit of what it was edited to. */
+const askPerson = async (
+  call: CallToDecide,
+  rule: Extract<RuleDecision, { kind: 'run' }>,
+  { rules, approvals }: { readonly rules: RuleBook; readonly approvals: ApprovalBook },
+): Promise<CallDecision> => {
+  let ruled: RuleDecision = rule;
+  const decision = await approvals.decide(call, rule.grant, async (input) => {
+    ruled = await swap(rules, call, rule.grant, input);
+    return ruled;
+  });
+  const approval = decision.decided?.approval ?? null;
+  const said = ruled.decided?.rules ?? [];
+  return approval === null && said.length === 0 ? decision : { ...decision, decided: { rules: said, approval } };
+};
 
 /** Reserves anew under the same name, so that what was reserved for the call does not count beside it. */
 const swap = async (

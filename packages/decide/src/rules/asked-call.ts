@@ -24,7 +24,7 @@ export class AskedCall {
   readonly successes: readonly Success[];
   failure: Failure | null = null;
   /** Which rule has refused it, or would have: each at most once. */
-  readonly verdicts: { readonly rule: string; readonly decision: RuleVerdict }[] = [];
+  readonly verdicts: { readonly name: string; readonly decision: RuleVerdict }[] = [];
 
   constructor(call: CallToDecide, rules: readonly OpenRule[]) {
     this.call = call;
@@ -47,10 +47,18 @@ export class AskedCall {
   /** Notes that a rule lets the call not run; one that only observes changes nothing. */
   refuse(rule: OpenRule, message: string, code: 'rule_refused' | 'store_unavailable' = 'rule_refused'): void {
     const { isEnforced, name } = rule;
-    if (this.verdicts.some(({ rule: known }) => known === name)) return;
+    if (this.verdicts.some(({ name: known }) => known === name)) return;
     const refusal = isEnforced ? 'refused' : 'would_refuse';
-    this.verdicts.push({ rule: name, decision: code === 'store_unavailable' ? 'unavailable' : refusal });
+    this.verdicts.push({ name, decision: code === 'store_unavailable' ? 'unavailable' : refusal });
     if (isEnforced) this.failure ??= toFailure(code, message, this.call.tool, { decision: { rule: name } });
+  }
+
+  /** What each rule has said of it: of a call that is refused, those alone that do not let it run. */
+  describe(): AskedCall['verdicts'] {
+    if (this.failure !== null) return this.verdicts;
+    const known = new Set(this.verdicts.map(({ name }) => name));
+    const allowing = [...this.uses, ...this.requirements].filter(({ rule }) => !known.has(rule.name));
+    return [...this.verdicts, ...allowing.map(({ rule: { name } }) => ({ name, decision: 'allowed' as const }))];
   }
 
   /** Whether another enforced rule decides of it after this one. */

@@ -102,13 +102,17 @@ export class ServiceRules implements RuleBook {
 
   #toDecision(asked: AskedCall): RuleDecision {
     const { decided } = this.#options;
-    const { failure, verdicts, uses, requirements, successes } = asked;
-    for (const { rule, decision } of verdicts) decided(rule, decision);
-    if (failure !== null) return { kind: 'refused', failure };
-    for (const { rule } of [...uses, ...requirements])
-      if (!verdicts.some((verdict) => verdict.rule === rule.name)) decided(rule.name, 'allowed');
+    const { failure, uses, successes } = asked;
+    const rules = asked.describe();
+    for (const { name, decision } of rules) decided(name, decision);
+    const said = rules.length === 0 ? null : { rules, approval: null };
+    if (failure !== null) return { kind: 'refused', failure, decided: said };
     const held = uses.filter(({ reserved }) => reserved !== null);
-    return { kind: 'run', grant: held.length + successes.length === 0 ? null : this.#grant(asked, held) };
+    return {
+      kind: 'run',
+      grant: held.length + successes.length === 0 ? null : this.#grant(asked, held),
+      decided: said,
+    };
   }
 
   #grant(asked: AskedCall, held: readonly Use[]): Grant {

@@ -98,7 +98,7 @@ test('a call that waits under a rule that is gone gives back what that had reser
   const ticket = accepted?.kind === 'run' ? (accepted.grant?.ticket ?? null) : null;
   apply([]);
   expect(await book.decide([callOf(3000, { pending: { handle: 'h', approval: null, ticket } })])).toEqual([
-    { kind: 'run', grant: null },
+    { kind: 'run', grant: null, decided: null },
   ]);
   apply([CAP]);
   expect(await book.viewSession('t:s', () => true)).toMatchObject([{ reserved: '0' }]);
