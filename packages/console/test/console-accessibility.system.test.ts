@@ -4,6 +4,7 @@ import { createConsoleLab, SLOW_MS, send } from '@recourse/test-support/console/
 import { createConsoleTools } from '@recourse/test-support/console/console-tools.ts';
 import { createLostPayments, QUIET, toPayment } from '@recourse/test-support/console/lost-payments.ts';
 import {
+  findAxeViolations,
   findUnnamed,
   readContrast,
   readHeadingLevels,
@@ -25,6 +26,7 @@ const expectSound = async (page: Page, shownTexts: number): Promise<void> => {
   expect(levels[0]).toBe(1);
   expect(levels.filter((level, index) => level > (levels[index - 1] ?? 0) + 1)).toEqual([]);
   expect(await readOverflow(page)).toBe(0);
+  expect(await findAxeViolations(page)).toEqual([]);
 };
 
 const OUTCOMES = [

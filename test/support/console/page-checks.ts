@@ -1,3 +1,4 @@
+import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import * as z from 'zod';
 
@@ -51,3 +52,13 @@ export const readContrast = async (page: Page): Promise<z.infer<typeof Contrast>
 /** By how many pixels the page is wider than the window. */
 export const readOverflow = async (page: Page): Promise<number> =>
   z.number().parse(await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'));
+
+/** What axe-core finds fault with on the page as it stands: rule, and the elements. */
+export const findAxeViolations = async (page: Page): Promise<readonly string[]> => {
+  // Evaluated by the browser's debugger: the page itself lets no foreign script in.
+  await page.evaluate(axe.source);
+  const violations: unknown = await page.evaluate('axe.run().then(({ violations }) => violations)');
+  return Violations.parse(violations).map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
+};
+
+const Violations = z.array(z.object({ id: z.string(), nodes: z.array(z.object({ html: z.string() })) }));

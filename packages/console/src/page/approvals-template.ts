@@ -58,7 +58,7 @@ const chosenTemplate = (page: PageModel, id: string | null): TemplateResult => {
 const NONE =
   'No call waits for an approval. It would be listed here if a rule, its tool or its effects ask for a person.';
 
-const key = (name: string): TemplateResult => html`<kbd>${name}</kbd>`;
+const key = (name: string): TemplateResult => html`<kbd data-key=${name}></kbd>`;
 
 const leftTemplate = ({ expires_at: until }: ApprovalRecord): unknown =>
   some(until, (at) => html`<span class="left">${toLeft(Date.parse(at) - Date.now())}</span>`);
