@@ -297,7 +297,7 @@ test.each(Object.keys(STORES))(
   async (name) => {
     const store = await STORES[name]?.();
     if (store === undefined) throw new Error('No such store.');
-    const { post, session, key, kept, tools, look, readApprovals, upstream } = await startWatched(store);
+    const { service, post, session, key, kept, tools, look, readApprovals, upstream } = await startWatched(store);
     const catalogue = [...(await tools()).values()].filter(({ available }) => available);
     expect(catalogue.map((tool) => tool.name)).toEqual(
       expect.arrayContaining(['echo', 'read_file', 'send', 'tidy', 'bank_pay', 'shop_order', 'slow']),
@@ -307,6 +307,9 @@ test.each(Object.keys(STORES))(
     await post([{ name: 'failing' }]);
     const asked = (await post({ session_id: session, calls: ASKING })).results.map(({ error }) => error?.approval);
     expect(asked.map((approval) => approval?.digest)).toEqual(ASKING.map(() => expect.any(String)));
+    // Read by the clock.
+    const waiting = () => service.metric('recourse_approvals_waiting');
+    await expect.poll(waiting, { timeout: timeLimit(20_000) }).toBe(ASKING.length);
     // Once: the processes that check arguments are started for it.
     const calls = toCalls(catalogue, upstream.origin);
     const batches = Array.from({ length: RUNS / CALLS_OF_A_BATCH }, (_, at) =>
