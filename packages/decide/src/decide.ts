@@ -1,8 +1,9 @@
 import type { ConfigContent } from 'recourse-server/config/file/load-config-file';
 import type { FirstConfigFile } from 'recourse-server/config/file/read-config-file';
+import { readAuditChoice } from 'recourse-server/config/settings/audit-choice';
 import type { Config } from 'recourse-server/config/settings/config';
 import type { AddedRoutes } from 'recourse-server/routes/route-host';
-import { type AuditParts, openAudit } from './audit/audit.ts';
+import type { AuditLog, AuditParts } from './audit/audit.ts';
 import { type ApprovalParts, openApprovals } from './open-approvals.ts';
 import { openReconciling, type ReconcilingParts } from './open-reconciling.ts';
 import { createPolicies } from './policies/policies.ts';
@@ -46,4 +47,20 @@ export const openDecide = async (config: Config, parts: DecideParts) => {
       reconciling.close();
     },
   };
+};
+
+const openAudit = async (config: Config, parts: AuditParts): Promise<AuditLog> => {
+  const choice = readAuditChoice(config);
+  if (choice.kind === 'off') return NO_AUDIT;
+  const audit = await import('./audit/audit.ts');
+  return audit.openAudit(config, choice, parts);
+};
+
+const ignore = (): void => undefined;
+const NO_AUDIT: AuditLog = {
+  calls: null,
+  decided: ignore,
+  settled: ignore,
+  contradicted: ignore,
+  close: async () => undefined,
 };

@@ -13,7 +13,7 @@ import type { ToolRegistry } from 'recourse-server/tools/registry';
 import { type ApplyOptions, createApply } from './apply-verdict.ts';
 import type { AuditLog } from './audit/audit.ts';
 import type { DecisionEvent, VerdictEvent } from './audit/audit-event.ts';
-import { readEnd } from './audit/call-lines.ts';
+import { readEnd } from './audit/read-end.ts';
 import { type ChecksOptions, createChecks } from './checks.ts';
 import { createEffectMetrics } from './effect-metrics.ts';
 import { type Effect, type EffectSpec, effectKind, type StoredEffect } from './effects/effect-kind.ts';

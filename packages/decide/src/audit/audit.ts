@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { readAuditChoice } from 'recourse-server/config/settings/audit-choice';
+import type { AuditChoice } from 'recourse-server/config/settings/audit-choice';
 import type { Config } from 'recourse-server/config/settings/config';
 import type { Audit } from 'recourse-server/executor/audit';
 import type { Redactor } from 'recourse-server/executor/redactor';
@@ -17,7 +17,8 @@ import {
 import { AuditFile } from './audit-file.ts';
 import { createAuditMetrics } from './audit-metrics.ts';
 import { type AuditSink, createStdoutSink, type SinkObserver } from './audit-sink.ts';
-import { createCallLine, readEnd } from './call-lines.ts';
+import { createCallLine } from './call-lines.ts';
+import { readEnd } from './read-end.ts';
 
 export type AuditParts = {
   readonly log: Logger;
@@ -44,19 +45,12 @@ export type AuditLog = {
   readonly close: () => Promise<void>;
 };
 
-const ignore = (): void => undefined;
-const OFF: AuditLog = {
-  calls: null,
-  decided: ignore,
-  settled: ignore,
-  contradicted: ignore,
-  close: async () => undefined,
-};
-
 /** Opens the audit log that the settings name. */
-export const openAudit = async (config: Config, parts: AuditParts): Promise<AuditLog> => {
-  const choice = readAuditChoice(config);
-  if (choice.kind === 'off') return OFF;
+export const openAudit = async (
+  config: Config,
+  choice: Exclude<AuditChoice, { kind: 'off' }>,
+  parts: AuditParts,
+): Promise<AuditLog> => {
   const { log, writeOut } = parts;
   const counted = createAuditMetrics(parts.metrics);
   const observer: SinkObserver = {

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 import type { AuditedCall } from 'recourse-server/executor/audit';
-import type { CallOutcome } from 'recourse-server/executor/call-outcome';
 import { hideSensitive } from 'recourse-server/executor/journal';
 import type { PendingState } from 'recourse-server/executor/pending-calls';
 import type { Decided } from 'recourse-server/executor/policies';
@@ -8,6 +7,7 @@ import type { Redactor } from 'recourse-server/executor/redactor';
 import { toCanonicalText } from 'recourse-server/json/canonical-text';
 import type { Tool } from 'recourse-server/tools/tool';
 import { AUDIT_VERSION, MAX_AUDIT_ARGUMENTS, MAX_AUDIT_ID } from './audit-event.ts';
+import { readEnd } from './read-end.ts';
 
 type Batch = AuditedCall['batch'];
 
@@ -149,11 +149,3 @@ const readPending = (state: PendingState | undefined) => ({
   executed: state?.kind === 'pending' && state.pending.state === 'running' ? 'maybe' : 'no',
   code: null,
 });
-
-/** How a call ended, as its result says it. */
-export const readEnd = (outcome: CallOutcome | null) => {
-  if (outcome === null) return { outcome: 'failed', executed: 'maybe', code: 'internal_error' } as const;
-  if (outcome.kind === 'success') return { outcome: 'success', executed: outcome.executed, code: null } as const;
-  const { outcome: ended, executed, code } = outcome.failure;
-  return { outcome: ended, executed, code } as const;
-};
