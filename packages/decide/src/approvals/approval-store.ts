@@ -125,10 +125,12 @@ export class ApprovalStore {
     { state, verdict }: { readonly state: 'granted' | 'denied'; readonly verdict: Verdict },
   ): Promise<Decided> {
     const sealed = this.#seal(key, creation, 'd', JSON.stringify(verdict));
+    await this.#lookSoon(key);
     return this.#update(key, decide(read, { state, digest: verdict.digest, verdict: sealed }));
   }
 
-  withdraw(key: string, ...terms: Parameters<typeof withdraw>): Promise<ReturnType<ReturnType<typeof withdraw>>> {
+  async withdraw(key: string, ...terms: Parameters<typeof withdraw>): Promise<ReturnType<ReturnType<typeof withdraw>>> {
+    await this.#lookSoon(key);
     return this.#update(key, withdraw(...terms));
   }
 
@@ -175,6 +177,11 @@ export class ApprovalStore {
     if (read !== undefined) return read;
     this.#sealing.onUnopened('call', 'problem' in opened ? opened.problem : 'damaged');
     return null;
+  }
+
+  /** Who decides may die before the call that waits is told: then a sweep tells it, and not when its time is over. */
+  #lookSoon(key: string): Promise<void> {
+    return this.live.enterAgain(entryOf(key), SOON_MS);
   }
 
   /** Of one that was asked for before, whose entry was gone. */
