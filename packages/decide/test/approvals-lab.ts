@@ -1,5 +1,5 @@
 import { type ConfigLab, startConfigLab } from '@recourse/test-support/config-lab.ts';
-import { createKeyedClient } from '@recourse/test-support/keyed-client.ts';
+import { createKeyedClient, type Sent } from '@recourse/test-support/keyed-client.ts';
 import type { Tool } from 'recourse-server/tools/tool';
 import * as z from 'zod';
 
@@ -55,10 +55,11 @@ const Waiting = z.object({
 });
 
 /** Posts calls that may wait for a person, and waits for nothing. */
-export const prefer = async (url: string, body: object, apiKey?: string) => {
+export const prefer = async (url: string, body: object, { apiKey, key }: Pick<Sent, 'apiKey' | 'key'> = {}) => {
   const headers = {
     ...{ 'content-type': 'application/json', prefer: 'respond-async, wait=0' },
     ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
+    ...(key === undefined ? {} : { 'idempotency-key': key }),
   };
   const answer = await fetch(`${url}/tool-calls`, { method: 'POST', headers, body: JSON.stringify(body) });
   return Waiting.parse(await answer.json());

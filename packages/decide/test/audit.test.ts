@@ -244,7 +244,8 @@ const startDecided = async () => {
   const person = createAsk(url, PERSON);
   const decide = (approval: { id: string; digest: string } | null | undefined, body: object) =>
     person(`/approvals/${approval?.id}`, { body, digest: approval?.digest ?? '' });
-  const wait = (amount: number) => prefer(url, { session_id, calls: [{ name: 'pay', arguments: { amount } }] }, AGENT);
+  const wait = (amount: number) =>
+    prefer(url, { session_id, calls: [{ name: 'pay', arguments: { amount } }] }, { apiKey: AGENT });
   return { path, call, decide, person, wait };
 };
 
