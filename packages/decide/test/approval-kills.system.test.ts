@@ -10,7 +10,7 @@ import { startStrictBank } from './approval-bank.ts';
 import { anyErrand, CONFIG, Errand, type Live, STOPS } from './approval-errand.ts';
 import { openStore } from './rules/rules-lab.ts';
 
-// PROPERTY_RUNS=200 for all of them, half on each store.
+// PROPERTY_RUNS=200 for all of them, five minutes; half on each store. SEED=… plays the same ones again.
 const APPROVALS = Math.min(200, Number(process.env['PROPERTY_RUNS'] ?? 40));
 const AT_ONCE = 10;
 const SEED = Number(process.env['SEED'] ?? randomInt(2 ** 31 - 1));
