@@ -17,7 +17,7 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/cli': 1685,
   'packages/console': 2980,
   // 760 for the audit log: its schema, its lines, the file that is reopened, retried and bounded; and the digest of tools.
-  'packages/decide': 5970,
+  'packages/decide': 5980,
   'packages/dialects': 2940,
   'packages/mcp-server': 1795,
   'packages/store-redis': 1280,

@@ -5,10 +5,13 @@ export const createTellApprovals = (onApproval: (waiting: ToolPending) => void) 
   const told = new Set<string>();
   return (results: readonly ToolResult[]): void => {
     for (const result of results) {
-      const id = result.outcome === 'pending' ? result.pending.approval?.id : undefined;
+      const id = result.outcome === 'pending' ? findApproval(result) : undefined;
       if (result.outcome !== 'pending' || id === undefined || told.has(id)) continue;
       told.add(id);
       onApproval(result);
     }
   };
 };
+
+// A service of another version may leave it out.
+const findApproval = ({ pending }: Partial<Pick<ToolPending, 'pending'>>): string | undefined => pending?.approval?.id;

@@ -43,7 +43,7 @@ import { APPROVALS, type ApprovalSettings } from './policies/policy-settings.ts'
 export type ApprovalParts = Omit<ChecksOptions, 'registry' | 'maxResultBytes'> & {
   readonly backend: StoreBackend;
   readonly configFile: FirstConfigFile | null;
-  readonly registry: Pick<ToolRegistry, 'find'>;
+  readonly registry: Pick<ToolRegistry, 'find' | 'list'>;
   readonly redactor: Redactor;
   readonly webhooks: ApplyOptions['webhooks'];
   readonly log: Logger;
@@ -82,8 +82,14 @@ export const openApprovals = async (config: Config, parts: ApprovalParts) => {
     // That it was used stands in the line of its call.
     if (event !== 'used') audit.decided(describeDecision(about, { by, decision: event, accepted: true, reason: null }));
   };
+  let wasCovered = false;
   const sweep = createApprovalSweep({
     ...{ store, releasePending, onFailed, sampled: counted.sampled },
+    isCovered: () => {
+      // What waits goes on waiting where a later version of the file asks for nobody.
+      wasCovered ||= registry.list().some(book.concern);
+      return wasCovered;
+    },
     onExpired: ({ approval: { digest }, ...found }) => onEvent('expired', { ...found, digest }),
   });
   const book = createApprovalBook({

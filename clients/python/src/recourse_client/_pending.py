@@ -45,7 +45,7 @@ def create_tell_approvals(on_approval: OnApproval | None) -> Callable[[list[Tool
         for result in results:
             if on_approval is None or result["outcome"] != "pending":
                 continue
-            approval = result["pending"].get("approval")
+            approval = result.get("pending", {}).get("approval")
             if approval is not None and approval["id"] not in told:
                 told.add(approval["id"])
                 on_approval(result)

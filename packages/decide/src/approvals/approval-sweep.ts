@@ -7,6 +7,8 @@ export type SweepOptions = {
   readonly releasePending: (tenant: string, handle: string) => Promise<'told' | 'gone'>;
   readonly onExpired: (found: OpenApproval) => void;
   readonly onFailed: (error: unknown) => void;
+  /** Whether any call may have to be approved, or had to since the start; left out: always. */
+  readonly isCovered?: () => boolean;
   /** Left out: nobody counts. */
   readonly sampled?: (sample: WaitingSample) => void;
 };
@@ -25,12 +27,14 @@ const LEAST_PAUSE_MS = 25;
 
 /** Tells those who wait for approvals that these are decided, or over. */
 export const createApprovalSweep = (options: SweepOptions) => {
-  const { store, onFailed } = options;
+  const { store, onFailed, isCovered = () => true } = options;
   let isClosed = false;
   let sampledAt = Number.NEGATIVE_INFINITY;
   let timer: NodeJS.Timeout | undefined;
   /** Gives the milliseconds until the next sweep. */
   const sweepOnce = async (): Promise<number> => {
+    // Most services ask nobody: they ask no store for it either.
+    if (!isCovered()) return LONGEST_PAUSE_MS;
     if (performance.now() - sampledAt >= SAMPLE_EVERY_MS) {
       sampledAt = performance.now();
       await sample(options);
