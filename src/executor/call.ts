@@ -38,8 +38,8 @@ export const NO_RESULT: RenderedResult = { json: 'null', handle: null, plainValu
  * ¹ With its outcome cut to the room of the answer, and redacted.
  *
  * Further kinds of waiting fit in here. A write that a person has to approve is `pending`, with `waiting_for_approval` in its
- * record: `runCall` accepts it where it would begin. A write of which nobody knows stays as it is while
- * its batch looks for it: then it is that success or failure, or `overdue` with that as its outcome.
+ * record: `runCall` accepts it where it would begin. A write whose outcome is unknown keeps its state while its batch looks for it;
+ * what is found becomes its state, or, where it is `overdue`, its outcome.
  */
 type CallState =
   | { readonly kind: 'open' }

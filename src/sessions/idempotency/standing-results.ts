@@ -11,8 +11,9 @@ export const toResult = (text: string | undefined): string | null =>
 
 /** Whether a try may put the result of a call into the record: what a check has found meanwhile stands. */
 export const mayCommit = (record: IdempotencyRecord, { index, kind }: ResultToKeep, id: string): boolean => {
+  if (kind === 'repeatable') return false;
   const existing = toResult(record.calls.get(index));
-  if (kind === 'repeatable' || existing === null) return kind !== 'repeatable';
+  if (existing === null) return true;
   return kind === 'final' && (record.committer === id || isUnknown(existing));
 };
 
