@@ -75,7 +75,7 @@ class World {
   readonly #pass: (ms: number) => void;
   readonly #now: () => number;
   readonly made: Made[] = [];
-  readonly #settling: unknown[] = [];
+  readonly #later: unknown[] = [];
   #names = 0;
 
   constructor(stores: readonly RecordStore[], pass: (ms: number) => void, session: string) {
@@ -91,12 +91,9 @@ class World {
         },
       });
       rules.apply(PARSED);
-      const { settle } = store;
-      store.settle = (...given) => {
-        const settling = settle.apply(store, given);
-        this.#settling.push(settling);
-        return settling;
-      };
+      const { settle, confirm } = store;
+      store.settle = (...given) => this.#noteLater(settle.apply(store, given));
+      store.confirm = (...given) => this.#noteLater(confirm.apply(store, given));
       return rules;
     });
   }
@@ -109,10 +106,19 @@ class World {
     this.#expectWithin();
   }
 
+  #noteLater<Answer>(answer: Answer): Answer {
+    this.#later.push(answer);
+    return answer;
+  }
+
   async pass(ms: number): Promise<void> {
-    // Nobody waits for what is spent, and it counts from when the store hears of it.
-    await Promise.all(this.#settling.splice(0));
+    await this.settled();
     this.#pass(ms);
+  }
+
+  /** Nobody waits for what is confirmed and what is spent, and it counts from when the store hears of it. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#later.splice(0));
   }
 
   async call(amounts: readonly number[]): Promise<readonly string[]> {
@@ -247,6 +253,7 @@ test.each(['memory', 'sqlite', 'redis'] as const)(
       for (const step of steps) await world.play(step);
       await world.pass(LONGEST_MS + 1);
       expect(await world.call([MAX.sum - 5, 1, 1, 1, 1, 1])).toEqual(Array.from({ length: 6 }, () => 'run'));
+      await world.settled();
     };
     const runs = backend === 'redis' ? Math.ceil(RUNS / 4) : RUNS;
     await fc.assert(fc.asyncProperty(fc.array(STEP, { maxLength: 40 }), play), { numRuns: runs });
