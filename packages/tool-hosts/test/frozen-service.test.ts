@@ -34,8 +34,9 @@ const startFrozen = async (reconcile: string) => {
   await call('ends', {}, TIMEOUT_MS);
   const startedAt = performance.now();
   const staying = call('stays', {}, TIMEOUT_MS);
-  await vi.waitFor(() => expect(existsSync(`${root}/stays`)).toBe(true), { timeout: timeLimit(5000), interval: 1 });
-  const host = Number(readFileSync(`${root}/stays`, 'utf8'));
+  // Not there, or empty, before the host has written it.
+  const readHost = (): number => (existsSync(`${root}/stays`) ? Number(readFileSync(`${root}/stays`, 'utf8')) : 0);
+  const host = await vi.waitUntil(readHost, { timeout: timeLimit(5000), interval: 1 });
   const lives = (): boolean => processes.pids().includes(host);
   /** Gives when the host has ended; null: it lives after so many milliseconds. */
   const freeze = (ms: number): number | null => {
