@@ -1,8 +1,7 @@
-import type { Approval } from '../contract/tool-result.ts';
 import type { Tool } from '../tools/tool.ts';
 import type { CallOutcome } from './call-outcome.ts';
 import type { CallSpec, PendingState } from './pending-calls.ts';
-import type { Decided } from './policies.ts';
+import type { Ruling } from './policies.ts';
 
 /** Who sent a call, and with which others, as its batch says it. */
 type Sender = {
@@ -32,8 +31,7 @@ export type AuditedCall = {
   readonly storedResult: string | null;
   readonly handle: string | null;
   readonly effectId: string | null;
-  readonly decided: Decided | null;
-  readonly asked: Approval | null;
+  readonly ruling: Pick<Ruling, 'asked' | 'decided'> | null;
   readonly durationMs: number;
 };
 

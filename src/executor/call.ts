@@ -1,4 +1,4 @@
-import type { RenderedResult, Warning } from '../contract/tool-result.ts';
+import type { Approval, RenderedResult, Warning } from '../contract/tool-result.ts';
 import { toCanonicalText, toDigest } from '../json/canonical-text.ts';
 import { SMALL_TEXT, weighJson } from '../json/weigh-json.ts';
 import type { Link } from '../memory/linked-list.ts';
@@ -12,7 +12,7 @@ import { NO_ROOM_FOR_ARGUMENTS_TEXT } from './failure-text.ts';
 import type { EarlierCall, RecordLease } from './idempotency-store.ts';
 import { createWideLiterals, type ParsedArguments, parseArguments, type WideLiterals } from './parse-arguments.ts';
 import type { AcceptedCall, AsyncTerms, PendingState } from './pending-calls.ts';
-import type { CallDecision, Decided, Grant } from './policies.ts';
+import type { Ruling } from './policies.ts';
 import type { Write } from './reconciler.ts';
 import { type Admission, type Budget, type CallVerdict, type SettledCall, UNKNOWN_TOOL } from './session-store.ts';
 import { readOutcome, readStoredResult } from './stored-result.ts';
@@ -73,7 +73,7 @@ const OPEN: CallState = { kind: 'open' };
  * | read     | kind, tool, missingTool, refusal, rawArguments, timeoutMs, original, sharesId |
  * | record   | state; recordKey, record                                                      |
  * | admit    | state; isAsked, verdict                                                       |
- * | run      | state; grant, asked, decided, editedJson, hasBegun; durationMs                |
+ * | run      | state; ruling; durationMs                                                     |
  * | answer   | state; reference, result, isAnswered                                          |
  */
 export class Call {
@@ -113,16 +113,8 @@ export class Call {
   isAsked = false;
   /** What limits and loop guard of the session say; null where they say nothing. */
   verdict: CallVerdict | null = null;
-  /** What was reserved for it, until it has ended; null: nothing. */
-  grant: Grant | null = null;
-  /** What a person has to approve before it runs; null: nothing. */
-  asked: Extract<CallDecision, { kind: 'ask' }>['approval'] | null = null;
-  /** What rules and people have said of it, where it runs. */
-  decided: Decided | null = null;
-  /** What a person has approved in the place of what was sent, as JSON text for its caller; null: nothing. */
-  editedJson: string | null = null;
-  /** Its handler was called. */
-  hasBegun = false;
+  /** What rules and people have said of it; null: nobody was asked. */
+  ruling: Ruling | null = null;
   durationMs = 0;
 
   /** Under which the log tells more of a failure; "" on success. */
@@ -176,9 +168,14 @@ export class Call {
     return batch.request.resumed === undefined ? null : batch.request.batchId;
   }
 
+  /** What a person has to approve before it runs; null: nothing. */
+  get asked(): Approval | null {
+    return this.ruling?.asked ?? null;
+  }
+
   /** With what is settled what was reserved for it; null: nothing was. */
   get grantTicket(): string | null {
-    return this.grant?.ticket ?? null;
+    return this.ruling?.grant?.ticket ?? null;
   }
 
   /** Under which name its budget is kept and its numbers are labelled. */

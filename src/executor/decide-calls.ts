@@ -5,7 +5,7 @@ import type { BatchRequest } from './batch-request.ts';
 import { type Call, isReady, type ReadyCall, readArguments } from './call.ts';
 import { hideSensitive } from './journal.ts';
 import { findObstacle } from './obstacles.ts';
-import type { CallDecision, CallToDecide, GivenUp, Grant } from './policies.ts';
+import type { CallDecision, CallToDecide, GivenUp, Grant, Ruling } from './policies.ts';
 
 // Rules and approvals, between the admission of a call and its run: what they refuse ends the call, what they reserve is settled
 // by how it ended.
@@ -49,23 +49,20 @@ const mayBegin = (call: ReadyCall): boolean =>
 
 const apply = (call: ReadyCall, decision: CallDecision | undefined): void => {
   if (decision === undefined) throw new Error('Policies gave no decision of a call.');
-  call.decided = decision.decided ?? null;
-  if (decision.kind === 'refused') {
-    call.fail(decision.failure);
-    return;
-  }
-  call.grant = decision.grant;
-  if (decision.kind === 'ask') {
-    call.asked = decision.approval;
-    return;
-  }
-  if (decision.input !== undefined) applyEdit(call, decision.input);
+  const input = decision.kind === 'run' ? (decision.input ?? null) : null;
+  call.ruling = {
+    grant: decision.kind === 'refused' ? null : decision.grant,
+    asked: decision.kind === 'ask' ? decision.approval : null,
+    decided: decision.decided ?? null,
+    editedJson: input === null ? null : writeEdit(input, call),
+    hasBegun: false,
+  };
+  if (decision.kind === 'refused') call.fail(decision.failure);
+  else if (input !== null) call.parsedArguments = { ok: true, value: input };
 };
 
-const applyEdit = (call: ReadyCall, input: Readonly<Record<string, unknown>>): void => {
-  call.parsedArguments = { ok: true, value: input };
-  call.editedJson = call.batch.services.redactor.value(JSON.stringify(hideSensitive(input, call.tool)), 'result');
-};
+const writeEdit = (input: Readonly<Record<string, unknown>>, { tool, batch }: ReadyCall): string =>
+  batch.services.redactor.value(JSON.stringify(hideSensitive(input, tool)), 'result');
 
 /** A call that could begin now, as policies decide of it. */
 export const toCallToDecide = (call: ReadyCall): CallToDecide => {
@@ -140,18 +137,19 @@ const findGivenUp = (call: Call): GivenUp | null => {
 };
 
 const settleOwn = (call: Call): Promise<void> | undefined => {
-  const { grant, state } = call;
-  if (grant === null) return undefined;
-  call.grant = null;
+  const { ruling, state } = call;
+  const grant = ruling?.grant ?? null;
+  if (ruling === null || grant === null) return undefined;
+  ruling.grant = null;
   if (state.kind === 'pending' || state.kind === 'ended')
     return state.by === 'this_batch' ? undefined : grant.settle('no', false);
   const { outcome, late } = call;
-  void late?.then((end) => (end === null ? undefined : settleBy(call, grant, end)));
-  return outcome === null ? grant.settle('maybe', false, true) : settleBy(call, grant, outcome);
+  void late?.then((end) => (end === null ? undefined : settleBy(ruling, grant, end)));
+  return outcome === null ? grant.settle('maybe', false, true) : settleBy(ruling, grant, outcome);
 };
 
 const settleBy = (
-  { hasBegun }: Call,
+  { hasBegun }: Ruling,
   grant: Grant,
   outcome: NonNullable<Call['outcome']>,
 ): Promise<void> | undefined =>

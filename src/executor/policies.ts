@@ -78,6 +78,19 @@ export type CallDecision = { readonly decided?: Decided | null } & (
   | { readonly kind: 'ask'; readonly approval: Approval; readonly grant: Grant | null }
 );
 
+/** What was decided of a call, until it has ended. */
+export type Ruling = {
+  /** What was reserved for it; null: nothing, or it is settled. */
+  grant: Grant | null;
+  /** What a person has to approve before it runs; null: nothing. */
+  readonly asked: Approval | null;
+  readonly decided: Decided | null;
+  /** What a person has approved in the place of what was sent, as JSON text for its caller; null: nothing. */
+  readonly editedJson: string | null;
+  /** Its handler was called. */
+  hasBegun: boolean;
+};
+
 /** What would be decided of a call. */
 export type CallForecast = {
   readonly would: 'run' | 'ask' | 'refuse';

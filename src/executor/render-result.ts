@@ -9,7 +9,7 @@ import type { Admission, Budget } from './session-store.ts';
 
 /** What frames an outcome in its result. */
 type RenderedCall = Pick<Call, 'index' | 'id' | 'name' | 'durationMs'> &
-  Partial<Pick<Call, 'state' | 'effectId' | 'editedJson'>>;
+  Partial<Pick<Call, 'state' | 'effectId' | 'ruling'>>;
 type Warnings = readonly Warning[];
 
 /** What is said of a failure beside the failure itself: of the log, and of the budget. */
@@ -23,12 +23,12 @@ export const toEndedResult = (json: string): RenderedResult => ({ json, handle: 
 const renderSuccess = (outcome: SuccessOutcome, call: RenderedCall, warnings: Warnings): RenderedResult => {
   const { executed, valueJson, message, marks, reconciled } = outcome;
   const isPlain =
-    executed === 'yes' && message === '' && marks.length === 0 && warnings.length === 0 && !isEdited(call);
+    executed === 'yes' && message === '' && marks.length === 0 && warnings.length === 0 && toEdit(call) === null;
   if (isPlain && reconciled === undefined && !isCopy(call))
     return { json: renderPlain(valueJson, call), handle: null, plainValueJson: valueJson };
   return toEndedResult(
     `${renderHead(call)}"success":true,"outcome":"success","executed":"${executed}","value":${valueJson},"message":${
-      message === '' && !isEdited(call) ? '""' : JSON.stringify(withEdit(message, call))
+      message === '' && toEdit(call) === null ? '""' : JSON.stringify(withEdit(message, call))
     },"error":null,"retry":null,${renderReconciled(outcome)}${renderTail(call, warnings, marks)}`,
   );
 };
@@ -74,12 +74,13 @@ export const renderOutcome = (
 
 const isCopy = ({ state }: RenderedCall): boolean => state?.kind === 'copied';
 
-const isEdited = ({ editedJson = null }: RenderedCall): boolean => editedJson !== null;
+const toEdit = ({ ruling }: RenderedCall): string | null => ruling?.editedJson ?? null;
 
 const MAX_SHOWN_EDIT = 1000;
 
 /** What a model has to know of a call that was not run as it was sent. */
-const withEdit = (message: string, { editedJson = null }: RenderedCall): string => {
+const withEdit = (message: string, call: RenderedCall): string => {
+  const editedJson = toEdit(call);
   if (editedJson === null) return message;
   const shown = cutText(editedJson, MAX_SHOWN_EDIT);
   return `${message}${message === '' ? '' : ' '}A person has changed the arguments of this call before approving it: ${shown}`;
@@ -96,7 +97,7 @@ let last: {
 } | null = null;
 
 const renderProblem = (outcome: FailureOutcome, call: RenderedCall, { reference, suffix }: FailureNotes): string => {
-  if (!isEdited(call) && last?.outcome === outcome && last.reference === reference && last.suffix === suffix.text)
+  if (toEdit(call) === null && last?.outcome === outcome && last.reference === reference && last.suffix === suffix.text)
     return last.text;
   const { failure, valueJson } = outcome;
   const ownEffect = failure.executed === 'maybe' ? (call.effectId ?? null) : null;
@@ -104,7 +105,7 @@ const renderProblem = (outcome: FailureOutcome, call: RenderedCall, { reference,
     valueJson
   },"message":${JSON.stringify(withEdit(toMessage(failure, suffix), call))},"error":${renderError(failure, { reference, suffix, effectId: ownEffect })},"retry":`;
   // What was thrown may hold a request, or a connection.
-  if (failure.thrown === undefined && ownEffect === null && !isEdited(call) && text.length <= MAX_SHARED)
+  if (failure.thrown === undefined && ownEffect === null && toEdit(call) === null && text.length <= MAX_SHARED)
     last = { outcome, reference, suffix: suffix.text, text };
   return text;
 };
@@ -141,7 +142,8 @@ export const renderHead = ({ index, id, name }: RenderedCall): string =>
 const renderTail = (call: RenderedCall, warnings: Warnings, marks: SuccessOutcome['marks']): string => {
   const duration = `"duration_ms":${toHundredths(call.durationMs)}`;
   const replayed = isCopy(call) ? ',"replayed":true' : '';
-  const edited = isEdited(call) ? `,"arguments_edited":${call.editedJson}` : '';
+  const editedJson = toEdit(call);
+  const edited = editedJson === null ? '' : `,"arguments_edited":${editedJson}`;
   if (marks.length === 0 && warnings.length === 0 && replayed === '') return `${duration}${edited}}`;
   const shown = marks.map((mark) => `,"${mark}":true`).join('');
   return `${duration}${edited}${shown}${replayed}${warnings.length === 0 ? '' : `,"warnings":${JSON.stringify(warnings)}`}}`;

@@ -132,7 +132,7 @@ class CallRun implements CallFacts, HostedTerms {
   constructor(call: ReadyCall, pass: Passed, startedAt: number, waitedMs: number) {
     const { request, cancellation } = call.batch;
     this.call = call;
-    call.hasBegun = true;
+    if (call.ruling !== null) call.ruling.hasBegun = true;
     this.pass = pass;
     this.startedAt = startedAt;
     this.timeoutMs = Math.max(1, Math.min(call.timeoutMs, Math.ceil(cancellation.remainingAt(startedAt))));

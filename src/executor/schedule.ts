@@ -162,7 +162,7 @@ const runSafely = (call: Call): Promise<void> | undefined => {
   };
   const { callEnded } = call.batch;
   try {
-    const running = hasGrant(call) ? runGranted(call) : runCall(call);
+    const running = hasRuling(call) ? runGranted(call) : runCall(call);
     if (callEnded === null) return running?.catch(caught);
     if (running !== undefined) return running.then(() => callEnded(call)).catch(caught);
     callEnded(call);
@@ -173,8 +173,7 @@ const runSafely = (call: Call): Promise<void> | undefined => {
 };
 
 // A pending call may have been given one when it was accepted.
-const hasGrant = ({ grant, asked, batch }: Call): boolean =>
-  grant !== null || asked !== null || batch.request.resumed !== undefined;
+const hasRuling = ({ ruling, batch }: Call): boolean => ruling !== null || batch.request.resumed !== undefined;
 
 /** What was reserved for a call is settled before it is answered: its caller's next call must find it so. */
 const runGranted = async (call: Call): Promise<void> => {

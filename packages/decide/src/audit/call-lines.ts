@@ -108,7 +108,7 @@ const showRedacted = ({ input, tool }: AuditedCall, cut: Cut): string => {
 /** What only some calls have. */
 const describeMore = (call: AuditedCall): string => {
   const { handle, effectId, state } = call;
-  const isPlain = handle === null && effectId === null && state.kind === 'success' && call.decided === null;
+  const isPlain = handle === null && effectId === null && state.kind === 'success' && call.ruling === null;
   return isPlain ? '}' : `${renderMore(call)}}`;
 };
 
@@ -127,9 +127,10 @@ const renderMore = (call: AuditedCall): string => {
 };
 
 /** What rules and people have said: of a call that runs, waits, or was kept from running. */
-const findDecided = ({ decided, asked, outcome, batch }: AuditedCall): Decided => {
+const findDecided = ({ ruling, outcome, batch }: AuditedCall): Decided => {
+  const decided = ruling?.decided ?? null;
   const refusal = outcome?.kind === 'failure' ? outcome.failure.decision : undefined;
-  const approval = asked ?? refusal?.approval ?? batch.request.resumed?.spec.approval ?? null;
+  const approval = ruling?.asked ?? refusal?.approval ?? batch.request.resumed?.spec.approval ?? null;
   return {
     rules: decided?.rules ?? (refusal?.rule === undefined ? [] : [{ name: refusal.rule, decision: 'refused' }]),
     approval: decided?.approval ?? (approval === null ? null : { ...approval, by: null }),
