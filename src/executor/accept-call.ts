@@ -1,7 +1,9 @@
 import { toDigest } from '../json/canonical-text.ts';
+import type { Tool } from '../tools/tool.ts';
 import { type Batch, type Call, fingerprintOf, isReady, type ReadyCall, readArguments } from './call.ts';
 import { CallContext } from './call-context.ts';
 import { type CallOutcome, toFailure } from './call-outcome.ts';
+import type { RunOutcome } from './deadline.ts';
 import * as text from './failure-text.ts';
 import { invokeTool, toCheckingTool, toPreviewingTool } from './invoke-tool.ts';
 import { toCallOutcome } from './outcome.ts';
@@ -141,40 +143,69 @@ export const toWaitingTerms = ({ request, cancellation }: Batch): AsyncTerms => 
 });
 
 /** What is wrong with the arguments, as the tool's own check says; null where nothing is. */
-export const findInvalid = async (call: ReadyCall): Promise<CallOutcome | null> => {
-  const { timeoutMs, tool } = call;
+export const findInvalid = (call: ReadyCall): CallOutcome | null | Promise<CallOutcome | null> => {
   if (!readArguments(call).ok) return null;
-  const outcome = await ask(call, 'check', Math.min(timeoutMs, tool.timeoutMs));
+  const ran = ask(call, 'check', Math.min(call.timeoutMs, call.tool.timeoutMs));
+  return ran instanceof Promise ? ran.then((later) => toInvalid(call, later)) : toInvalid(call, ran);
+};
+
+const toInvalid = (call: ReadyCall, ran: RunOutcome): CallOutcome | null => {
+  if (ran.kind === 'returned') return null;
+  const outcome = toOutcome(call, 'check', ran);
   return outcome.kind === 'success' ? null : outcome;
 };
 
 const PREVIEW_MS = 5000;
 
 /** What the tool's own `preview` says of the call, or how that failed. Of a call whose arguments are valid. */
-export const previewCall = (call: ReadyCall): Promise<CallOutcome> => ask(call, 'preview', PREVIEW_MS);
+export const previewCall = async (call: ReadyCall): Promise<CallOutcome> =>
+  toOutcome(call, 'preview', await ask(call, 'preview', PREVIEW_MS));
 
-const TOOLS = { check: toCheckingTool, preview: toPreviewingTool } as const;
+type Purpose = 'check' | 'preview';
 
-const ask = async (call: ReadyCall, purpose: keyof typeof TOOLS, mostMs: number): Promise<CallOutcome> => {
+const ask = (call: ReadyCall, purpose: Purpose, mostMs: number): RunOutcome | Promise<RunOutcome> => {
   const { tool, batch } = call;
   const { services, cancellation } = batch;
   const parsed = readArguments(call);
   const input = parsed.ok ? parsed.value : {};
   const timeoutMs = Math.max(1, Math.min(mostMs, Math.ceil(cancellation.remainingAt(services.now()))));
   const terms = { context: createContext(call, timeoutMs), timeoutMs, cancellation };
-  const reading = { ...tool, effects: 'read' } as const;
-  const ran =
-    tool.runsIn === 'service'
-      ? await invokeTool(TOOLS[purpose](tool), input, terms)
-      : await services.runHosted({ ...tool, effects: 'read' }, input, { ...terms, graceful: 'on', purpose });
-  return toCallOutcome(ran, reading, { graceful: 'on', maxResultBytes: services.maxResultBytes });
+  const reading = toReading(tool, purpose);
+  return reading.runsIn === 'service'
+    ? invokeTool(reading, input, terms)
+    : services.runHosted(reading, input, { ...terms, graceful: 'on', purpose });
+};
+
+const toOutcome = ({ tool, batch }: ReadyCall, purpose: Purpose, ran: RunOutcome): CallOutcome =>
+  toCallOutcome(ran, toReading(tool, purpose), { graceful: 'on', maxResultBytes: batch.services.maxResultBytes });
+
+// Made once of each tool: every call that rules decide of is checked.
+const READING = { check: new WeakMap<Tool, Tool>(), preview: new WeakMap<Tool, Tool>() };
+
+/** The tool as it is asked about a call: its handler does not run. */
+const toReading = (tool: Tool, purpose: Purpose): Tool => {
+  let reading = READING[purpose].get(tool);
+  if (reading === undefined) {
+    const toService = purpose === 'check' ? toCheckingTool : toPreviewingTool;
+    reading = tool.runsIn === 'service' ? toService(tool) : { ...tool, effects: 'read' };
+    READING[purpose].set(tool, reading);
+  }
+  return reading;
 };
 
 const createContext = ({ tool, id, batch }: ReadyCall, timeoutMs: number): CallContext => {
   const { requestId, sessionKey: session, tenant, callerId: caller = null } = batch.request;
   return new CallContext({
-    ...{ requestId, tool: tool.name, callId: id, session, tenant: caller === null ? null : tenant, caller },
-    ...{ effects: tool.effects, retriesLeft: tool.retries, timeoutMs, createLog: batch.services.createLog },
+    requestId,
+    tool: tool.name,
+    callId: id,
+    session,
+    tenant: caller === null ? null : tenant,
+    caller,
+    effects: tool.effects,
+    retriesLeft: tool.retries,
+    timeoutMs,
+    createLog: batch.services.createLog,
   });
 };
 

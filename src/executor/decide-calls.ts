@@ -3,6 +3,7 @@ import { fillDefaults } from '../tools/fill-defaults.ts';
 import { findInvalid, isForgotten, placeOf } from './accept-call.ts';
 import type { BatchRequest } from './batch-request.ts';
 import { type Call, isReady, type ReadyCall, readArguments } from './call.ts';
+import type { CallOutcome } from './call-outcome.ts';
 import { hideSensitive } from './journal.ts';
 import { findObstacle } from './obstacles.ts';
 import type { CallDecision, CallToDecide, GivenUp, Grant, Ruling } from './policies.ts';
@@ -26,26 +27,41 @@ const wasDecided = ({ batch: { request } }: Call): boolean => {
   return approval !== null || grant !== null;
 };
 
-const decide = async (concerned: readonly ReadyCall[]): Promise<void> => {
-  await Promise.all(concerned.map(prepareCall));
+const decide = (concerned: readonly ReadyCall[]): Promise<void> | undefined => {
+  const preparing = concerned.map(prepareCall).filter((each) => each !== undefined);
+  return preparing.length === 0
+    ? decidePrepared(concerned)
+    : Promise.all(preparing).then(() => decidePrepared(concerned));
+};
+
+const decidePrepared = (concerned: readonly ReadyCall[]): Promise<void> | undefined => {
   const calls = concerned.filter(mayBegin);
   const [first] = calls;
-  if (first === undefined) return;
-  const decisions = await first.batch.services.policies.decide(calls.map(toCallToDecide));
-  for (const [place, call] of calls.entries()) apply(call, decisions[place]);
+  if (first === undefined) return undefined;
+  const decisions = first.batch.services.policies.decide(calls.map(toCallToDecide));
+  if (decisions instanceof Promise) return decisions.then((later) => applyAll(calls, later));
+  return applyAll(calls, decisions);
 };
 
 /** Ends a call whose arguments do not fit, as its run would: nothing is reserved for it, and nobody is asked. */
-export const prepareCall = async (call: ReadyCall): Promise<void> => {
+export const prepareCall = (call: ReadyCall): Promise<void> | undefined => {
+  if (!mayBegin(call)) return undefined;
+  const invalid = findInvalid(call);
+  return invalid instanceof Promise ? invalid.then((later) => prepare(call, later)) : prepare(call, invalid);
+};
+
+const prepare = (call: ReadyCall, invalid: CallOutcome | null): undefined => {
   const parsed = readArguments(call);
-  if (!parsed.ok || findObstacle(call, call.batch.services.now()) !== null) return;
-  const invalid = await findInvalid(call);
   if (invalid !== null) call.end(invalid);
-  else call.parsedArguments = { ok: true, value: fillDefaults(call.tool.inputSchema, parsed.value) };
+  else if (parsed.ok) call.parsedArguments = { ok: true, value: fillDefaults(call.tool.inputSchema, parsed.value) };
 };
 
 const mayBegin = (call: ReadyCall): boolean =>
   call.state.kind === 'open' && readArguments(call).ok && findObstacle(call, call.batch.services.now()) === null;
+
+const applyAll = (calls: readonly ReadyCall[], decisions: readonly CallDecision[]): undefined => {
+  for (const [place, call] of calls.entries()) apply(call, decisions[place]);
+};
 
 const apply = (call: ReadyCall, decision: CallDecision | undefined): void => {
   if (decision === undefined) throw new Error('Policies gave no decision of a call.');
@@ -67,10 +83,10 @@ const writeEdit = (input: Readonly<Record<string, unknown>>, { tool, batch }: Re
 /** A call that could begin now, as policies decide of it. */
 export const toCallToDecide = (call: ReadyCall): CallToDecide => {
   const { batch, tool, index, id, name, timeoutMs } = call;
-  const { request } = batch;
+  const { request, async } = batch;
   const { resumed } = request;
   const parsed = readArguments(call);
-  const deadlineMs = batch.async === null ? request.deadlineMs : timeoutMs;
+  const mayWait = async !== null && resumed === undefined && !isForgotten(batch);
   return {
     tool,
     input: parsed.ok ? parsed.value : {},
@@ -84,17 +100,12 @@ export const toCallToDecide = (call: ReadyCall): CallToDecide => {
     id,
     name: name ?? tool.name,
     reservation: nameReservation(call),
-    timeoutMs: Math.min(timeoutMs, deadlineMs),
-    ...describeWait(call),
-    notify: resumed?.spec.notify ?? batch.async?.notify ?? null,
+    timeoutMs: async === null ? Math.min(timeoutMs, request.deadlineMs) : timeoutMs,
+    mayWait,
+    place: mayWait ? placeOf(call) : null,
+    notify: resumed?.spec.notify ?? async?.notify ?? null,
     pending: describePending(request),
   };
-};
-
-const describeWait = (call: ReadyCall): Pick<CallToDecide, 'mayWait' | 'place'> => {
-  const { async, request } = call.batch;
-  const mayWait = async !== null && request.resumed === undefined && !isForgotten(call.batch);
-  return { mayWait, place: mayWait ? placeOf(call) : null };
 };
 
 const describePending = ({ resumed, batchId: handle }: BatchRequest): CallToDecide['pending'] => {
@@ -105,7 +116,8 @@ const describePending = ({ resumed, batchId: handle }: BatchRequest): CallToDeci
 
 const nameReservation = ({ recordKey, index, batch: { request } }: ReadyCall): string => {
   if (recordKey !== null) return toDigest(recordKey);
-  return toDigest(`${request.idempotency?.recordKey ?? request.batchId}\n${index}`);
+  const { idempotency, batchId } = request;
+  return idempotency === null ? `${batchId}:${index}` : toDigest(`${idempotency.recordKey}\n${index}`);
 };
 
 /**

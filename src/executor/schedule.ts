@@ -176,10 +176,12 @@ const runSafely = (call: Call): Promise<void> | undefined => {
 const hasRuling = ({ ruling, batch }: Call): boolean => ruling !== null || batch.request.resumed !== undefined;
 
 /** What was reserved for a call is settled before it is answered: its caller's next call must find it so. */
-const runGranted = async (call: Call): Promise<void> => {
+const runGranted = (call: Call): Promise<void> | undefined => {
+  let running: Promise<void> | undefined;
   try {
-    await runCall(call);
-  } finally {
-    await settleGrant(call);
+    running = runCall(call);
+  } catch (error) {
+    running = Promise.reject(error);
   }
+  return running === undefined ? settleGrant(call) : running.finally(() => settleGrant(call));
 };

@@ -36,8 +36,9 @@ export const createPolicies = (rules: RuleBook, approvals: ApprovalBook): Polici
   mayAsk: approvals.concern,
   decide: (calls) => {
     const ruled = rules.decide(calls);
+    if (!calls.some((call) => asksPeople(call, approvals))) return ruled;
     if (ruled instanceof Promise) return ruled.then((later) => askPeople(calls, later, { rules, approvals }));
-    return calls.some((call) => asksPeople(call, approvals)) ? askPeople(calls, ruled, { rules, approvals }) : ruled;
+    return askPeople(calls, ruled, { rules, approvals });
   },
   giveUp: async ({ tenant, approval, ticket, why }) => {
     await Promise.all([

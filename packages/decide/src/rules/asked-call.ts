@@ -56,9 +56,10 @@ export class AskedCall {
   /** What each rule has said of it: of a call that is refused, those alone that do not let it run. */
   describe(): AskedCall['verdicts'] {
     if (this.failure !== null) return this.verdicts;
+    if (this.verdicts.length + this.requirements.length === 0) return this.uses.map(toAllowed);
     const known = new Set(this.verdicts.map(({ name }) => name));
     const allowing = [...this.uses, ...this.requirements].filter(({ rule }) => !known.has(rule.name));
-    return [...this.verdicts, ...allowing.map(({ rule: { name } }) => ({ name, decision: 'allowed' as const }))];
+    return [...this.verdicts, ...allowing.map(toAllowed)];
   }
 
   /** Whether another enforced rule decides of it after this one. */
@@ -87,6 +88,8 @@ export class AskedCall {
     if (key !== null) successes.push({ rule, key, digest: rule.digestOf(key, this.call.input) });
   }
 }
+
+const toAllowed = ({ rule: { name } }: Pick<Use | Success, 'rule'>) => ({ name, decision: 'allowed' as const });
 
 export const RULE_VERDICTS = ['allowed', 'refused', 'would_refuse', 'unavailable'] as const;
 export type RuleVerdict = (typeof RULE_VERDICTS)[number];

@@ -90,10 +90,12 @@ const openRequirement = (rule: RequirementRule, place: number): Requirement => {
 
 const valueIn = (input: Input, pointer: string): unknown => valueAt(input, readPointer(pointer, input));
 
-/** Names of records: the tenant, and a digest of all else. */
-const createKeyOf =
-  (name: string, per: CapRule['per']): Cap['keyOf'] =>
-  ({ tenant, sessionKey, key }) => {
-    const scope = per === 'session' ? sessionKey : per === 'key' ? (key ?? '') : '';
-    return scope === null ? null : `${tenant}:${toDigest(JSON.stringify(['recourse-rule-1', name, per, scope]))}`;
+/** Names of records: what is counted for, within its tenant, and a digest of the rule. */
+const createKeyOf = (name: string, per: CapRule['per']): Cap['keyOf'] => {
+  const rule = toDigest(JSON.stringify(['recourse-rule-1', name, per])).slice(0, 32);
+  return ({ tenant, sessionKey, key }) => {
+    if (per === 'tenant') return `${tenant}:${rule}`;
+    if (per === 'key') return `${tenant}:${toDigest(key ?? '')}.${rule}`;
+    return sessionKey === null ? null : `${sessionKey}.${rule}`;
   };
+};

@@ -6,12 +6,13 @@ import { isSafe, type Tool } from 'recourse-server/tools/tool';
 import { toDecimal } from '../policies/millionths.ts';
 import type { RuleBook, RuleDecision } from '../policies/policies.ts';
 import type { Rule } from '../policies/policy-settings.ts';
-import { AskedCall, type RuleVerdict, type Use } from './asked-call.ts';
+import { AskedCall, type RuleVerdict, type Success, type Use } from './asked-call.ts';
 import { type Cap, type OpenRule, openRule } from './open-rule.ts';
-import { askSafely, type ReserveOptions, reserveCalls } from './reserve-calls.ts';
+import { askSafely, NoAnswer, type ReserveOptions, reserveCalls } from './reserve-calls.ts';
 import type { Counted } from './rule-decisions.ts';
 import { fullText, missingSuccessText, RULE_STORE_TEXT } from './rule-text.ts';
-import { readTicket, type Ticket } from './rule-ticket.ts';
+import { readTicket, type Ticket, writeTicket } from './rule-ticket.ts';
+import { allOf, type Soon, type Steps, take } from './steps.ts';
 
 export type RuleBookOptions = ReserveOptions & {
   /** Counts what a rule has said of a call. */
@@ -42,16 +43,11 @@ export class ServiceRules implements RuleBook {
   readonly concern = ({ name }: Pick<Tool, 'name'>): boolean =>
     this.#rules.length > 0 && this.#rulesOf(name).length > 0;
 
-  readonly decide = async (calls: readonly CallToDecide[]): Promise<readonly RuleDecision[]> => {
-    const asked = calls.map((call) => new AskedCall(call, this.#rulesOf(call.tool.name)));
-    await this.#checkRequirements(asked);
-    await reserveCalls(asked, this.#options);
-    return asked.map((each) => this.#toDecision(each));
-  };
+  readonly decide: RuleBook['decide'] = (calls) => take(this.#decide(calls));
 
   /** What would be decided, each call as if those before it ran: nothing is reserved. */
   readonly forecast: RuleBook['forecast'] = async (calls) => {
-    const asked = calls.map((call) => new AskedCall(call, this.#rulesOf(call.tool.name)));
+    const asked = this.#askAll(calls);
     await this.#checkRequirements(asked);
     const counts = new Map<string, Counted>();
     const forecasts: Awaited<ReturnType<RuleBook['forecast']>>[number][] = [];
@@ -88,16 +84,29 @@ export class ServiceRules implements RuleBook {
     return rules;
   }
 
-  async #checkRequirements(asked: readonly AskedCall[]): Promise<void> {
+  *#decide(calls: readonly CallToDecide[]): Steps<readonly RuleDecision[]> {
+    const asked = this.#askAll(calls);
+    yield this.#checkRequirements(asked);
+    yield* reserveCalls(asked, this.#options);
+    return asked.map((each) => this.#toDecision(each));
+  }
+
+  #askAll(calls: readonly CallToDecide[]): readonly AskedCall[] {
+    return calls.map((call) => new AskedCall(call, this.#rulesOf(call.tool.name)));
+  }
+
+  #checkRequirements(asked: readonly AskedCall[]): Promise<unknown> | undefined {
+    return allOf(asked.flatMap((each) => each.requirements.map((success) => this.#require(each, success))));
+  }
+
+  #require(asked: AskedCall, { rule, key, digest }: Success): Soon<void> {
     const { store, onFailed } = this.#options;
-    const checks = asked.flatMap((each) =>
-      each.requirements.map(async ({ rule, key, digest }) => {
-        const found = await askSafely(() => store.hasSuccess(key, digest, rule.withinMs), onFailed);
-        if (found === 'failed') each.refuse(rule, RULE_STORE_TEXT, 'store_unavailable');
-        else if (!found) each.refuse(rule, missingSuccessText(rule));
-      }),
-    );
-    if (checks.length > 0) await Promise.all(checks);
+    const note = (found: boolean | null | NoAnswer): void => {
+      if (found instanceof NoAnswer) asked.refuse(rule, RULE_STORE_TEXT, 'store_unavailable');
+      else if (found !== true) asked.refuse(rule, missingSuccessText(rule));
+    };
+    const found = askSafely(() => store.hasSuccess(key, digest, rule.withinMs), onFailed);
+    return found instanceof Promise ? found.then(note) : note(found);
   }
 
   #toDecision(asked: AskedCall): RuleDecision {
@@ -119,9 +128,7 @@ export class ServiceRules implements RuleBook {
     const ticket: Ticket = {
       name: asked.reservation,
       isWrite: !isSafe(asked.call.tool),
-      uses: held.map(({ rule, key, amount }) => ({
-        ...{ rule: rule.name, key, amount: String(amount), windowMs: rule.terms.windowMs },
-      })),
+      uses: held.map(({ rule, key, amount }) => ({ rule: rule.name, key, amount, windowMs: rule.terms.windowMs })),
       successes: asked.successes.map(({ rule, key, digest }) => ({
         ...{ rule: rule.name, key, digest, withinMs: rule.withinMs },
       })),
@@ -136,14 +143,14 @@ export class ServiceRules implements RuleBook {
     const awaited: Promise<unknown>[] = [];
     for (const { rule, key, amount, windowMs } of ticket.uses) {
       const terms = { windowMs: this.#windowOf(rule, windowMs) };
-      const settling = askSafely(
-        () => store.settle(key, { name, amount: BigInt(amount), executed, by, isWrite }, terms),
-        onFailed,
-      );
-      if (executed === 'no' || by === 'other') awaited.push(settling);
+      const settling = askSafely(() => store.settle(key, { name, amount, executed, by, isWrite }, terms), onFailed);
+      if (settling instanceof Promise && (executed === 'no' || by === 'other')) awaited.push(settling);
     }
-    for (const { key, digest, withinMs } of isSuccess ? ticket.successes : [])
-      awaited.push(askSafely(() => store.noteSuccess(key, digest, withinMs), onFailed));
+    if (!isSuccess) return awaited;
+    for (const { key, digest, withinMs } of ticket.successes) {
+      const noting = askSafely(() => store.noteSuccess(key, digest, withinMs), onFailed);
+      if (noting instanceof Promise) awaited.push(noting);
+    }
     return awaited;
   }
 
@@ -175,7 +182,7 @@ export class ServiceRules implements RuleBook {
   async #read(asked: AskedCall, { rule, key }: Pick<Use, 'rule' | 'key'>): Promise<Counted | null> {
     const { store, onFailed } = this.#options;
     const counted = await askSafely(() => store.read(key, rule.terms), onFailed);
-    if (counted !== 'failed') return counted ?? NOTHING_COUNTED;
+    if (!(counted instanceof NoAnswer)) return counted ?? NOTHING_COUNTED;
     asked.refuse(rule, RULE_STORE_TEXT, 'store_unavailable');
     return null;
   }
@@ -202,7 +209,7 @@ class RuleGrant implements Grant {
   }
 
   get ticket(): string {
-    return JSON.stringify(this.#ticket);
+    return writeTicket(this.#ticket);
   }
 
   settle = (executed: Executed, isSuccess: boolean): Promise<void> | undefined => {

@@ -73,10 +73,14 @@ const reserveOne = (count: Count, { name, amount }: Reservation, terms: CountTer
   const own = count.entries.get(name);
   const total = count.spent + count.held - (own !== undefined && isHeld(own) ? own.amount : 0n);
   const fits = total + amount <= max && (own !== undefined || count.entries.size < MOST_ENTRIES);
-  const reserved = { fits, left: max > total ? max - total : 0n, until: findNextLeft(count, windowMs) };
-  if (fits || !isEnforced) return { kind: 'held', ...reserved };
-  const waits = total + amount - sumTentative(count, name, now) <= max;
-  return { kind: waits ? 'wait' : 'full', ...reserved };
+  const mustWait = !fits && isEnforced;
+  const waits = mustWait && total + amount - sumTentative(count, name, now) <= max;
+  return {
+    kind: mustWait ? (waits ? 'wait' : 'full') : 'held',
+    fits,
+    left: max > total ? max - total : 0n,
+    until: findNextLeft(count, windowMs),
+  };
 };
 
 const sumTentative = ({ entries }: Count, name: string, now: number): bigint => {
@@ -93,7 +97,10 @@ const hold = (
   now: number,
 ): void =>
   count.set(name, {
-    ...{ state: 'held', amount, since: now, until: now + endsInMs + (windowMs ?? NO_WINDOW_MS) },
+    state: 'held',
+    amount,
+    since: now,
+    until: now + endsInMs + (windowMs ?? NO_WINDOW_MS),
     tentativeUntil: isTentative ? now + TENTATIVE_MS : 0,
   });
 

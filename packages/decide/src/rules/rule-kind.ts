@@ -36,8 +36,8 @@ export class Count {
   nextLapse = Number.POSITIVE_INFINITY;
   /** When nothing of it counts any more. */
   endsAt = 0;
-  /** Fields that differ from what is saved. */
-  readonly touched = new Set<string>();
+  /** What differs from what is saved: minutes, names of entries, and the end. */
+  readonly touched = { minutes: new Set<number>(), names: new Set<string>(), end: false };
 
   get isEmpty(): boolean {
     return this.buckets.size === 0 && this.entries.size === 0;
@@ -47,13 +47,13 @@ export class Count {
     this.lastMinute = Math.max(this.lastMinute, minute);
     this.spent += amount;
     this.buckets.set(minute, (this.buckets.get(minute) ?? 0n) + amount);
-    this.touched.add(`b:${minute}`);
+    this.touched.minutes.add(minute);
   }
 
   drop(minute: number): void {
     this.spent -= this.buckets.get(minute) ?? 0n;
     this.buckets.delete(minute);
-    this.touched.add(`b:${minute}`);
+    this.touched.minutes.add(minute);
   }
 
   set(name: string, entry: Entry): void {
@@ -61,7 +61,7 @@ export class Count {
     this.entries.set(name, entry);
     if (isHeld(entry)) this.held += entry.amount;
     if (isMark(entry)) this.marks += 1;
-    this.touched.add(`r:${name}`);
+    this.touched.names.add(name);
     this.nextLapse = Math.min(this.nextLapse, entry.until);
     this.keepUntil(entry.until);
   }
@@ -72,13 +72,20 @@ export class Count {
     this.entries.delete(name);
     if (isHeld(entry)) this.held -= entry.amount;
     if (isMark(entry)) this.marks -= 1;
-    this.touched.add(`r:${name}`);
+    this.touched.names.add(name);
+  }
+
+  /** It is saved as it is. */
+  saved(): void {
+    this.touched.minutes.clear();
+    this.touched.names.clear();
+    this.touched.end = false;
   }
 
   keepUntil(time: number): void {
     if (time <= this.endsAt) return;
     this.endsAt = time;
-    this.touched.add('h');
+    this.touched.end = true;
   }
 }
 
@@ -100,17 +107,6 @@ const readEntry = (text: string): Entry | null => {
 
 const encodeEntry = ({ state, amount, since, until, tentativeUntil }: Entry): string =>
   `${state} ${amount} ${Math.floor(since)} ${Math.ceil(until)} ${Math.ceil(tentativeUntil)}`;
-
-/** The text of a field as it is now; null: it goes. */
-const encodeField = (count: Count, field: string): string | null => {
-  if (field === 'h') return `1 ${Math.ceil(count.endsAt)}`;
-  if (field.startsWith('b:')) {
-    const amount = count.buckets.get(Number(field.slice(2)));
-    return amount === undefined ? null : String(amount);
-  }
-  const entry = count.entries.get(field.slice(2));
-  return entry === undefined ? null : encodeEntry(entry);
-};
 
 const readBuckets = (count: Count, fields: Fields): void => {
   const buckets: (readonly [minute: number, amount: bigint])[] = [];
@@ -136,15 +132,18 @@ const decode = (fields: Fields): Count => {
   count.endsAt = Number(endsAt);
   readBuckets(count, fields);
   readEntries(count, fields);
-  count.touched.clear();
+  count.saved();
   return count;
 };
 
-const allFields = ({ buckets, entries }: Count): readonly string[] => [
-  'h',
-  ...[...buckets.keys()].map((minute) => `b:${minute}`),
-  ...[...entries.keys()].map((name) => `r:${name}`),
-];
+const allOf = ({ buckets, entries }: Count): Count['touched'] => ({
+  minutes: new Set(buckets.keys()),
+  names: new Set(entries.keys()),
+  end: true,
+});
+
+const textOf = <Value>(value: Value | undefined, encode: (value: Value) => string): string | null =>
+  value === undefined ? null : encode(value);
 
 // Measured as other records: a place in a map with its number, and that of an entry with its name and its object.
 const [COUNT_BYTES, BUCKET_BYTES, ENTRY_BYTES] = [500, 80, 300] as const;
@@ -164,20 +163,22 @@ export const ruleKind: Kind<Count, { isNew: boolean }> = {
   decode,
   toSaved: (_count, { size }) => ({ isNew: size === 0 }),
   changes: (count, saved) => {
-    const set: string[] = [];
+    const { minutes, names, end } = saved.isNew ? allOf(count) : count.touched;
+    const set: string[] = end ? ['h', `1 ${Math.ceil(count.endsAt)}`] : [];
     const gone: string[] = [];
-    for (const field of saved.isNew ? allFields(count) : count.touched) {
-      const text = encodeField(count, field);
+    const add = (field: string, text: string | null): void => {
       if (text === null) gone.push(field);
       else set.push(field, text);
-    }
+    };
+    for (const minute of minutes) add(`b:${minute}`, textOf(count.buckets.get(minute), String));
+    for (const name of names) add(`r:${name}`, textOf(count.entries.get(name), encodeEntry));
     saved.isNew = false;
     return { set, gone };
   },
   ...NO_LIST,
   // The last step of keeping a state in each backend; memory, which writes no fields, asks for nothing else.
-  takeAdded: ({ touched }) => {
-    touched.clear();
+  takeAdded: (count) => {
+    count.saved();
     return [];
   },
   isEmpty: (count) => count.isEmpty,

@@ -9,12 +9,13 @@ export const createRuleMetrics = ({ registry, toolNames }: Metrics) => {
     'Calls that a rule of the configuration file decided of: allowed, refused, would_refuse (it observes), unavailable (its store).',
     ['rule', 'decision'],
   );
-  const series = new Map<string, CountSeries>();
+  const series = new Map<string, Map<RuleVerdict, CountSeries>>();
   return {
     decided: (rule: string, decision: RuleVerdict): void => {
-      const name = `${rule} ${decision}`;
-      const known = series.get(name) ?? decisions({ rule, decision });
-      series.set(name, known);
+      const ofRule = series.get(rule) ?? new Map<RuleVerdict, CountSeries>();
+      series.set(rule, ofRule);
+      const known = ofRule.get(decision) ?? decisions({ rule, decision });
+      ofRule.set(decision, known);
       known.count += 1;
     },
   };

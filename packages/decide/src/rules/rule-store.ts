@@ -15,13 +15,12 @@ import {
   type WindowTerms,
 } from './rule-decisions.ts';
 import { type Count, ruleKind } from './rule-kind.ts';
+import type { Soon } from './steps.ts';
 
 /** Memory has no room for what another scope would count. */
 export class TooManyCountsError extends Error {}
 
 const SWEEP_EVERY_MS = 1000;
-
-type Soon<Value> = Value | Promise<Value>;
 
 /** What rules have counted. Memory answers at once; what returns a promise rejects where the store fails. */
 export class RuleStore {
@@ -61,12 +60,13 @@ export class RuleStore {
     return this.#update(key, noteSuccess(digest, withinMs), 'always');
   }
 
-  async hasSuccess(key: string, digest: string, withinMs: number): Promise<boolean> {
-    return (await this.#counts.read(key, hasSuccess(digest, withinMs), [`r:${digest}`])) === true;
+  /** null: nothing is counted. */
+  hasSuccess(key: string, digest: string, withinMs: number): Soon<boolean | null> {
+    return this.#counts.read(key, hasSuccess(digest, withinMs), [`r:${digest}`]);
   }
 
   /** null: nothing is counted. */
-  async read(key: string, terms: WindowTerms): Promise<Counted | null> {
+  read(key: string, terms: WindowTerms): Soon<Counted | null> {
     return this.#counts.read(key, readCounted(terms));
   }
 

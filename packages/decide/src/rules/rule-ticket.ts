@@ -13,13 +13,19 @@ const Ticket = z.object({
     z.object({
       rule: z.string(),
       key: z.string(),
-      amount: z.string().regex(/^\d{1,40}$/),
+      amount: z
+        .string()
+        .regex(/^\d{1,40}$/)
+        .transform(BigInt),
       windowMs: WindowMs.nullable(),
     }),
   ),
   successes: z.array(z.object({ rule: z.string(), key: z.string(), digest: z.string(), withinMs: WindowMs })),
 });
-export type Ticket = Readonly<z.infer<typeof Ticket>>;
+export type Ticket = Readonly<z.output<typeof Ticket>>;
+
+export const writeTicket = (ticket: Ticket): string =>
+  JSON.stringify({ ...ticket, uses: ticket.uses.map((use) => ({ ...use, amount: String(use.amount) })) });
 
 /** null: it is none of ours. */
 export const readTicket = (text: string): Ticket | null => {
