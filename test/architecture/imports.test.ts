@@ -388,6 +388,7 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   '@tool-hosts/process-control.ts': 'what the system refuses: a process that is gone, or none to give',
   '@tool-hosts/process-table.ts': 'a process ends while its environment is read',
   '@tool-hosts/tool-hosts.ts': 'a directory that cannot be read leaves no process behind',
+  '@background/jobs/due-sweep.ts': 'what cannot be done of an entry now is done later',
   '@background/jobs/shard-worker.ts':
     'the order of tenants is best effort, and a look for a job that fails is told and made again',
   'json/canonical-text.ts': 'a lone surrogate has no canonical form',
@@ -398,14 +399,12 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   '@decide/audit/audit-file.ts': 'a disk that is full, or a directory that is gone, costs no call its answer',
   '@decide/audit/audit.ts': 'a line that cannot be made is counted, and costs no call its answer',
   '@decide/approvals/approval-book.ts': 'nothing runs that a person has to approve while the store is away',
-  '@decide/approvals/approval-sweep.ts': 'an approval that cannot be looked at now is looked at later',
   '@decide/open-approvals.ts':
     'a tool that throws when it is asked asks a person, and arguments that do not fit are told to who edits them',
   '@decide/checks.ts': 'a check that throws, or whose answer cannot be read, counts as unclear',
   '@decide/policies/policy-settings.ts': 'a JSON Schema that cannot be compiled is a mistake in the configuration file',
   '@decide/reconciler.ts': 'a store that is away costs no call its answer: its outcome stays unknown',
   '@decide/rules/reserve-calls.ts': 'a store that is away refuses calls, or leaves reserved what was',
-  '@decide/sweep.ts': 'an effect that cannot be looked at now is looked at later',
   '@background/call-waiters.ts': 'calls that cannot be looked at now are looked at a second later',
   '@background/pending-service.ts': 'a store that is away refuses or puts off a call, and the caller is told so',
   '@background/pending-routes.ts':

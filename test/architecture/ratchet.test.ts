@@ -13,7 +13,7 @@ const LINES: Readonly<Record<string, number>> = {
   // 700 for effect ids, the operation `operate`, and the seam by which writes are looked for: verdicts, the port, results that a look replaces, settings.
   // 230 for the audit log: its port, settings, the check of its path, lines on stdout.
   src: 29905,
-  'packages/background': 5260,
+  'packages/background': 5335,
   'packages/cli': 1685,
   'packages/console': 2980,
   // 760 for the audit log: its schema, its lines, the file that is reopened, retried and bounded; and the digest of tools.

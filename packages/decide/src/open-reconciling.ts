@@ -80,7 +80,7 @@ export const openReconciling = async (config: Config, parts: ReconcilingParts) =
   });
   const isCovered = (): boolean => registry.list().some(({ name }) => findCheck(name) !== null);
   const sweep = createSweep({
-    ...{ effects, looker, findCheck, apply, onFailed, isCovered, time, now, sampled: counted.sampled },
+    ...{ effects, looker, findCheck, apply, onFailed, isCovered, time, sampled: counted.sampled },
   });
   await takeBack(backend, effects);
   return {

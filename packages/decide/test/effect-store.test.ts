@@ -63,7 +63,7 @@ test('an effect that is sealed with a key which a process lacks stays among thos
   const redactor = { value: (json: string) => json, cutToolText: (text: string) => text };
   const { look } = createSweep({
     ...{ effects, findCheck: () => null, apply: async () => undefined, onFailed: ignore, isCovered: () => true },
-    ...{ sampled: ignore, time: () => 1000, now: () => 1000 },
+    ...{ sampled: ignore, time: () => 1000 },
     looker: new Looker({ delays: [1000], redactor, looked: ignore, onProblem: ignore }),
   });
   const key = effectKeyOf(WRITE);

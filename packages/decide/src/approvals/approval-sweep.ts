@@ -1,3 +1,4 @@
+import { createDueSweep, ELSEWHERE_MS, readLive } from '@recourse/background/jobs/due-sweep';
 import { approvalIdOf } from './approval-kind.ts';
 import { type ApprovalStore, entryOf, type OpenApproval, pointerKeyOf } from './approval-store.ts';
 
@@ -16,70 +17,34 @@ export type SweepOptions = {
 /** What waits now, and how many of it for more than half of its time. */
 export type WaitingSample = { readonly waiting: number; readonly pastHalf: number; readonly oldestMs: number };
 
-const AT_ONCE = 20;
-const AGAIN_MS = 15_000;
-// A key of the store that this process lacks another one may have.
-const ELSEWHERE_MS = 5000;
 // Its call may be about to be accepted.
 const GONE_AGAIN_MS = 1000;
-const LONGEST_PAUSE_MS = 1000;
-const LEAST_PAUSE_MS = 25;
 
 /** Tells those who wait for approvals that these are decided, or over. */
 export const createApprovalSweep = (options: SweepOptions) => {
   const { store, onFailed, isCovered = () => true } = options;
-  let isClosed = false;
-  let sampledAt = Number.NEGATIVE_INFINITY;
-  let timer: NodeJS.Timeout | undefined;
-  /** Gives the milliseconds until the next sweep. */
-  const sweepOnce = async (): Promise<number> => {
-    // Most services ask nobody: they ask no store for it either.
-    if (!isCovered()) return LONGEST_PAUSE_MS;
-    if (performance.now() - sampledAt >= SAMPLE_EVERY_MS) {
-      sampledAt = performance.now();
-      await sample(options);
-    }
-    const { entries, nextMs } = await store.live.popDue(AT_ONCE, AGAIN_MS);
-    await Promise.all(entries.map(({ key }) => release(key, options).catch(onFailed)));
-    if (entries.length === AT_ONCE) return LEAST_PAUSE_MS;
-    return Math.max(LEAST_PAUSE_MS, Math.min(nextMs ?? LONGEST_PAUSE_MS, LONGEST_PAUSE_MS));
-  };
-  const sweep = async (): Promise<void> => {
-    const pauseMs = await sweepOnce().catch((error: unknown) => {
-      onFailed(error);
-      return LONGEST_PAUSE_MS;
-    });
-    if (!isClosed) timer = setTimeout(() => void sweep(), pauseMs).unref();
-  };
+  const sweep = createDueSweep({
+    live: store.live,
+    isCovered,
+    handle: ({ key }) => release(key, options),
+    sample: () => sample(options),
+    onFailed,
+  });
   return {
-    start: (): void => void sweep(),
-    sweepOnce,
+    ...sweep,
     /** Tells who waits for one that it is decided, or over. Rejects with the store: then a sweep does it. */
     release: (key: string): Promise<void> => release(key, options),
-    close: (): void => {
-      isClosed = true;
-      clearTimeout(timer);
-    },
   };
 };
 
-const SAMPLE_EVERY_MS = 5000;
-// Counting more would take longer than it is worth: an alert has been raised long before.
-const MOST_SAMPLED = 1000;
-
 const sample = async ({ store, sampled }: SweepOptions): Promise<void> => {
   if (sampled === undefined) return;
-  const waited: { readonly ms: number; readonly ofMs: number }[] = [];
-  let seen = 0;
-  for await (const part of store.live.list()) {
-    const read = await Promise.all(part.slice(0, MOST_SAMPLED - seen).map(({ key }) => store.find(key)));
-    seen += read.length;
-    for (const found of read) {
-      if (found?.approval.state !== 'waiting') continue;
-      const { expiresMs } = found.approval;
-      waited.push({ ms: Math.max(0, expiresMs - store.leftMs(found.approval)), ofMs: expiresMs });
-    }
-  }
+  const waited = (await readLive(store.live, (key) => store.find(key)))
+    .filter(({ approval }) => approval.state === 'waiting')
+    .map(({ approval }) => ({
+      ms: Math.max(0, approval.expiresMs - store.leftMs(approval)),
+      ofMs: approval.expiresMs,
+    }));
   const pastHalf = waited.filter(({ ms, ofMs }) => ms > ofMs / 2).length;
   sampled({ waiting: waited.length, pastHalf, oldestMs: Math.max(0, ...waited.map(({ ms }) => ms)) });
 };

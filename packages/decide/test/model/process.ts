@@ -109,7 +109,7 @@ export class Process {
     const findCheck = (): Check => check;
     const sampled = (): void => undefined;
     this.#sweep = createSweep({
-      ...{ effects, looker, findCheck, apply, onFailed, isCovered: () => true, time, now, sampled },
+      ...{ effects, looker, findCheck, apply, onFailed, isCovered: () => true, time, sampled },
     });
     const onContradiction = (): void => {
       expected.told += 1;
