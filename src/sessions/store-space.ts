@@ -54,7 +54,9 @@ type Options = {
  *
  * | state   | `stored` | a request for room                                                | becomes                         |
  * |---------|----------|-------------------------------------------------------------------|---------------------------------|
- * | unread  | null     | asks the record                                                   | fresh                           |
+ * | unread  | null     | asks the record                                                   | read                            |
+ * | read    | a number | as if others kept all that is used: what the record has may be    | stale: the next look            |
+ * |         |          | younger than the last look; a refusal looks again first           |                                 |
  * | fresh   | a number | is decided here, where 64 KiB are not exceeded; else asks          | stale: the next look            |
  * | stale   | a number | the same; a refusal asks the record first                         | fresh: it was asked; unread: 60 looks without a request |
  */
@@ -63,6 +65,8 @@ class KnownShare {
   stored: number | null = null;
   /** Whether the record was asked since the last look. */
   isFresh = false;
+  /** Whether there was a look since the record was read first. Until then nobody knows how much of what is used is this tenant's. */
+  isLooked = false;
   /** At the last look. */
   before = 0;
   /** Taken since the last look. */
@@ -87,6 +91,7 @@ class KnownShare {
     this.before = this.bytes;
     this.taken = 0;
     this.isFresh = false;
+    this.isLooked = this.stored !== null;
     this.idle += 1;
   }
 
@@ -110,6 +115,7 @@ export class OpenedStoreSpace {
   /** By all tenants, since the last look. */
   #taken = 0;
   #looks = 0;
+  #looking: Promise<void> | null = null;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: Options) {
@@ -118,7 +124,7 @@ export class OpenedStoreSpace {
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.look(), EVERY_MS).unref();
+    this.#timer = setInterval(() => void this.look(), EVERY_MS).unref();
   }
 
   /** Writes what the records lack; best effort. */
@@ -127,9 +133,21 @@ export class OpenedStoreSpace {
     await this.#writeAll();
   }
 
-  look(): void {
-    const looked = this.#options.look();
-    if (looked !== null) void looked.then((fill) => this.#setFill(fill), this.#options.onFailed);
+  /** Never rejects. */
+  look(): Promise<void> {
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = null;
+    });
+    return this.#looking;
+  }
+
+  async #look(): Promise<void> {
+    try {
+      const fill = await this.#options.look();
+      if (fill !== null) this.#setFill(fill);
+    } catch (error) {
+      this.#options.onFailed(error);
+    }
   }
 
   /** Whether the store is below the level of journals. Asked before an update, not in its decision: the answer changes with time. */
@@ -156,7 +174,7 @@ export class OpenedStoreSpace {
       this.#count(share, weight.bytes);
       return null;
     }
-    return shortage === null || !share.isFresh
+    return shortage === null || !share.isFresh || !share.isLooked
       ? this.#ask(tenant, share, wanted)
       : this.#refuse(what, tenant, shortage);
   };
@@ -202,7 +220,11 @@ export class OpenedStoreSpace {
   }
 
   async #ask(tenant: string, share: KnownShare, wanted: Wanted): Promise<Shortage | null> {
-    const shortage = await this.#write(share, tenant, wanted);
+    let shortage = await this.#write(share, tenant, wanted);
+    if (shortage !== null && !share.isLooked) {
+      await this.look();
+      shortage = await this.#write(share, tenant, wanted);
+    }
     return shortage === null ? null : this.#refuse(wanted.what, tenant, shortage);
   }
 
@@ -219,7 +241,7 @@ export class OpenedStoreSpace {
         'claim',
       );
       // What others have given back, or has ended, is not used by this tenant any more.
-      share.before = share.stored === null ? share.before + found : Math.min(share.before, found + unwrittenBytes);
+      share.before = Math.min(share.before, found + unwrittenBytes);
       share.stored = stored;
       share.isFresh = true;
       if (wanted !== null && shortage === null) this.#count(share, wanted.weight.bytes);

@@ -27,15 +27,18 @@ export const createPlainSpace = (
 export const MB = 1_000_000;
 const HOUR_MS = 3_600_000;
 
-/** What a process knows of the space of a store that says to use so much, of 10 MB. */
-export const openSpace = (store: RecordStore, now: () => number = Date.now) => {
+/** What a process knows of the space of a store of 10 MB, of which so much is in `usage`. */
+export const openSpace = (
+  store: RecordStore,
+  now: () => number = Date.now,
+  usage: { bytes: number } = { bytes: MB / 2 },
+) => {
   const refused: string[] = [];
-  const fill = { used: MB / 2, max: 10 * MB, servers: 1, policy: null } satisfies StoreFill;
   const failures: unknown[] = [];
   const toWeight = (bytes: number, endsInHours = 24) => ({ bytes, endsAt: now() + endsInHours * HOUR_MS });
   const space = new OpenedStoreSpace({
     store,
-    look: () => Promise.resolve({ ...fill }),
+    look: () => Promise.resolve({ used: usage.bytes, max: 10 * MB, servers: 1, policy: null } satisfies StoreFill),
     observer: { filled: () => undefined, notKept: (...words) => void refused.push(words.join(' ')) },
     onFailed: (error) => void failures.push(error),
   });
@@ -47,16 +50,15 @@ export const openSpace = (store: RecordStore, now: () => number = Date.now) => {
     toWeight,
     /** Has it look at a store that uses so much. */
     look: async (usedNow: number): Promise<void> => {
-      fill.used = usedNow;
-      space.look();
-      await Promise.resolve();
-      await Promise.resolve();
+      usage.bytes = usedNow;
+      await space.look();
     },
     /** Takes pieces one after the other until one finds no room: how many bytes it has taken, and why it stopped. */
     fillUp: async (tenant: string, bytes: number, what: Exclude<Keepable, 'journals'> = 'arguments') => {
       for (let taken = 0; ; taken += bytes) {
         const shortage = await space.take(tenant, what, toWeight(bytes));
         if (shortage !== null || taken > 20 * MB) return { taken, shortage };
+        usage.bytes += bytes;
       }
     },
   };
