@@ -23,6 +23,7 @@ COPY packages/console/package.json packages/console/
 COPY packages/decide/package.json packages/decide/
 COPY packages/dialects/package.json packages/dialects/
 COPY packages/mcp-server/package.json packages/mcp-server/
+COPY packages/oncall/package.json packages/oncall/
 COPY packages/store-redis/package.json packages/store-redis/
 COPY packages/store-sqlite/package.json packages/store-sqlite/
 COPY packages/testing/package.json packages/testing/
@@ -62,6 +63,7 @@ COPY packages/console/package.json packages/console/
 COPY packages/decide/package.json packages/decide/
 COPY packages/dialects/package.json packages/dialects/
 COPY packages/mcp-server/package.json packages/mcp-server/
+COPY packages/oncall/package.json packages/oncall/
 COPY packages/store-redis/package.json packages/store-redis/
 COPY packages/store-sqlite/package.json packages/store-sqlite/
 COPY packages/testing/package.json packages/testing/

@@ -6,6 +6,7 @@ export const PACKAGES = {
   background: () => import('@recourse/background'),
   decide: () => import('@recourse/decide'),
   dialects,
+  oncall: () => import('@recourse/oncall'),
   policies: () => import('@recourse/decide/policies/policy-settings'),
   ruleChecks: () => import('@recourse/decide/rules/check-rules'),
   storeRedis: () => import('@recourse/store-redis'),

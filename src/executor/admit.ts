@@ -106,6 +106,7 @@ const applyAdmission = (batch: Batch, admission: Admission): void => {
   batch.admission = admission;
   for (const [tool, permit] of admission.permits) {
     if (permit.decision === 'unavailable' || permit.decision === 'idle' || permit.budget === null) continue;
+    if (permit.decision === 'retry') batch.hasRetries = true;
     const denial = permit.decision === 'denied' ? permit.denial : null;
     observer.budgetDecided({ tool, decision: permit.decision, denial, mode: admission.mode });
   }

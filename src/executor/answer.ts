@@ -127,12 +127,22 @@ const renderAnswer = (call: Call): void => {
   const { observer } = services;
   const failure = outcome?.kind === 'failure' ? outcome.failure : null;
   // What is answered again is counted once: a copy, and a repeat of a keyed batch.
-  if (!isReplayed(call)) observer.callAnswered(call.budgetKey, failure, call.durationMs);
+  if (!isReplayed(call)) {
+    observer.callAnswered(batch.request.tenant, call.budgetKey, failure, call.durationMs);
+    if (batch.hasRetries) tellRecovered(call);
+  }
   const isWatched = observer.toolInvoked !== null || batch.request.trace !== null;
   if (isWatched || failure !== null) renderWatched(call, createEvent(call), failure);
   else renderOwn(call);
   // That of a resumed call is written when it is known that no other worker runs it again.
   if (services.audit !== null && batch.request.resumed === undefined) services.audit.called(call);
+};
+
+const tellRecovered = ({ batch, budgetKey, outcome }: Call): void => {
+  if (outcome?.kind !== 'success') return;
+  const permit = batch.admission?.permits.get(budgetKey);
+  if (permit?.decision === 'retry' && permit.budget !== null)
+    batch.services.observer.callRecovered(batch.request.tenant, budgetKey, permit.budget.failures);
 };
 
 const renderOwn = (call: Call): void => {
@@ -161,6 +171,7 @@ const renderFailure = (call: Call, event: ToolInvoked, failure: Failure): RetryS
   const suffix = toSuffix(failure, toolNameOf(call), budget);
   const outcome = call.outcome?.forCaller ?? call.outcome ?? failed(failure);
   call.result = renderOutcome(outcome, call, listWarnings(call), { reference: call.reference, suffix, retry });
+  if (!isReplayed(call)) services.observer.callFailed(event, failure, call, retry);
   return retry;
 };
 

@@ -78,7 +78,11 @@ export type CallObserver = {
   /** null: nobody watches single calls, and no event is made. */
   readonly toolInvoked: ((event: ToolInvoked) => void) | null;
   /** A call is answered for the first time. `tool` is the name it counts under, `failure` is null on success. */
-  readonly callAnswered: (tool: string, failure: Failure | null, durationMs: number) => void;
+  readonly callAnswered: (tenant: string, tool: string, failure: Failure | null, durationMs: number) => void;
+  /** It has failed, and its result is made. */
+  readonly callFailed: CallWatch['failed'];
+  /** A call has succeeded whose tool had failed in its session, in so many rounds in a row. */
+  readonly callRecovered: CallWatch['recovered'];
   readonly batchAnswered: (event: BatchAnswered) => void;
   readonly budgetDecided: (event: BudgetDecision) => void;
   /** A call was accepted that may go on after its request. */
@@ -108,6 +112,24 @@ export type CallObserver = {
   readonly keyUsed: (result: KeyUse) => void;
   /** Our own bug reached the last-resort net. */
   readonly contractViolated: (error: unknown, requestId: string) => void;
+};
+
+/**
+ * Counts calls for the pages of people on call. It is told on the path of each call: it notes, and does its work later. Must not throw.
+ */
+export type CallWatch = {
+  /** A call is answered for the first time. `tool` is the name it counts under, `failure` is null on success. */
+  readonly answered: (tenant: string, tool: string, failure: Failure | null, durationMs: number) => void;
+  /** The same call, where it has failed: `name` is what it asked for, `reference` what the log tells more of it under. */
+  readonly failed: (
+    event: ToolInvoked,
+    failure: Failure,
+    call: { readonly name: string | null; readonly reference: string },
+    retry: RetryState | null,
+  ) => void;
+  readonly recovered: (tenant: string, tool: string, failedRounds: number) => void;
+  /** A batch of a session is answered. */
+  readonly batch: (batch: BatchAnswered) => void;
 };
 
 /**
@@ -152,6 +174,8 @@ const ignore = (): void => undefined;
 export const SILENT_OBSERVER: CallObserver = {
   toolInvoked: null,
   callAnswered: ignore,
+  callFailed: ignore,
+  callRecovered: ignore,
   batchAnswered: ignore,
   budgetDecided: ignore,
   callAccepted: ignore,

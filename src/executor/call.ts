@@ -255,6 +255,8 @@ export class Batch {
   budgets: ReadonlyMap<string, Budget> | null = null;
   /** Whether limits or loop guard say anything of any call. */
   hasVerdicts = false;
+  /** A tool that has failed in the session is tried again. */
+  hasRetries = false;
   /** Said on every result that this batch made. */
   warnings: readonly Warning[] = NO_WARNINGS;
   /** Made with the first name that no tool has. */

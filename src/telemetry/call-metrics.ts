@@ -3,6 +3,7 @@ import { FAILURE_POLICY, type Fault, type Outcome } from '../contract/failure.ts
 import type {
   BatchAnswered,
   CallObserver,
+  CallWatch,
   CircuitObserver,
   CircuitState,
   ToolInvoked,
@@ -25,11 +26,13 @@ type CallObserverOptions = {
   readonly logBatch?: LogBatch | undefined;
   /** Each hears of every call that has its answer. One that throws, or gives a promise that rejects, changes nothing. */
   readonly subscribers?: readonly ((event: ToolInvoked) => void)[];
+  /** Left out: nobody counts for the pages of people on call. */
+  readonly watch?: CallWatch | undefined;
 };
 
 /** Turns what the executor tells into metrics and log lines, and passes calls on. Nothing here can change a call. */
 export const createCallObserver = (options: CallObserverOptions): CallObserver => {
-  const { metrics, log, logBatch = createLogBatch(log) } = options;
+  const { metrics, log, logBatch = createLogBatch(log), watch = null } = options;
   const guard = createObserverGuard(options);
   const series = createCallSeries(metrics, options.maxTools);
   const decisions = createDecisionSeries(metrics);
@@ -48,18 +51,22 @@ export const createCallObserver = (options: CallObserverOptions): CallObserver =
         : (event) => {
             for (const subscriber of subscribers) subscriber(event);
           },
-    callAnswered: guard((tool: string, failure: Failure | null, durationMs: number) => {
+    callAnswered: guard((tenant: string, tool: string, failure: Failure | null, durationMs: number) => {
       const { calls, ran, failures } = series.of(tool, failure?.code ?? null, failure?.outcome ?? 'success');
       calls.count += 1;
       // What did not run took no time.
       if (durationMs > 0) ran(durationMs / 1000);
       if (failures !== null) failures.count += 1;
       if (failure?.fatal) metrics.fatalFailures({ tool }).count += 1;
+      watch?.answered(tenant, tool, failure, durationMs);
     }),
+    callFailed: guard<Parameters<CallWatch['failed']>>((...told) => watch?.failed(...told)),
+    callRecovered: guard<Parameters<CallWatch['recovered']>>((...told) => watch?.recovered(...told)),
     batchAnswered: guard((batch: BatchAnswered) => {
       size.observe(batch.calls);
       overhead.observe(Math.max(0, batch.durationMs - batch.slowestCallMs) / 1000);
       logBatch(batch);
+      if (batch.session !== null) watch?.batch(batch);
     }),
     budgetDecided: guard(({ tool, decision, denial, mode }) => {
       decisions.of(tool, decision, mode).count += 1;

@@ -6,7 +6,7 @@ import { type FirstConfigFile, readFirstConfigFile } from '../config/file/read-c
 import { readFirstKeyFile } from '../config/read-configuration.ts';
 import type { Config } from '../config/settings/config.ts';
 import { createWorkspaceGuard } from '../config/workspace-guard.ts';
-import { SILENT_OBSERVER, type ToolInvoked } from '../executor/call-observer.ts';
+import { type CallWatch, SILENT_OBSERVER, type ToolInvoked } from '../executor/call-observer.ts';
 import { createCircuitBreakers } from '../executor/circuit-breakers.ts';
 import type { Redactor } from '../executor/redactor.ts';
 import { createExecutor, type Executor } from '../executor/run-batch.ts';
@@ -71,10 +71,11 @@ const now = (): number => performance.now();
 /** Puts the parts together; the only place that knows them all. Rejects where they cannot be, in words for people. */
 export const wire = async (config: Config, log: Logger, options: WireOptions = {}) => {
   const services = await openServices(config, log, options);
-  const { tools, pending, webhooks, load, extensions, store, decide } = services;
+  const { tools, pending, webhooks, load, extensions, store, decide, oncall } = services;
   const executor = createServiceExecutor(config, services, options);
   pending.start(executor.executeBatch);
   decide.start();
+  oncall.start();
   const tracing = await wireTracing(config, services);
   const http = await openHttp(config, services, { executor, beginTrace: tracing.beginTrace, options });
   return {
@@ -100,6 +101,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
       load.stop();
       http.closeAccess();
       decide.close();
+      await oncall.close();
       await pending.close();
       // Before the store, which keeps what is not delivered.
       await webhooks.close();
@@ -121,7 +123,8 @@ const openServices = async (config: Config, log: Logger, options: WireOptions) =
   const { version } = readManifest();
   const createId = createIdFactory();
   const metrics = createMetrics(version, now);
-  const { observer, onResponse } = createObservers(config, metrics, log, options);
+  const oncall = (await PACKAGES.oncall()).beginOncall();
+  const { observer, onResponse } = createObservers(config, { metrics, log, watch: oncall.watch }, options);
   redaction.countIn(metrics.secretsRedacted);
   const { stores: memory, requests: budget } = wireMemory(config, log, metrics);
   const opened = await wireStore(config, { log, metrics, memory, redactor, now });
@@ -165,9 +168,11 @@ const openServices = async (config: Config, log: Logger, options: WireOptions) =
     },
   });
   applyPolicies = decide.apply;
+  const { time } = store;
+  const pages = oncall.open(config, { backend, redactor, log, metrics, version, now, time });
   return {
     ...{ log, environment, version, now, createId, metrics, observer, onResponse, redactor, memory, budget },
-    ...{ store, extensions, load, tools, webhooks, pending, decide, apiKeys },
+    ...{ store, extensions, load, tools, webhooks, pending, decide, apiKeys, oncall: pages },
   };
 };
 type Services = Awaited<ReturnType<typeof openServices>>;
@@ -179,11 +184,15 @@ const readConfigFileOrThrow = async (config: Config, environment: Variables): Pr
 };
 
 /** What counts and logs calls and answers. */
-const createObservers = (config: Config, metrics: Metrics, log: Logger, options: WireOptions) => {
+const createObservers = (
+  config: Config,
+  { metrics, log, watch }: { readonly metrics: Metrics; readonly log: Logger; readonly watch: CallWatch },
+  options: WireOptions,
+) => {
   const { telemetry, logBatch, subscribers = [] } = options;
   if (telemetry === 'off') return { observer: SILENT_OBSERVER, onResponse: () => undefined };
   const maxTools = config.METRICS_MAX_TOOLS;
-  const observer = createCallObserver({ metrics, maxTools, log, now, logBatch, subscribers });
+  const observer = createCallObserver({ metrics, maxTools, log, now, logBatch, subscribers, watch });
   return { observer, onResponse: createResponseObserver(metrics) };
 };
 
@@ -236,14 +245,14 @@ type HttpServices = {
 /** The routes, and what they need of the service. */
 const openHttp = (config: Config, services: Services, { executor, beginTrace, options }: HttpServices) => {
   const { log, metrics, version, createId, onResponse, redactor, memory, budget, apiKeys } = services;
-  const { store, load, tools, webhooks, pending, decide, extensions } = services;
+  const { store, load, tools, webhooks, pending, decide, oncall, extensions } = services;
   const { registry, runHosted } = tools;
   const { answered } = pending;
   const maxResultBytes = config.MAX_RESULT_BYTES;
   return wireHttp(config, {
     ...{ log, metrics, version, createId, now, memory, apiKeys, executor, onResponse, beginTrace },
     ...extensions.http,
-    added: [pending.added, decide.added, ...extensions.http.added],
+    added: [pending.added, decide.added, oncall.added, ...extensions.http.added],
     rates: store.rates,
     shed: load.shed,
     refusals: load.refusals,

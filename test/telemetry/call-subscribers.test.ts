@@ -78,8 +78,8 @@ test('a subscriber that throws keeps neither the others from hearing nor the cal
     },
     ({ index }) => void heard.push(index),
   ]);
-  observer.callAnswered('one', null, 2);
-  observer.callAnswered('one', toFailure('tool_exception', 'it broke', { effects: 'read' }), 2);
+  observer.callAnswered('acme', 'one', null, 2);
+  observer.callAnswered('acme', 'one', toFailure('tool_exception', 'it broke', { effects: 'read' }), 2);
   expect(() => observer.toolInvoked(SUCCESS)).not.toThrow();
   expect(() => observer.toolInvoked(FAILURE)).not.toThrow();
   expect(heard).toEqual([0, 1]);

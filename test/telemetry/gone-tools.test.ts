@@ -34,8 +34,13 @@ type Subject = ReturnType<typeof createSubject>;
 
 /** Everything that is ever told of a tool. */
 const tellAll = ({ observer, circuits }: Subject, tool: string): void => {
-  observer.callAnswered(tool, null, 1);
-  observer.callAnswered(tool, toFailure('tool_exception', 'it broke', null, { fatal: true, outcome: 'failed' }), 1);
+  observer.callAnswered('acme', tool, null, 1);
+  observer.callAnswered(
+    'acme',
+    tool,
+    toFailure('tool_exception', 'it broke', null, { fatal: true, outcome: 'failed' }),
+    1,
+  );
   observer.budgetDecided({ tool, decision: 'denied', denial: 'tool', mode: 'memory' });
   observer.lateResult(tool, 'threw');
   observer.deadlineOverrun(tool);
@@ -53,7 +58,7 @@ test('a tool that is gone keeps its numbers for an hour, and goes on with them w
   expect(await subject.linesOf('one')).toContain(callsOf('one', 1));
   subject.offer('one', 'two');
   subject.clock.nowMs = 3 * HOUR_MS;
-  subject.observer.callAnswered('one', null, 1);
+  subject.observer.callAnswered('acme', 'one', null, 1);
   expect(await subject.linesOf('one')).toContain(callsOf('one', 2));
   expect(await subject.linesOf('one')).toContain('recourse_circuit_state{tool="one"} 2');
 });
@@ -95,7 +100,7 @@ test('what is told of a tool that is forgotten, or was never offered, makes no s
 test('of tools that are gone at most five hundred are remembered, and rather those that were called', async () => {
   const subject = createSubject();
   subject.offer('called');
-  subject.observer.callAnswered('called', null, 1);
+  subject.observer.callAnswered('acme', 'called', null, 1);
   for (let change = 0; change < 20; change += 1) {
     subject.offer(...Array.from({ length: 256 }, (_, place) => `tool_${change}_${place}`));
     subject.clock.nowMs += 1000;
@@ -113,12 +118,12 @@ test('two thousand tools have series of their own, and calls of further ones are
   const subject = createSubject();
   const names = Array.from({ length: 2002 }, (_, place) => `tool_${place}`);
   subject.offer(...names);
-  for (const tool of names) subject.observer.callAnswered(tool, null, 1);
+  for (const tool of names) subject.observer.callAnswered('acme', tool, null, 1);
   expect(await subject.tools()).toHaveLength(2000 + 2);
   expect(await subject.linesOf('tool_1999')).toContain(callsOf('tool_1999', 1));
   expect(await subject.linesOf('_other')).toContain(callsOf('_other', 2));
   subject.offer(...names.slice(1));
-  subject.observer.callAnswered('tool_2000', null, 1);
+  subject.observer.callAnswered('acme', 'tool_2000', null, 1);
   expect(await subject.linesOf('tool_2000')).toContain(callsOf('tool_2000', 1));
 });
 
@@ -127,13 +132,13 @@ test('a histogram names another tool once one that it named is forgotten, and ti
   const timed = async (tool: string) =>
     (await subject.linesOf(tool)).find((line) => line.startsWith('recourse_tool_call_duration_seconds_count'));
   subject.offer('one', 'two');
-  subject.observer.callAnswered('two', null, 1);
+  subject.observer.callAnswered('acme', 'two', null, 1);
   subject.offer('two');
   subject.clock.nowMs = HOUR_MS;
   subject.offer();
   subject.offer('two');
   subject.offer('two', 'three');
-  for (const tool of ['two', 'three']) subject.observer.callAnswered(tool, null, 1);
+  for (const tool of ['two', 'three']) subject.observer.callAnswered('acme', tool, null, 1);
   expect(await timed('one')).toBeUndefined();
   expect(await timed('two')).toBeUndefined();
   expect(await timed('three')).toBe('recourse_tool_call_duration_seconds_count{tool="three",outcome="success"} 1');
@@ -143,7 +148,7 @@ test('a histogram names another tool once one that it named is forgotten, and ti
 test('a tool that comes with other effects has the numbers of those, and keeps what it had', async () => {
   const subject = createSubject();
   subject.offer('one');
-  subject.observer.callAnswered('one', null, 1);
+  subject.observer.callAnswered('acme', 'one', null, 1);
   subject.observer.toolsOffered([{ name: 'one', effects: 'write' }]);
   const lines = await subject.linesOf('one');
   expect(lines).toContain('recourse_tool_calls_total{tool="one",outcome="unknown",code="timeout",fault="tool"} 0');
