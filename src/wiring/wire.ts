@@ -169,7 +169,14 @@ const openServices = async (config: Config, log: Logger, options: WireOptions) =
   });
   applyPolicies = decide.apply;
   const { time } = store;
-  const pages = oncall.open(config, { backend, redactor, log, metrics, version, now, time });
+  const pages = oncall.open(config, {
+    ...{ backend, redactor, log, metrics, version, now, time },
+    hasResults: async (requestKey) => {
+      const found = await keys.find(requestKey);
+      return found !== null && found !== 'unavailable';
+    },
+    findPending: async (tenant, handle) => (await pending.service.lookUp(tenant, handle, 0))?.spec ?? null,
+  });
   return {
     ...{ log, environment, version, now, createId, metrics, observer, onResponse, redactor, memory, budget },
     ...{ store, extensions, load, tools, webhooks, pending, decide, apiKeys, oncall: pages },
@@ -275,9 +282,17 @@ const openHttp = (config: Config, services: Services, { executor, beginTrace, op
       runReducer: createRunReducer({ runHosted, maxResultBytes, redactor, now }),
       settings: readSessionSettings(config),
     }),
-    endSession: store.sessions.end,
+    endSession: async (sessionKey) => {
+      await store.sessions.end(sessionKey);
+      oncall.sessions.ended(sessionKey);
+    },
     endedSessions: store.endedSessions,
-    resetBudgets: store.sessions.reset,
+    resetBudgets: async (sessionKey, tool) => {
+      await store.sessions.reset(sessionKey, tool);
+      oncall.sessions.reset(sessionKey, tool);
+    },
+    findSessions: oncall.sessions.find,
+    onSessionNamed: oncall.sessions.named,
     isUnavailable: (error) => error instanceof StoreUnavailableError,
     findResults: createFindResults(store.keys, answered, redactor),
     answered,

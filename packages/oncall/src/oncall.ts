@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Config } from 'recourse-server/config/settings/config';
@@ -6,6 +7,7 @@ import type { Redactor } from 'recourse-server/executor/redactor';
 import type { AddedRoutes, RouteHost } from 'recourse-server/routes/route-host';
 import type { StoreBackend } from 'recourse-server/sessions/store-backend';
 import type { Metrics } from 'recourse-server/telemetry/metrics';
+import { beginLists, type ListParts } from './lists/lists.ts';
 
 /** What the parts of the package get of the service. */
 export type OncallParts = {
@@ -30,19 +32,23 @@ export type OncallPart = {
 
 /** Begins to count calls, before there is a store: what the service tells of its calls goes to `watch`. */
 export const beginOncall = () => {
+  const beginning = { lists: beginLists() };
   const watch: CallWatch = {
     answered: () => undefined,
-    failed: () => undefined,
+    failed: beginning.lists.watch.failed,
     recovered: () => undefined,
-    batch: () => undefined,
+    batch: beginning.lists.watch.batch,
   };
-  const open = (_config: Config, _parts: OncallParts) => {
-    const parts: readonly OncallPart[] = [];
+  const open = (config: Config, service: ListParts) => {
+    const replica = `${hostname()}:${process.pid}`;
+    const lists = beginning.lists.open(config, { ...service, replica });
+    const parts: readonly OncallPart[] = [lists.part];
     const addRoutes: AddedRoutes['addRoutes'] = (app, host) => {
       for (const part of parts) part.addRoutes(app, host);
     };
     return {
       added: { addRoutes } satisfies AddedRoutes,
+      sessions: lists.sessions,
       start: (): void => {
         for (const part of parts) part.start();
       },
