@@ -5,6 +5,7 @@ import type { Decide, RecordStore, Records } from 'recourse-server/store/record-
 import { NO_SEALING, type Sealing } from 'recourse-server/store/seals';
 import type { DueEntry, DueIndex } from '../jobs/due-index.ts';
 import type {
+  Call,
   CallLease,
   CallProgress,
   CallRecord,
@@ -194,6 +195,15 @@ class StoredCallRecords {
     const look = (stored: StoredCall): Looked =>
       stored.call?.confirmed === true ? this.#seals.look(key, stored, 'brief') : null;
     return this.#seals.settle(key, await this.#calls.read(key, look, BRIEF_FIELDS));
+  }
+
+  /** When each of these calls was made, and its state; null: it is not pending. For much less than `describe`. */
+  async heads(keys: readonly string[]): Promise<readonly (Pick<Call, 'createdAt' | 'state'> | null)[]> {
+    const look = ({ call }: StoredCall) =>
+      call === null || call.state === 'ended' || !call.confirmed
+        ? null
+        : { createdAt: call.createdAt, state: call.state };
+    return Promise.all(keys.map((key) => this.#calls.read(key, look, HEAD_FIELDS)));
   }
 
   /**

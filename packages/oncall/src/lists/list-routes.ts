@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Caller } from 'recourse-server/auth/callers';
 import { FAILURE_CODES, FAULTS } from 'recourse-server/contract/failure';
+import { PAGING, ToolName, toPage } from 'recourse-server/routes/list-page';
 import { refuseOtherMethods } from 'recourse-server/routes/problem-handler';
 import { ProblemError, readQuery } from 'recourse-server/routes/problems';
 import type { RouteHost } from 'recourse-server/routes/route-host';
@@ -10,7 +11,6 @@ import * as z from 'zod';
 import type { Found, SessionItem } from '../contract.ts';
 import type { ListedCall, TenantIndex } from './call-index.ts';
 import { hashOf } from './call-notes.ts';
-import { PAGING, ToolName, toPage } from './list-page.ts';
 import type { ListParts } from './lists.ts';
 
 /** A session in a list. */
