@@ -5,7 +5,6 @@ import type { Decide, RecordStore, Records } from 'recourse-server/store/record-
 import { NO_SEALING, type Sealing } from 'recourse-server/store/seals';
 import type { DueEntry, DueIndex } from '../jobs/due-index.ts';
 import type {
-  Call,
   CallLease,
   CallProgress,
   CallRecord,
@@ -19,6 +18,7 @@ import {
   BRIEF_FIELDS,
   callKind,
   createCall,
+  describeHead,
   describeVersion,
   endCall,
   findHeld,
@@ -198,12 +198,8 @@ class StoredCallRecords {
   }
 
   /** When each of these calls was made, and its state; null: it is not pending. For much less than `describe`. */
-  async heads(keys: readonly string[]): Promise<readonly (Pick<Call, 'createdAt' | 'state'> | null)[]> {
-    const look = ({ call }: StoredCall) =>
-      call === null || call.state === 'ended' || !call.confirmed
-        ? null
-        : { createdAt: call.createdAt, state: call.state };
-    return Promise.all(keys.map((key) => this.#calls.read(key, look, HEAD_FIELDS)));
+  async heads(keys: readonly string[]): Promise<readonly ReturnType<typeof describeHead>[]> {
+    return Promise.all(keys.map((key) => this.#calls.read(key, describeHead, HEAD_FIELDS)));
   }
 
   /**

@@ -1,5 +1,4 @@
 import type { Config } from 'recourse-server/config/settings/config';
-import type { CallSpec } from 'recourse-server/executor/pending-calls';
 import { newestFirst } from 'recourse-server/routes/list-page';
 import type { Metrics } from 'recourse-server/telemetry/metrics';
 import { createDefinitions } from 'recourse-server/telemetry/tally';
@@ -7,19 +6,11 @@ import type { SessionItem } from '../contract.ts';
 import type { OncallPart, OncallParts } from '../oncall.ts';
 import { CallIndex, type DropReason, type TenantIndex } from './call-index.ts';
 import { CallNotes } from './call-notes.ts';
-import { addListRoutes, type ListedSession } from './list-routes.ts';
+import { addListRoutes, type ListedSession, type ListRoutesOptions } from './list-routes.ts';
 import { describeSession } from './session-part.ts';
 
 /** What the lists need of the service beside what all parts get. */
-export type ListParts = OncallParts & {
-  /** Whether results are stored under the key of a request. Rejects with the store. */
-  readonly hasResults: (requestKey: string) => Promise<boolean>;
-  /** A call that outlives its request, ended or not. Rejects with the store. */
-  readonly findPending: (
-    tenant: string,
-    handle: string,
-  ) => Promise<Pick<CallSpec, 'tool' | 'requestId' | 'index'> | null>;
-};
+export type ListParts = OncallParts & Pick<ListRoutesOptions, 'hasResults' | 'findPending'>;
 
 export type Lists = ReturnType<ReturnType<typeof beginLists>['open']>;
 
