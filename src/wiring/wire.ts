@@ -169,7 +169,8 @@ const openServices = async (config: Config, log: Logger, options: WireOptions) =
   });
   applyPolicies = decide.apply;
   const { time } = store;
-  const pages = oncall.open(config, { backend, redactor, log, metrics, version, now, time });
+  const { waiting } = decide;
+  const pages = oncall.open(config, { backend, redactor, log, metrics, version, now, time, waiting });
   return {
     ...{ log, environment, version, now, createId, metrics, observer, onResponse, redactor, memory, budget },
     ...{ store, extensions, load, tools, webhooks, pending, decide, apiKeys, oncall: pages },

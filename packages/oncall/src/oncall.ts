@@ -1,11 +1,16 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Config } from 'recourse-server/config/settings/config';
+import { readStoreChoice } from 'recourse-server/config/settings/store-choice';
 import type { CallWatch } from 'recourse-server/executor/call-observer';
 import type { Redactor } from 'recourse-server/executor/redactor';
 import type { AddedRoutes, RouteHost } from 'recourse-server/routes/route-host';
 import type { StoreBackend } from 'recourse-server/sessions/store-backend';
+import { describeCauses } from 'recourse-server/telemetry/describe-error';
 import type { Metrics } from 'recourse-server/telemetry/metrics';
+import type { States } from './contract.ts';
+import { beginFigures } from './figures/figures.ts';
+import { openOverview, type Waiting } from './overview/overview.ts';
 
 /** What the parts of the package get of the service. */
 export type OncallParts = {
@@ -18,6 +23,7 @@ export type OncallParts = {
   readonly now: () => number;
   /** The store's time, in Unix milliseconds. */
   readonly time: () => number;
+  readonly waiting: Waiting;
 };
 
 /** One part: what it serves, and what it writes while the service runs. */
@@ -30,14 +36,23 @@ export type OncallPart = {
 
 /** Begins to count calls, before there is a store: what the service tells of its calls goes to `watch`. */
 export const beginOncall = () => {
+  const figures = beginFigures();
   const watch: CallWatch = {
-    answered: () => undefined,
-    failed: () => undefined,
+    ...figures.watch,
     recovered: () => undefined,
     batch: () => undefined,
   };
-  const open = (_config: Config, _parts: OncallParts) => {
-    const parts: readonly OncallPart[] = [];
+  const open = (config: Config, options: OncallParts) => {
+    const { log } = options;
+    const counted = figures.open(options);
+    const overview = openOverview({
+      ...options,
+      figures: counted.read,
+      states: async () => noStates(config),
+      sessions: async () => ({ failing: 0, blocked: [] }),
+      onFailed: (error) => log.debug({ causes: describeCauses(error) }, 'part of the overview could not be read'),
+    });
+    const parts: readonly OncallPart[] = [{ ...counted, ...overview }];
     const addRoutes: AddedRoutes['addRoutes'] = (app, host) => {
       for (const part of parts) part.addRoutes(app, host);
     };
@@ -53,3 +68,8 @@ export const beginOncall = () => {
   };
   return { watch, open };
 };
+
+const noStates = (config: Config): States => ({
+  ...{ replicas: [], circuits: [], files: [], hosts: [], upstreams: [], lanes: [], warnings: [] },
+  store: { kind: readStoreChoice(config).kind, status: 'up', used_bytes: null, max_bytes: null },
+});
