@@ -6,9 +6,10 @@ import type { Redactor } from 'recourse-server/executor/redactor';
 import type { AddedRoutes, RouteHost } from 'recourse-server/routes/route-host';
 import type { StoreBackend } from 'recourse-server/sessions/store-backend';
 import type { Metrics } from 'recourse-server/telemetry/metrics';
+import { openStates, type StatesParts } from './states/states.ts';
 
 /** What the parts of the package get of the service. */
-export type OncallParts = {
+export type OncallParts = StatesParts & {
   readonly backend: StoreBackend;
   readonly redactor: Redactor;
   readonly log: Logger;
@@ -36,8 +37,9 @@ export const beginOncall = () => {
     recovered: () => undefined,
     batch: () => undefined,
   };
-  const open = (_config: Config, _parts: OncallParts) => {
-    const parts: readonly OncallPart[] = [];
+  const open = (config: Config, given: OncallParts) => {
+    const states = openStates(config, given);
+    const parts: readonly OncallPart[] = [states];
     const addRoutes: AddedRoutes['addRoutes'] = (app, host) => {
       for (const part of parts) part.addRoutes(app, host);
     };
