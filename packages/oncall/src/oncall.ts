@@ -1,19 +1,18 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Config } from 'recourse-server/config/settings/config';
-import { readStoreChoice } from 'recourse-server/config/settings/store-choice';
 import type { CallWatch } from 'recourse-server/executor/call-observer';
 import type { Redactor } from 'recourse-server/executor/redactor';
 import type { AddedRoutes, RouteHost } from 'recourse-server/routes/route-host';
 import type { StoreBackend } from 'recourse-server/sessions/store-backend';
 import { describeCauses } from 'recourse-server/telemetry/describe-error';
 import type { Metrics } from 'recourse-server/telemetry/metrics';
-import type { States } from './contract.ts';
 import { beginFigures } from './figures/figures.ts';
 import { openOverview, type Waiting } from './overview/overview.ts';
+import { openStates, type StatesParts } from './states/states.ts';
 
 /** What the parts of the package get of the service. */
-export type OncallParts = {
+export type OncallParts = StatesParts & {
   readonly backend: StoreBackend;
   readonly redactor: Redactor;
   readonly log: Logger;
@@ -44,15 +43,16 @@ export const beginOncall = () => {
   };
   const open = (config: Config, options: OncallParts) => {
     const { log } = options;
+    const states = openStates(config, options);
     const counted = figures.open(options);
     const overview = openOverview({
       ...options,
       figures: counted.read,
-      states: async () => noStates(config),
+      states: states.read,
       sessions: async () => ({ failing: 0, blocked: [] }),
       onFailed: (error) => log.debug({ causes: describeCauses(error) }, 'part of the overview could not be read'),
     });
-    const parts: readonly OncallPart[] = [{ ...counted, ...overview }];
+    const parts: readonly OncallPart[] = [states, { ...counted, ...overview }];
     const addRoutes: AddedRoutes['addRoutes'] = (app, host) => {
       for (const part of parts) part.addRoutes(app, host);
     };
@@ -68,8 +68,3 @@ export const beginOncall = () => {
   };
   return { watch, open };
 };
-
-const noStates = (config: Config): States => ({
-  ...{ replicas: [], circuits: [], files: [], hosts: [], upstreams: [], lanes: [], warnings: [] },
-  store: { kind: readStoreChoice(config).kind, status: 'up', used_bytes: null, max_bytes: null },
-});
