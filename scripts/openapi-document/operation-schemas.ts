@@ -29,6 +29,7 @@ import {
   LIST_SESSIONS_SCHEMA,
   SEARCH_SCHEMA,
 } from './list-operations.ts';
+import { OVERVIEW_SCHEMA } from './overview-operations.ts';
 import { STREAM_CONTENT } from './stream-schemas.ts';
 import { LateAnswer, LateQuery, TurnAnswer, TurnBody, TurnQuery } from './turn-schemas.ts';
 import { LIST_UNKNOWN_SCHEMA, RECONCILE_SCHEMA } from './unknown-operations.ts';
@@ -575,6 +576,7 @@ export const OPERATIONS = [
   ['DELETE', '/calls/pending', CANCEL_PENDING_SCHEMA],
   ['GET', '/tools', LIST_TOOLS_SCHEMA],
   ['GET', '/tools/:name', GET_TOOL_SCHEMA],
+  ['GET', '/overview', OVERVIEW_SCHEMA],
   ['GET', '/live', LIVE_SCHEMA],
   ['GET', '/ready', READY_SCHEMA],
   ['GET', '/metrics', METRICS_SCHEMA],

@@ -1,4 +1,3 @@
-import { hostname } from 'node:os';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Config } from 'recourse-server/config/settings/config';
@@ -6,8 +5,13 @@ import type { CallWatch } from 'recourse-server/executor/call-observer';
 import type { Redactor } from 'recourse-server/executor/redactor';
 import type { AddedRoutes, RouteHost } from 'recourse-server/routes/route-host';
 import type { StoreBackend } from 'recourse-server/sessions/store-backend';
+import { describeCauses } from 'recourse-server/telemetry/describe-error';
 import type { Metrics } from 'recourse-server/telemetry/metrics';
+import { beginFigures } from './figures/figures.ts';
 import { beginLists, type ListParts } from './lists/lists.ts';
+import { openOverview, type Waiting } from './overview/overview.ts';
+import { REPLICA } from './states/own-report.ts';
+import { openStates, type StatesParts } from './states/states.ts';
 
 /** What the parts of the package get of the service. */
 export type OncallParts = {
@@ -22,6 +26,8 @@ export type OncallParts = {
   readonly time: () => number;
 };
 
+type OncallOptions = OncallParts & StatesParts & ListParts & { readonly waiting: Waiting };
+
 /** One part: what it serves, and what it writes while the service runs. */
 export type OncallPart = {
   readonly addRoutes: (app: FastifyInstance, host: RouteHost) => void;
@@ -32,23 +38,36 @@ export type OncallPart = {
 
 /** Begins to count calls, before there is a store: what the service tells of its calls goes to `watch`. */
 export const beginOncall = () => {
-  const beginning = { lists: beginLists() };
+  const figures = beginFigures();
+  const lists = beginLists();
   const watch: CallWatch = {
-    answered: () => undefined,
-    failed: beginning.lists.watch.failed,
+    answered: figures.watch.answered,
+    failed: (event, failure, call, retry) => {
+      figures.watch.failed(event, failure, call, retry);
+      lists.watch.failed(event, failure, call, retry);
+    },
     recovered: () => undefined,
-    batch: beginning.lists.watch.batch,
+    batch: lists.watch.batch,
   };
-  const open = (config: Config, service: ListParts) => {
-    const replica = `${hostname()}:${process.pid}`;
-    const lists = beginning.lists.open(config, { ...service, replica });
-    const parts: readonly OncallPart[] = [lists.part];
+  const open = (config: Config, options: OncallOptions) => {
+    const { log } = options;
+    const states = openStates(config, options);
+    const counted = figures.open(options);
+    const listed = lists.open(config, { ...options, replica: REPLICA });
+    const overview = openOverview({
+      ...options,
+      figures: counted.read,
+      states: states.read,
+      sessions: listed.summary,
+      onFailed: (error) => log.debug({ causes: describeCauses(error) }, 'part of the overview could not be read'),
+    });
+    const parts: readonly OncallPart[] = [states, { ...counted, ...overview }, listed.part];
     const addRoutes: AddedRoutes['addRoutes'] = (app, host) => {
       for (const part of parts) part.addRoutes(app, host);
     };
     return {
       added: { addRoutes } satisfies AddedRoutes,
-      sessions: lists.sessions,
+      sessions: listed.sessions,
       start: (): void => {
         for (const part of parts) part.start();
       },

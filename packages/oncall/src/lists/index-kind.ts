@@ -56,7 +56,7 @@ export const weighIndex = (state: IndexState): number => {
 /** A field for each entry: an update writes what it adds and drops alone. One that is damaged goes with the next update. */
 export const indexKind = createTextKind<IndexState>({
   name: 'oncall-index',
-  operation: 'index',
+  operation: 'oncall',
   own: /^(?:(?:failed|active|calls):|weighed$)/,
   memory: { records: 'oncall', lists: null },
   knownPart: 0.04,
