@@ -14,7 +14,7 @@ const LINES: Readonly<Record<string, number>> = {
   // 230 for the audit log: its port, settings, the check of its path, lines on stdout.
   // 240 for the states of circuits, lanes, lag and space that people on call read, and for circuits that they close.
   // 190 for lists: pages and their cursors, sessions by their hash, and the seams by which an index hears of resets and names.
-  src: 30335,
+  src: 30340,
   // 85 for pages of pending calls, newest first, and one of them by its handle.
   'packages/background': 5420,
   'packages/cli': 1685,
@@ -51,7 +51,7 @@ const SLACK = 150;
 /** Files of the executor that import each other in one chain, at most. */
 const MOST_FLOORS = 10;
 /** Files of the service that packages import, beside its public entries. */
-const MOST_DOORS = 135;
+const MOST_DOORS = 137;
 const MOST_TYPES_PER_1000_LINES = 19;
 /** Of all functions, those whose names begin with `to`, in percent. */
 const MOST_CONVERSIONS_PERCENT = 8;
