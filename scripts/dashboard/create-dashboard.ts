@@ -4,6 +4,7 @@ import type { Line, Row } from './panel.ts';
 import { ISOLATION_ROW, OVERLOAD_ROW, RUNTIME_ROW } from './process-rows.ts';
 import { BUDGETS_ROW, SESSIONS_ROW } from './session-rows.ts';
 import { STATUS_ROW } from './status-row.ts';
+import { TENANTS_ROW } from './tenants-row.ts';
 import { DATA_SOURCE, type Json, type Place, toPanelJson } from './to-panel-json.ts';
 import { UPSTREAMS_ROW } from './upstreams-row.ts';
 import { WORKERS_ROW } from './workers-row.ts';
@@ -20,6 +21,7 @@ const ROWS: readonly Row[] = [
   WORKERS_ROW,
   SESSIONS_ROW,
   ACCESS_ROW,
+  TENANTS_ROW,
   RUNTIME_ROW,
 ];
 

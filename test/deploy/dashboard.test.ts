@@ -53,6 +53,7 @@ test('the rows tell the story from the state of the service down to its process'
     'Workers and pending calls',
     'Sessions and idempotency',
     'Access and secrets',
+    'By tenant',
     'Runtime',
   ]);
 });

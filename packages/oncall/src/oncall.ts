@@ -33,8 +33,8 @@ export type OncallPart = {
 export const beginOncall = () => {
   const reports = beginReports();
   const watch: CallWatch = { ...reports.watch, batch: () => undefined };
-  const open = (_config: Config, given: OncallParts) => {
-    const parts: readonly OncallPart[] = [reports.open(given)];
+  const open = (config: Config, given: OncallParts) => {
+    const parts: readonly OncallPart[] = [reports.open(config.METRICS_TENANTS, given)];
     const addRoutes: AddedRoutes['addRoutes'] = (app, host) => {
       for (const part of parts) part.addRoutes(app, host);
     };

@@ -1,20 +1,34 @@
 import type { FastifyInstance } from 'fastify';
+import { FAILURE_POLICY } from 'recourse-server/contract/failure';
 import type { RouteHost } from 'recourse-server/routes/route-host';
 import type { StoreBackend } from 'recourse-server/sessions/store-backend';
+import type { Metrics } from 'recourse-server/telemetry/metrics';
 import { ReportBook, type ReportBookParts } from './report-book.ts';
 import { addReportRoutes } from './report-routes.ts';
+import { createTenantMetrics } from './tenant-metrics.ts';
 
 type ReportParts = Pick<ReportBookParts, 'redactor'> & {
   readonly backend: Pick<StoreBackend, 'records' | 'space'>;
+  readonly metrics: Metrics;
   /** The store's time, in Unix milliseconds. */
   readonly time: () => number;
 };
 
-/** Begins to count calls for GET /reports/tools. */
+/** Begins to count calls for GET /reports/tools, and for the metrics of the tenants that `open` names. */
 export const beginReports = () => {
   const book = new ReportBook();
   let findTool: RouteHost['findTool'] = () => undefined;
-  const open = ({ backend, redactor, time }: ReportParts) => {
+  let tenants: ReturnType<typeof createTenantMetrics> | null = null;
+  const watch: typeof book.watch = {
+    ...book.watch,
+    answered: (tenant, tool, failure, durationMs) => {
+      book.watch.answered(tenant, tool, failure, durationMs);
+      if (tenants !== null)
+        tenants.answered(tenant, failure === null ? null : FAILURE_POLICY[failure.code].fault, durationMs);
+    },
+  };
+  const open = (named: readonly string[], { backend, metrics, redactor, time }: ReportParts) => {
+    if (named.length > 0) tenants = createTenantMetrics(metrics, named);
     const { records, space } = backend;
     book.open({ records, space, redactor, schemaOf: (tool) => findTool(tool)?.inputSchema });
     return {
@@ -26,5 +40,5 @@ export const beginReports = () => {
       close: () => book.close(),
     };
   };
-  return { watch: book.watch, open };
+  return { watch, open };
 };
