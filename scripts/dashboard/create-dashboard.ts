@@ -47,6 +47,8 @@ const toDashboard = (): Json => ({
   links: [
     // biome-ignore lint/suspicious/noTemplateCurlyInString: Grafana replaces it.
     { title: 'Runbook', type: 'link', icon: 'doc', url: '${runbook}', targetBlank: true },
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: likewise.
+    { title: 'Console', type: 'link', icon: 'external link', url: '${console}', targetBlank: true },
   ],
   annotations: { list: [RESTARTS] },
   templating: { list: VARIABLES },
@@ -80,6 +82,9 @@ const toChoice = (name: string, label: string, description: string, metric: stri
   current: { selected: true, text: ['All'], value: ['$__all'] },
 });
 
+// That of a service on this machine, and of `kubectl port-forward`.
+const CONSOLE_ADDRESS = 'http://127.0.0.1:8080/console';
+
 const VARIABLES: readonly Json[] = [
   { name: 'datasource', label: 'Data source', type: 'datasource', query: 'prometheus', refresh: 1, current: {} },
   toChoice('instance', 'Replica', 'The replicas shown.', 'recourse_build_info'),
@@ -91,6 +96,14 @@ const VARIABLES: readonly Json[] = [
     type: 'textbox',
     query: 'docs/operations.md',
     current: { text: 'docs/operations.md', value: 'docs/operations.md' },
+  },
+  {
+    name: 'console',
+    label: 'Console',
+    description: 'Where the console of the service is, for the links of series.',
+    type: 'textbox',
+    query: CONSOLE_ADDRESS,
+    current: { text: CONSOLE_ADDRESS, value: CONSOLE_ADDRESS },
   },
 ];
 
