@@ -15,7 +15,8 @@ const LINES: Readonly<Record<string, number>> = {
   // 240 for the states of circuits, lanes, lag and space that people on call read, and for circuits that they close.
   src: 30145,
   'packages/background': 5335,
-  'packages/cli': 1685,
+  // 140 for recourse report.
+  'packages/cli': 1825,
   'packages/console': 2980,
   // 760 for the audit log: its schema, its lines, the file that is reopened, retried and bounded; and the digest of tools.
   'packages/decide': 6065,

@@ -54,7 +54,9 @@ const createFile = (type: string, body: string): ConsoleFile => ({
 
 // A browser knows neither packages nor TypeScript.
 const withNames = (script: string): string =>
-  script.replace(/(\bfrom ')lit-html'/g, "$1./lit-html.js'").replace(/(\bfrom '\.\/[a-z-]+)\.ts'/g, "$1.js'");
+  script
+    .replace(/(\bfrom ')lit-html'/g, "$1./lit-html.js'")
+    .replace(/((?:\bfrom |\bimport\()'\.\/[a-z-]+)\.ts'/g, "$1.js'");
 
 // Node strips the types of whatever it runs without a word, and warns on stderr where it is asked to: until the function
 // is stable (it is a release candidate in Node 26), the warning is kept from the log. Built files need none of it.

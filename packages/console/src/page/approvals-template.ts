@@ -1,11 +1,14 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
+import { APPROVALS_PATH, approvalPath } from './api.ts';
 import {
+  type ApprovalList,
   type ApprovalRecord,
   type Asked,
   type Decision,
   explainApproval,
   findMistake,
   isWaiting,
+  takeApproval,
   toArgumentsText,
 } from './approvals.ts';
 import { indentJson } from './json.ts';
@@ -27,14 +30,26 @@ import { diffLines } from './text-diff.ts';
 import { toVisible, toVisibleExcerpt, toVisibleName } from './visible-text.ts';
 
 /** The calls that wait for a person, oldest first, beside the one that is looked at. */
-export const approvalsTemplate = (page: PageModel, id: string | null): TemplateResult =>
-  html`<div class="columns">
+export const view = (page: PageModel): TemplateResult => {
+  const id = chosenOf(page);
+  return html`<div class="columns">
     <section aria-labelledby="approvals-title">
       <h2 id="approvals-title" tabindex="-1">Approvals</h2>
       ${liveTemplate(page)} ${troubleBox(page, page.seen.readTrouble)} ${listTemplate(page, id)}
     </section>
     <section aria-labelledby="approval-title">${chosenTemplate(page, id)}</section>
   </div>`;
+};
+
+const chosenOf = ({ route }: PageModel): string | null => (route.page === 'approvals' ? route.id : null);
+
+export const read = (page: PageModel, signal: AbortSignal): void => {
+  const { seen } = page;
+  void page.read<ApprovalList>(APPROVALS_PATH, (list) => seen.takeWaiting(list), signal);
+  const id = chosenOf(page);
+  const takeOne = (call: ApprovalRecord): void => takeApproval(seen.approvals, call);
+  if (id !== null) void page.read(approvalPath(id), takeOne, signal, 'approvalTrouble');
+};
 
 const listTemplate = ({ seen }: PageModel, chosen: string | null): TemplateResult => {
   const { readAt, waitingCount } = seen;

@@ -1,6 +1,5 @@
 import * as api from './api.ts';
 import {
-  type ApprovalList,
   type ApprovalRecord,
   type Asked,
   buildDecision,
@@ -8,7 +7,6 @@ import {
   explainApproval,
   findRefusedEdit,
   stepFrom,
-  takeApproval,
 } from './approvals.ts';
 import {
   type Attempt,
@@ -21,16 +19,10 @@ import {
 } from './attempt.ts';
 import { type JsonPath, parseJson, withValueAt } from './json.ts';
 import type { Kept } from './kept-list.ts';
-import { parseRoute, type Route, routeLink } from './route.ts';
+import { FIRST_VIEWS, LATER_VIEWS, NOT_LOADED, type PageView } from './pages.ts';
+import { type PageName, parseRoute, type Route, routeLink } from './route.ts';
 import { type Question, Seen, type Typed } from './seen.ts';
-import {
-  buildVerdict,
-  explainState,
-  type Outcome,
-  type UnknownCall,
-  type UnknownList,
-  type Verdict,
-} from './unknown-outcomes.ts';
+import { buildVerdict, explainState, type Outcome, type UnknownCall, type Verdict } from './unknown-outcomes.ts';
 import { toVisibleName } from './visible-text.ts';
 
 // What a browser can send as a header, and a key may consist of.
@@ -62,6 +54,7 @@ export class PageModel {
   question: Question | null = null;
   /** What is folded out or shown whole, by identity. */
   readonly opened = new Set<string>();
+  readonly #views = new Map<PageName, PageView>(FIRST_VIEWS);
   readonly #render: () => void;
   #renderTimer = 0;
   #reading = new AbortController();
@@ -69,6 +62,11 @@ export class PageModel {
 
   constructor(render: () => void) {
     this.#render = render;
+  }
+
+  /** The page that is looked at; undefined while its code is loaded. */
+  get view(): PageView | undefined {
+    return this.#views.get(this.route.page);
   }
 
   /** Takes what was typed or chosen. */
@@ -87,7 +85,7 @@ export class PageModel {
     if (page !== this.route.page) this.seen.approvals.clear();
     this.seen.refusals.clear();
     this.update({ question: null });
-    this.readPage();
+    void this.openPage();
   }
 
   setKey(key: string): void {
@@ -104,8 +102,7 @@ export class PageModel {
   /** Asks for all that the page shows. */
   load(): void {
     this.update({ keyMistake: '' });
-    void this.loadTools();
-    this.readPage();
+    void this.openPage();
   }
 
   /** Folds something out or in. */
@@ -124,12 +121,12 @@ export class PageModel {
   }
 
   async loadTools(): Promise<void> {
-    const answer = await this.#ask<{ readonly tools: readonly api.ToolDescription[] }>({ path: 'tools' });
+    const answer = await this.ask<{ readonly tools: readonly api.ToolDescription[] }>({ path: 'tools' });
     if (answer === null) return;
     this.seen.tools = answer.trouble === null ? answer.body.tools : null;
     this.seen.toolsTrouble = answer.trouble;
     this.#render();
-    if (answer.trouble === null) await this.#count();
+    if (answer.trouble === null) this.#countOnce();
   }
 
   draftOf(tool: string): Draft {
@@ -161,7 +158,7 @@ export class PageModel {
 
   /** Asks for the end of a pending call; what comes of it is seen as any end of it. */
   async cancelCall(requestId: string): Promise<void> {
-    const answer = await this.#ask({ path: api.resultsPath(requestId), method: 'DELETE' });
+    const answer = await this.ask({ path: api.resultsPath(requestId), method: 'DELETE' });
     if (answer !== null) this.#announce(answer.trouble ? 'The call was not cancelled.' : 'The call was asked to end.');
   }
 
@@ -172,22 +169,26 @@ export class PageModel {
     else this.readPage();
   }
 
-  /** Reads the session or the outcomes that are looked at, again and again while their page and its tab are seen. */
+  /** Loads the code of the page that is looked at, if that was not done yet, and begins what it reads. */
+  async openPage(): Promise<void> {
+    const { page } = this.route;
+    const load = LATER_VIEWS[page];
+    const known = this.#views.get(page);
+    if (load !== undefined && (known === undefined || known === NOT_LOADED)) {
+      const loaded = await load().catch(() => NOT_LOADED);
+      this.#views.set(page, loaded);
+      this.#render();
+    }
+    if (this.route.page === page) this.readPage();
+  }
+
+  /** Begins anew what the page that is looked at reads; a hidden one reads nothing. */
   readPage(): void {
     this.#reading.abort();
-    const { route, seen } = this;
+    const { view } = this;
     if (document.hidden) return;
     this.#reading = new AbortController();
-    const { signal } = this.#reading;
-    const takeSession = (session: api.SessionView): void => void Object.assign(seen, { session });
-    if (route.page === 'session' && api.isAddressable(route.id))
-      void this.#read(api.sessionPath(route.id), takeSession, signal);
-    if (route.page === 'unknown')
-      void this.#read<UnknownList>(api.UNKNOWN_PATH, (list) => seen.takeUnknown(list), signal);
-    if (route.page !== 'approvals') return;
-    void this.#read<ApprovalList>(api.APPROVALS_PATH, (list) => seen.takeWaiting(list), signal);
-    const takeOne = (call: ApprovalRecord): void => takeApproval(seen.approvals, call);
-    if (route.id !== null) void this.#read(api.approvalPath(route.id), takeOne, signal, 'approvalTrouble');
+    view?.read?.(this, this.#reading.signal);
   }
 
   /** Lets the tool of a write look for it now. */
@@ -237,7 +238,7 @@ export class PageModel {
    * Asks the service with the key in use; never rejects. Null: the page no longer waits for the answer, because it aborted
    * the request, or because what comes for a former key is not shown under the key that followed.
    */
-  async #ask<Body>({ watch, ...request }: api.Request): Promise<api.Answer<Body> | null> {
+  async ask<Body>({ watch, ...request }: api.Request): Promise<api.Answer<Body> | null> {
     const { seen, key } = this;
     const watchOwn = (event: api.StreamEvent): void => {
       if (this.seen === seen) watch?.(event);
@@ -257,7 +258,7 @@ export class PageModel {
     const request = callRequest(name, draft.text, this.options, background !== undefined);
     // A background call is followed by its state, which has a button to end it.
     const watch = background === undefined && { watch: (event: api.StreamEvent) => this.#addShown(attempt, event) };
-    this.#settle(draft, attempt, await this.#ask<api.CallsAnswer>({ ...request, ...watch }));
+    this.#settle(draft, attempt, await this.ask<api.CallsAnswer>({ ...request, ...watch }));
     const requestId = findPending(attempt);
     if (requestId !== null) await this.#follow(draft, attempt, api.resultsPath(requestId));
   }
@@ -272,9 +273,9 @@ export class PageModel {
     const watch = (event: api.StreamEvent): void => {
       if (event.event === 'part') this.#addShown(attempt, event);
     };
-    void this.#ask({ path: `${path}/events`, signal: watching.signal, watch });
+    void this.ask({ path: `${path}/events`, signal: watching.signal, watch });
     while (draft.attempt === attempt && findPending(attempt) !== null) {
-      const answer = await this.#ask<api.CallsAnswer>({ path: `${path}?wait_ms=${POLL_MS}` });
+      const answer = await this.ask<api.CallsAnswer>({ path: `${path}?wait_ms=${POLL_MS}` });
       if (answer === null) break;
       if (answer.trouble && api.mayPass(answer.trouble)) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       else this.#settle(draft, attempt, answer);
@@ -300,40 +301,47 @@ export class PageModel {
     }, SHOW_EVERY_MS);
   }
 
-  async #read<Body>(
+  /** Reads again and again, until the signal or a lasting refusal. */
+  async read<Body>(
     path: string,
     take: (body: Body) => void,
     signal: AbortSignal,
     place: 'readTrouble' | 'approvalTrouble' = 'readTrouble',
   ): Promise<void> {
-    const answer = signal.aborted ? null : await this.#ask<Body>({ path, signal });
+    const answer = signal.aborted ? null : await this.ask<Body>({ path, signal });
     if (answer === null) return;
     const { trouble } = answer;
     this.seen[place] = trouble;
     if (trouble === null) {
       take(answer.body);
       this.seen.readAt = new Date().toISOString();
+      this.#countOnce();
     }
     this.#render();
     // A refusal that another key or another page is needed for stays.
     if (this.polling === 'paused' || (trouble && !api.mayPass(trouble))) return;
     const delayMs = Math.min(LONGEST_POLL_MS, Math.max(POLL_MS, (trouble?.retryAfterSeconds ?? 0) * 1000));
-    setTimeout(() => void this.#read(path, take, signal, place), delayMs);
+    setTimeout(() => void this.read(path, take, signal, place), delayMs);
   }
 
   async #delete(path: string, done: string): Promise<void> {
-    const answer = await this.#ask({ path, method: 'DELETE' });
+    const answer = await this.ask({ path, method: 'DELETE' });
     if (answer === null) return;
     this.seen.readTrouble = answer.trouble;
     this.#announce(answer.trouble === null ? done : 'The change was not made.');
     if (answer.trouble === null) this.readPage();
   }
 
-  // Once, for the links to their pages. A key that may not read them has no number there.
+  // For the links to their pages. A key that may not read them has no number there.
+  #countOnce(): void {
+    if (!this.seen.isCounted) void this.#count();
+  }
+
   async #count(): Promise<void> {
     const { route, seen } = this;
+    seen.isCounted = true;
     const ask = async (path: string) => {
-      const answer = await this.#ask<{ readonly total: number }>({ path: `${path}?limit=1` });
+      const answer = await this.ask<{ readonly total: number }>({ path: `${path}?limit=1` });
       return answer?.trouble === null ? answer.body.total : null;
     };
     if (route.page !== 'unknown') seen.unknownCount = (await ask(api.UNKNOWN_PATH)) ?? seen.unknownCount;
@@ -381,7 +389,7 @@ export class PageModel {
     kept.isAsked = true;
     this.seen.refusals.delete(id);
     this.#render();
-    const answer = await this.#ask<Call>({ method: 'POST', ...sent });
+    const answer = await this.ask<Call>({ method: 'POST', ...sent });
     if (answer === null) return null;
     kept.isAsked = false;
     if (answer.trouble === null) kept.call = answer.body;

@@ -1,12 +1,9 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import { approvalsTemplate } from './approvals-template.ts';
-import { extensionLinks, extensionTemplate } from './extension-page.ts';
+import { extensionLinks } from './extension-page.ts';
 import type { PageModel } from './page-model.ts';
 import { fieldBox, onEnter, some } from './page-parts.ts';
+import { type PageName, routeLink } from './route.ts';
 import type { Question } from './seen.ts';
-import { sessionTemplate } from './session-template.ts';
-import { toolsTemplate } from './tools-template.ts';
-import { unknownTemplate } from './unknown-template.ts';
 import { toVisible } from './visible-text.ts';
 
 /** The whole page. */
@@ -15,29 +12,39 @@ export const pageTemplate = (page: PageModel): TemplateResult => {
   return html`<header class="row">
       <h1>Recourse <span class="muted">console</span></h1>
       <nav class="row" aria-label="Pages">
-        <a href="#" aria-current=${route.page === 'tools' ? 'page' : nothing}>Tools</a>
-        <a href="#session=" aria-current=${route.page === 'session' ? 'page' : nothing}>Sessions</a>
-        <a href="#unknown=" aria-current=${route.page === 'unknown' ? 'page' : nothing}>
-          Unknown outcomes${some(seen.unknownCount || null, (count) => ` (${count})`)}
-        </a>
-        <a href="#approvals=" aria-current=${route.page === 'approvals' ? 'page' : nothing}>
-          Approvals${some(seen.waitingCount || null, (count) => ` (${count})`)}
-        </a>
+        ${NAVIGATION.map((entry) => linkTemplate(page, entry))}
         ${extensionLinks(route.page === 'extension' ? route.name : null)}
       </nav>
+      <form role="search" autocomplete="off" @submit=${onEnter('find', find)}>
+        <input id="find" type="search" spellcheck="false" aria-label="Find" placeholder="Find an id, a hash, a tool" />
+      </form>
       ${keyTemplate(page)}
     </header>
-    <main>${mainTemplate(page)}</main>
+    <main>${page.view?.view(page)}</main>
     <div class="unseen" role="status" aria-live="polite">${seen.announcement}</div>
     ${questionTemplate(page)}`;
 };
 
-const mainTemplate = (page: PageModel): TemplateResult => {
-  const { route } = page;
-  if (route.page === 'tools') return toolsTemplate(page, route.tool);
-  if (route.page === 'unknown') return unknownTemplate(page);
-  if (route.page === 'approvals') return approvalsTemplate(page, route.id);
-  return route.page === 'session' ? sessionTemplate(page, route.id) : extensionTemplate(route.name);
+const NAVIGATION: readonly (readonly [link: string, label: string, pages: readonly PageName[]])[] = [
+  ['#', 'Overview', ['overview']],
+  ['#sessions=failing', 'Sessions', ['sessions', 'session']],
+  ['#calls=', 'Calls', ['calls', 'call']],
+  ['#pending=', 'Pending', ['pending']],
+  ['#tools', 'Tools', ['tools', 'reports']],
+  ['#unknown=', 'Unknown outcomes', ['unknown']],
+  ['#approvals=', 'Approvals', ['approvals']],
+];
+
+const linkTemplate = ({ route, seen }: PageModel, [link, label, pages]: (typeof NAVIGATION)[number]) => {
+  const counts: Partial<Record<PageName, number | null>> = { unknown: seen.unknownCount, approvals: seen.waitingCount };
+  const [of] = pages;
+  return html`<a href=${link} aria-current=${pages.includes(route.page) ? 'page' : nothing}>
+    ${label}${some((of && counts[of]) || null, (count) => ` (${count})`)}
+  </a>`;
+};
+
+const find = (text: string): void => {
+  if (text.trim() !== '') location.hash = routeLink({ search: text.trim() });
 };
 
 const questionTemplate = (page: PageModel): unknown =>

@@ -46,6 +46,8 @@ export class Seen {
   readonly refusals = new Map<string, api.Trouble>();
   /** How many outcomes are unknown, as far as that was read. */
   unknownCount: number | null = null;
+  /** Whether those two were asked for. */
+  isCounted = false;
   readTrouble: api.Trouble | null = null;
   /** When what is looked at was read last, as an ISO time. */
   readAt = '';

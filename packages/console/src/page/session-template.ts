@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import { isAddressable, type SessionView } from './api.ts';
+import { isAddressable, type SessionView, sessionPath } from './api.ts';
 import { indentJson, toJsonText } from './json.ts';
 import type { PageModel } from './page-model.ts';
 import {
@@ -23,8 +23,9 @@ type SessionRule = NonNullable<SessionView['rules']>[number];
 type SessionCall = SessionView['calls'][number];
 
 /** One session, live: its budgets, streaks and slices, and what was called. */
-export const sessionTemplate = (page: PageModel, id: string): TemplateResult => {
+export const view = (page: PageModel): TemplateResult => {
   const { session, readTrouble } = page.seen;
+  const id = page.route.page === 'session' ? page.route.id : '';
   const watch = (typed: string): void => {
     if (typed !== '') location.hash = routeLink({ session: typed });
   };
@@ -41,6 +42,12 @@ export const sessionTemplate = (page: PageModel, id: string): TemplateResult => 
     ${isAddressable(id) ? liveTemplate(page) : nothing} ${troubleBox(page, readTrouble)}
     ${some(session, (view) => viewTemplate(page, view))}
   </section>`;
+};
+
+export const read = (page: PageModel, signal: AbortSignal): void => {
+  const { route, seen } = page;
+  if (route.page !== 'session' || !isAddressable(route.id)) return;
+  void page.read<SessionView>(sessionPath(route.id), (session) => void Object.assign(seen, { session }), signal);
 };
 
 const RESET_ALL = {

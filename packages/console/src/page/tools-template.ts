@@ -11,8 +11,9 @@ import { routeLink } from './route.ts';
 import { toVisibleExcerpt, toVisibleName } from './visible-text.ts';
 
 /** The catalogue beside the tool that was chosen from it. */
-export const toolsTemplate = (page: PageModel, chosen: string | null): TemplateResult => {
+export const view = (page: PageModel): TemplateResult => {
   const { tools, toolsTrouble } = page.seen;
+  const chosen = page.route.page === 'tools' ? page.route.tool : null;
   const tool = tools?.find(({ name }) => name === chosen);
   return html`<div class="columns">
     <section class="catalogue" aria-labelledby="tools-title">
@@ -23,6 +24,10 @@ export const toolsTemplate = (page: PageModel, chosen: string | null): TemplateR
       ${tool === undefined ? emptyTemplate(tools === null ? null : chosen) : toolTemplate(page, tool)}
     </section>
   </div>`;
+};
+
+export const read = (page: PageModel): void => {
+  if (page.seen.tools === null) void page.loadTools();
 };
 
 const emptyTemplate = (missing: string | null): TemplateResult =>

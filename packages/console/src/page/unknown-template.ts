@@ -1,4 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
+import { UNKNOWN_PATH } from './api.ts';
 import { indentJson } from './json.ts';
 import type { PageModel } from './page-model.ts';
 import {
@@ -14,11 +15,11 @@ import {
   troubleBox,
 } from './page-parts.ts';
 import type { Question } from './seen.ts';
-import { explainState, findMistake, isOpen, type Outcome } from './unknown-outcomes.ts';
+import { explainState, findMistake, isOpen, type Outcome, type UnknownList } from './unknown-outcomes.ts';
 import { toVisible, toVisibleName } from './visible-text.ts';
 
 /** The writes of which nobody knows how they ended, oldest first. */
-export const unknownTemplate = (page: PageModel): TemplateResult => {
+export const view = (page: PageModel): TemplateResult => {
   const { outcomes, readTrouble, readAt, unknownCount } = page.seen;
   const shown = [...outcomes.values()];
   const isCut = readAt !== '' && (unknownCount ?? 0) > shown.filter(({ isListed }) => isListed).length;
@@ -30,6 +31,9 @@ export const unknownTemplate = (page: PageModel): TemplateResult => {
     <ul class="outcomes">${shown.map((outcome) => outcomeTemplate(page, outcome))}</ul>
   </section>`;
 };
+
+export const read = (page: PageModel, signal: AbortSignal): void =>
+  void page.read<UnknownList>(UNKNOWN_PATH, (list) => page.seen.takeUnknown(list), signal);
 
 const NONE =
   'No outcome is unknown: a write would be listed here if it broke off, its tool has a reconcile, and nobody knows whether it took effect.';
