@@ -173,7 +173,7 @@ const openServices = async (config: Config, log: Logger, options: WireOptions) =
   const circuits = createServiceCircuits(config, { metrics, log, memory, registry: tools.registry });
   const pages = oncall.open(config, {
     ...{ backend, redactor, log, metrics, version, now, time, circuits, tools, load, store },
-    ...{ registry: tools.registry, onCircuitClosed: decide.audit.circuitClosed },
+    ...{ registry: tools.registry, waiting: decide.waiting, onCircuitClosed: decide.audit.circuitClosed },
   });
   return {
     ...{ circuits, log, environment, version, now, createId, metrics, observer, onResponse, redactor, memory, budget },
