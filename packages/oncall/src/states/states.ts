@@ -133,8 +133,4 @@ export const openStates = (config: Config, parts: StatesParts) => {
 };
 
 const noSuchCircuit = (): ProblemError =>
-  new ProblemError(
-    404,
-    'circuit_not_found',
-    'No replica has an open circuit of this name, or it has closed meanwhile.',
-  );
+  new ProblemError(404, 'circuit_not_found', 'No replica has an open circuit of this name.');
