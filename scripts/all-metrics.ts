@@ -3,6 +3,7 @@ import { createAuditMetrics } from '@recourse/decide/audit/audit-metrics';
 import { createEffectMetrics } from '@recourse/decide/effect-metrics';
 import { createRuleMetrics } from '@recourse/decide/rules/rule-metrics';
 import { createTenantMetrics } from '@recourse/oncall/reports/tenant-metrics';
+import { createListMetrics } from '@recourse/oncall/lists/lists';
 import type { Registry } from 'prom-client';
 import { createMetrics } from '../src/telemetry/metrics.ts';
 
@@ -14,5 +15,6 @@ export const createAllMetrics = (): Registry => {
   createRuleMetrics(metrics);
   createApprovalMetrics(metrics);
   createTenantMetrics(metrics, []);
+  createListMetrics(metrics);
   return metrics.registry;
 };
