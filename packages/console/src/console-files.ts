@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire, stripTypeScriptTypes } from 'node:module';
 import { extname, join } from 'node:path';
 import type { RouteHost } from 'recourse-server/extension';
+import { readTokens } from 'recourse-server/routes/pages';
 
 /** A file of the console as it is sent: `type` is the whole content type, `etag` stands in its quotes. */
 type ConsoleFile = { readonly type: string; readonly body: string; readonly etag: string };
@@ -32,6 +33,7 @@ export const loadConsoleFiles = (
   for (const [name, { script }] of pages) texts.set(`page-${name}.js`, script);
   // In place of the file that names none.
   texts.set('extension-pages.js', `export const EXTENSION_PAGES = ${JSON.stringify(list)};\n`);
+  texts.set('tokens.css', readTokens());
   texts.set('lit-html.js', read(LIT).replace(/^\/\/# sourceMappingURL=.*$/m, ''));
   return new Map([...texts].map(([name, text]) => toEntry(name, text)));
 };

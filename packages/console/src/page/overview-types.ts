@@ -1,0 +1,1 @@
+export type { Overview } from '../../../oncall/src/contract.ts';
