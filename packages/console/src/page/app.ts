@@ -8,7 +8,7 @@ type Shown = Partial<Pick<PageModel, 'route'> & Pick<PageModel['seen'], 'tools' 
 const start = (root: HTMLElement): void => {
   let shown: Shown = {};
   // A link to a part of the first page is followed from outside as well.
-  let isFollowed = location.hash.startsWith('#overview=');
+  let isFollowed = /^#overview=./.test(location.hash);
   const page = new PageModel(() => {
     show(page, root, shown);
     shown = { route: page.route, ...page.seen };

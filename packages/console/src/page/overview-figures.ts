@@ -32,9 +32,12 @@ export const failingSection = (_page: PageModel, { at, figures }: Overview): Sec
   };
 };
 
+const LONG_NAME = 40;
+const cutTo = (text: string, length: number): string => (text.length > length ? `${text.slice(0, length)}…` : text);
+
 /** The first names, and how many more there are. */
 export const namesOf = (names: readonly string[]): string => {
-  const [first = '', second = '', ...more] = [...new Set(names)].map(toVisibleName);
+  const [first = '', second = '', ...more] = [...new Set(names)].map((name) => toVisibleName(cutTo(name, LONG_NAME)));
   const shown = second === '' ? first : `${first}, ${second}`;
   return more.length === 0 ? shown : `${shown} and ${more.length} more`;
 };
@@ -50,8 +53,8 @@ const failureTemplate = (failure: Failure, now: number): TemplateResult => {
     </div>
     ${some(message, (text) => html`<p class="message">${toVisibleExcerpt(text)}</p>`)}
     <p class="row">
-      <a href=${routeLink({ calls: '', tool, code })} aria-label="Calls of ${toVisibleName(tool)} with ${code}">Its calls</a>
-      ${some(reference, (one) => html`<a href=${routeLink({ call: one })} aria-label="Last call of ${toVisibleName(tool)} with ${code}">The last one</a>`)}
+      <a href=${routeLink({ calls: '', tool, code })} aria-label="Its calls: ${toVisibleName(tool)}, ${code}">Its calls</a>
+      ${some(reference, (one) => html`<a href=${routeLink({ call: one })} aria-label="The last one: ${toVisibleName(tool)}, ${code}">The last one</a>`)}
     </p>
   </li>`;
 };

@@ -85,7 +85,7 @@ const liveTemplate = (page: PageModel): TemplateResult => {
 const partsTemplate = (page: PageModel, overview: Overview): TemplateResult => {
   const sections = Object.entries(SECTIONS).map(([name, make]) => [name, make(page, overview)] as const);
   return html`${summaryTemplate(sections)}
-    ${sections.map(([name, section]) => (section.isWrong ? wrongTemplate(name, section) : nothing))}
+    <div class="wrongs">${sections.map(([name, section]) => (section.isWrong ? wrongTemplate(name, section) : nothing))}</div>
     ${figuresTemplate(page, overview)}
     <section aria-labelledby="quiet-title">
       <h3 id="quiet-title">Without a finding</h3>

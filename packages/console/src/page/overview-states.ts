@@ -20,8 +20,10 @@ const toBytes = (bytes: number | null): string => {
   return `${size < 10 && step > 0 ? size.toFixed(1) : Math.round(size)} ${UNITS[step]}`;
 };
 
+const NEARLY = 0.9;
+
 const isNearly = (used: number | null, limit: number | null): boolean =>
-  used !== null && limit !== null && limit > 0 && used / limit >= 0.9;
+  used !== null && limit !== null && limit > 0 && used / limit >= NEARLY;
 
 /** Which replicas say so, unless all of them do. */
 const saidBy = (replicas: readonly string[], { replicas: all }: Overview): unknown =>
@@ -30,7 +32,7 @@ const saidBy = (replicas: readonly string[], { replicas: all }: Overview): unkno
     : html`<span class="muted">On ${namesOf(replicas)}, of ${all.length}</span>`;
 
 const usage = (label: string, used: number | null, limit: number | null): TemplateResult =>
-  html`${used === null || !limit ? nothing : html`<meter min="0" max=${limit} .value=${used} aria-label=${label}></meter>`}
+  html`${used === null || !limit ? nothing : html`<meter min="0" max=${limit} high=${limit * NEARLY} optimum="0" .value=${used} aria-label=${label}></meter>`}
     <span><b>${toBytes(used)}</b>${limit ? ` of ${toBytes(limit)}` : ''}</span>`;
 
 export const storeSection = (_page: PageModel, { store }: Overview): Section => {
@@ -122,7 +124,7 @@ const failureTemplate = ({
   html`<p class="message">${toVisibleExcerpt(message)}</p>
     <p class="muted">
       <code>${code}</code> of <span class="name">${toVisibleName(tool)}</span> at ${moment(at)}, request
-      <code>${toVisibleName(id)}</code> · <a href=${routeLink({ calls: '', tool, code })}>Its calls</a>
+      <code>${toVisibleName(id)}</code> · <a href=${routeLink({ calls: '', tool, code })} aria-label="Its calls: ${toVisibleName(tool)}, ${code}">Its calls</a>
     </p>`;
 
 export const filesSection = (page: PageModel, overview: Overview): Section => {

@@ -26,7 +26,7 @@ const navigationTemplate = (page: PageModel): TemplateResult => {
       ${NAVIGATION.map((entry) => linkTemplate(page, entry))}
       ${extensionLinks(route.page === 'extension' ? route.name : null)}
     </nav>
-    <form role="search" autocomplete="off" @submit=${onEnter('find', find)}>
+    <form class="find" role="search" autocomplete="off" @submit=${onEnter('find', find)}>
       <input id="find" type="search" spellcheck="false" aria-label="Find" placeholder="Find an id, a hash, a tool" />
     </form>`;
 };
@@ -116,13 +116,15 @@ const keyForm = (page: PageModel): unknown => {
     <h2 id="key-title">${isRefused ? 'The API key was not accepted.' : 'This service requires an API key.'}</h2>
     <p id="key-about">
       ${isRefused ? 'It is wrong, expired or removed.' : ''}
-      Whoever operates the service makes one with <code>recourse key --tenant NAME</code>. It stays in this tab.
+      The operators of this service make one with <code>recourse key --tenant NAME</code>. It stays in this tab.
     </p>
-    <label for="api-key">API key</label>
-    <div class="row">
-      <input id="api-key" type="password" autocomplete="off" spellcheck="false"
-        aria-invalid=${isWrong ? 'true' : nothing} aria-describedby=${keyMistake === '' ? 'key-title key-about' : 'key-mistake'} />
-      <button class="primary">Use key</button>
+    <div class="field">
+      <label for="api-key">API key</label>
+      <div class="row">
+        <input id="api-key" type="password" autocomplete="off" spellcheck="false"
+          aria-invalid=${isWrong ? 'true' : nothing} aria-describedby=${keyMistake === '' ? 'key-title key-about' : 'key-mistake'} />
+        <button class="primary">Use key</button>
+      </div>
     </div>
     ${some(keyMistake, (why) => html`<p id="key-mistake" class="mistake" role="alert">${why}</p>`)}
   </form>`;
