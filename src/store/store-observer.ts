@@ -1,10 +1,22 @@
 /**
  * What the store is asked for. `admit` and `settle`: a round of a session begins, and ends, `keyed`: an idempotency record,
  * `pending`: a pending call, `page`: the token of a page, `webhook`: a message on its way, `rate`: a request of a caller is
- * counted, `read`: anything is looked up, `space`: how full it is, and `connect`: whether it serves at all.
+ * counted, `oncall`: what people on call read is written, `read`: anything is looked up, `space`: how full it is, and `connect`: whether it serves at all.
  */
 export const STORE_OPERATIONS = [
-  ...(['connect', 'admit', 'settle', 'read', 'keyed', 'pending', 'rate', 'page', 'webhook', 'space'] as const),
+  ...([
+    'connect',
+    'admit',
+    'settle',
+    'read',
+    'keyed',
+    'pending',
+    'rate',
+    'page',
+    'webhook',
+    'space',
+    'oncall',
+  ] as const),
 ];
 export type StoreOperation = (typeof STORE_OPERATIONS)[number];
 

@@ -5,10 +5,14 @@ import type { CallWatch } from 'recourse-server/executor/call-observer';
 import type { Redactor } from 'recourse-server/executor/redactor';
 import type { AddedRoutes, RouteHost } from 'recourse-server/routes/route-host';
 import type { StoreBackend } from 'recourse-server/sessions/store-backend';
+import { describeCauses } from 'recourse-server/telemetry/describe-error';
 import type { Metrics } from 'recourse-server/telemetry/metrics';
+import { beginFigures } from './figures/figures.ts';
+import { openOverview, type Waiting } from './overview/overview.ts';
+import { openStates, type StatesParts } from './states/states.ts';
 
 /** What the parts of the package get of the service. */
-export type OncallParts = {
+export type OncallParts = StatesParts & {
   readonly backend: StoreBackend;
   readonly redactor: Redactor;
   readonly log: Logger;
@@ -18,6 +22,7 @@ export type OncallParts = {
   readonly now: () => number;
   /** The store's time, in Unix milliseconds. */
   readonly time: () => number;
+  readonly waiting: Waiting;
 };
 
 /** One part: what it serves, and what it writes while the service runs. */
@@ -30,14 +35,24 @@ export type OncallPart = {
 
 /** Begins to count calls, before there is a store: what the service tells of its calls goes to `watch`. */
 export const beginOncall = () => {
+  const figures = beginFigures();
   const watch: CallWatch = {
-    answered: () => undefined,
-    failed: () => undefined,
+    ...figures.watch,
     recovered: () => undefined,
     batch: () => undefined,
   };
-  const open = (_config: Config, _parts: OncallParts) => {
-    const parts: readonly OncallPart[] = [];
+  const open = (config: Config, options: OncallParts) => {
+    const { log } = options;
+    const counted = figures.open(options);
+    const states = openStates(config, options);
+    const overview = openOverview({
+      ...options,
+      figures: counted.read,
+      states: states.read,
+      sessions: async () => ({ failing: 0, blocked: [] }),
+      onFailed: (error) => log.debug({ causes: describeCauses(error) }, 'part of the overview could not be read'),
+    });
+    const parts: readonly OncallPart[] = [{ ...counted, ...overview }, states];
     const addRoutes: AddedRoutes['addRoutes'] = (app, host) => {
       for (const part of parts) part.addRoutes(app, host);
     };
