@@ -12,6 +12,7 @@ export type PendingCall = Schemas['PendingCall'];
 export type CallsAnswer = Schemas['ToolCallsResponse'];
 export type SessionView = Schemas['SessionView'];
 export type StreamEvent = Schemas['StreamEvent'];
+export type Overview = Schemas['Overview'];
 
 /** Why there is no answer, by the problem that was answered; `status` is 0 where nothing was received. */
 export type Trouble = Pick<Schemas['Problem'], 'status' | 'code' | 'detail' | 'request_id'> & {
@@ -33,7 +34,7 @@ export type Request<Body = unknown> = RequestInit & {
 };
 
 const NDJSON = 'application/x-ndjson';
-const UNREACHABLE: Trouble = { status: 0, code: '', detail: '', request_id: '', retryAfterSeconds: null };
+export const UNREACHABLE: Trouble = { status: 0, code: '', detail: '', request_id: '', retryAfterSeconds: null };
 const FOREIGN = { ...UNREACHABLE, detail: 'The answer is not from this service: a proxy may have sent it.' };
 
 /** Asks the service; never rejects. The key goes into a header, and nowhere else. */

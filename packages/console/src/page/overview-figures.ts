@@ -1,8 +1,8 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
+import type { Overview } from './api.ts';
 import { chartTemplate } from './chart.ts';
 import { copyButton } from './copy-button.ts';
 import type { Section } from './overview-page.ts';
-import type { Overview } from './overview-types.ts';
 import type { PageModel } from './page-model.ts';
 import { folded, moment, some, toAge, toDuration } from './page-parts.ts';
 import { routeLink } from './route.ts';

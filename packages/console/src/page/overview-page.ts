@@ -1,4 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
+import type { Overview } from './api.ts';
 import { failingSection, figuresTemplate } from './overview-figures.ts';
 import { approvalsSection, blockedSection, loadDecisions, unknownSection } from './overview-people.ts';
 import {
@@ -11,7 +12,6 @@ import {
   upstreamsSection,
   warningsSection,
 } from './overview-states.ts';
-import type { Overview } from './overview-types.ts';
 import type { PageModel } from './page-model.ts';
 import { folded, moment, outcomeMark, some, troubleBox } from './page-parts.ts';
 import { routeLink } from './route.ts';
@@ -78,7 +78,7 @@ const liveTemplate = (page: PageModel): TemplateResult => {
   return html`<button type="button" class="quiet" @click=${() => page.setPolling(isLive ? 'paused' : 'live')}>
       ${isLive ? 'Pause' : 'Resume'}
     </button>
-    <span class="muted left">${isLive ? 'Live.' : 'Paused.'} ${some(page.seen.readAt, (at) => html`Last read ${moment(at)}.`)}</span>`;
+    <span class="muted left">${isLive ? 'Live.' : 'Paused.'} ${some(page.seen.readAt, (at) => html`Last change ${moment(at)}.`)}</span>`;
 };
 
 // Each section keeps its place in both lists: no button is another's after the next reading.

@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
+import type { Overview } from './api.ts';
 import { namesOf, scrolled, toCount } from './overview-figures.ts';
 import type { Section } from './overview-page.ts';
-import type { Overview } from './overview-types.ts';
 import type { PageModel } from './page-model.ts';
 import { longText, moment, outcomeMark, some, toAge, toDuration, toLeft, troubleBox } from './page-parts.ts';
 import { routeLink } from './route.ts';

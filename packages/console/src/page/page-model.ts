@@ -19,6 +19,8 @@ const SENDABLE_KEY = /^[\x21-\x7e]*$/;
 const KEY_ITEM = 'recourse.api-key';
 const SHOW_EVERY_MS = 50;
 const POLL_MS = 2_000;
+// A stream begins with what there is: one that shows nothing for so long is held back on its way.
+const FIRST_SNAPSHOT_MS = 10_000;
 // Longer ones help no person who looks at the page, and one of more than 31 bits would be over at once.
 const LONGEST_POLL_MS = 600_000;
 
@@ -245,11 +247,11 @@ export class PageModel {
     const watch = background === undefined && { watch: (event: api.StreamEvent) => this.#addShown(attempt, event) };
     this.#settle(draft, attempt, await this.ask<api.CallsAnswer>({ ...request, ...watch }));
     const requestId = findPending(attempt);
-    if (requestId !== null) await this.#follow(draft, attempt, api.resultsPath(requestId));
+    if (requestId !== null) await this.#followCall(draft, attempt, api.resultsPath(requestId));
   }
 
   /** Reads a pending call until it has ended, or another call of the tool was made. */
-  async #follow(draft: Draft, attempt: Attempt, path: string): Promise<void> {
+  async #followCall(draft: Draft, attempt: Attempt, path: string): Promise<void> {
     // A browser has six connections to the service: one may be held by a stream for hours, the latest.
     this.#watching.abort();
     const watching = new AbortController();
@@ -297,18 +299,36 @@ export class PageModel {
       this.#countOnce();
       this.#render();
     };
-    const streamed = isStreamed && { watchSnapshots: takeNow };
-    const answer = signal.aborted ? null : await this.ask<Body>({ path, signal, ...streamed });
+    const answer = isStreamed
+      ? await this.#follow(path, takeNow, signal, () => isTaken)
+      : await this.ask<Body>({ path, signal });
     if (answer === null) return;
+    if (!isTaken && answer.trouble === null) takeNow(answer.body);
     // A stream that breaks after it was read is begun again, and says so only where that fails.
     const trouble = isTaken ? null : answer.trouble;
-    if (!isTaken && answer.trouble === null) takeNow(answer.body);
     this.seen[place] = trouble;
     this.#render();
     // A refusal that another key or another page is needed for stays.
     if (this.polling === 'paused' || (trouble && !api.mayPass(trouble))) return;
     const delayMs = Math.min(LONGEST_POLL_MS, Math.max(POLL_MS, (trouble?.retryAfterSeconds ?? 0) * 1000));
-    setTimeout(() => void this.read(path, take, signal, how), delayMs);
+    // Where there is no place for a stream, or a proxy holds it back, it is read like all else.
+    const next = { place, isStreamed: isStreamed && isTaken };
+    setTimeout(() => signal.aborted || void this.read(path, take, signal, next), delayMs);
+  }
+
+  /** Takes what a stream shows until it ends, or shows nothing for too long; null: it is no longer waited for. */
+  async #follow<Body>(
+    path: string,
+    take: (body: Body) => void,
+    signal: AbortSignal,
+    isTaken: () => boolean,
+  ): Promise<api.Answer<Body> | null> {
+    const silent = new AbortController();
+    const giveUp = setTimeout(() => isTaken() || silent.abort(), FIRST_SNAPSHOT_MS);
+    const both = AbortSignal.any([signal, silent.signal]);
+    const answer = await this.ask<Body>({ path, signal: both, watchSnapshots: take });
+    clearTimeout(giveUp);
+    return answer === null && silent.signal.aborted ? { trouble: api.UNREACHABLE } : answer;
   }
 
   async #delete(path: string, done: string): Promise<void> {

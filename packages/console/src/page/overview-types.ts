@@ -1,1 +1,0 @@
-export type { Overview } from '../../../oncall/src/contract.ts';
