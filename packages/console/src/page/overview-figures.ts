@@ -93,7 +93,12 @@ const tilesOf = ({ minutes, total }: Hour): readonly TemplateResult[] => {
       { look, label, values },
     ]);
   return [
-    tile('Calls', NUMBER.format(total.calls), `${now?.calls ?? 0} a minute now`, bars('all', 'Calls', calls)),
+    tile(
+      'Calls',
+      NUMBER.format(total.calls),
+      `${now?.calls ?? 0} in the last full minute`,
+      bars('all', 'Calls', calls),
+    ),
     tile(
       'Failures',
       NUMBER.format(total.failures),
