@@ -308,8 +308,24 @@ export class PageModel {
     signal: AbortSignal,
     place: 'readTrouble' | 'approvalTrouble' = 'readTrouble',
   ): Promise<void> {
-    const answer = signal.aborted ? null : await this.ask<Body>({ path, signal });
+    const answer = await this.readOnce(path, take, signal, place);
     if (answer === null) return;
+    const { trouble } = answer;
+    // A refusal that another key or another page is needed for stays.
+    if (this.polling === 'paused' || (trouble && !api.mayPass(trouble))) return;
+    const delayMs = Math.min(LONGEST_POLL_MS, Math.max(POLL_MS, (trouble?.retryAfterSeconds ?? 0) * 1000));
+    setTimeout(() => void this.read(path, take, signal, place), delayMs);
+  }
+
+  /** Reads once; null: the page no longer waits for it. */
+  async readOnce<Body>(
+    path: string,
+    take: (body: Body) => void,
+    signal: AbortSignal,
+    place: 'readTrouble' | 'approvalTrouble' = 'readTrouble',
+  ): Promise<api.Answer<Body> | null> {
+    const answer = signal.aborted ? null : await this.ask<Body>({ path, signal });
+    if (answer === null) return null;
     const { trouble } = answer;
     this.seen[place] = trouble;
     if (trouble === null) {
@@ -318,10 +334,7 @@ export class PageModel {
       this.#countOnce();
     }
     this.#render();
-    // A refusal that another key or another page is needed for stays.
-    if (this.polling === 'paused' || (trouble && !api.mayPass(trouble))) return;
-    const delayMs = Math.min(LONGEST_POLL_MS, Math.max(POLL_MS, (trouble?.retryAfterSeconds ?? 0) * 1000));
-    setTimeout(() => void this.read(path, take, signal, place), delayMs);
+    return answer;
   }
 
   async #delete(path: string, done: string): Promise<void> {
