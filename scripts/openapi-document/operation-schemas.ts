@@ -21,6 +21,7 @@ import {
 } from './answer-schemas.ts';
 import { APPROVAL_SCHEMA, DECIDE_SCHEMA, LIST_APPROVALS_SCHEMA, WITHDRAW_SCHEMA } from './approval-operations.ts';
 import { ANSWER_EXAMPLES, REFUSED_ENVELOPE, REQUEST_EXAMPLES, readExample } from './call-examples.ts';
+import { TOOL_REPORTS_SCHEMA } from './report-operations.ts';
 import { STREAM_CONTENT } from './stream-schemas.ts';
 import { LateAnswer, LateQuery, TurnAnswer, TurnBody, TurnQuery } from './turn-schemas.ts';
 import { LIST_UNKNOWN_SCHEMA, RECONCILE_SCHEMA } from './unknown-operations.ts';
@@ -618,6 +619,7 @@ export const OPERATIONS = [
   ['DELETE', '/tool-calls/:request_id/calls/:index', CANCEL_CALL_SCHEMA],
   ['POST', '/tool-calls/:request_id/calls/:index/reconcile', RECONCILE_SCHEMA],
   ['GET', '/calls/unknown', LIST_UNKNOWN_SCHEMA],
+  ['GET', '/reports/tools', TOOL_REPORTS_SCHEMA],
   ['GET', '/approvals', LIST_APPROVALS_SCHEMA],
   ['GET', '/approvals/:id', APPROVAL_SCHEMA],
   ['POST', '/approvals/:id', DECIDE_SCHEMA],

@@ -6,6 +6,7 @@ import type { Redactor } from 'recourse-server/executor/redactor';
 import type { AddedRoutes, RouteHost } from 'recourse-server/routes/route-host';
 import type { StoreBackend } from 'recourse-server/sessions/store-backend';
 import type { Metrics } from 'recourse-server/telemetry/metrics';
+import { beginReports } from './reports/begin-reports.ts';
 
 /** What the parts of the package get of the service. */
 export type OncallParts = {
@@ -30,14 +31,10 @@ export type OncallPart = {
 
 /** Begins to count calls, before there is a store: what the service tells of its calls goes to `watch`. */
 export const beginOncall = () => {
-  const watch: CallWatch = {
-    answered: () => undefined,
-    failed: () => undefined,
-    recovered: () => undefined,
-    batch: () => undefined,
-  };
-  const open = (_config: Config, _parts: OncallParts) => {
-    const parts: readonly OncallPart[] = [];
+  const reports = beginReports();
+  const watch: CallWatch = { ...reports.watch, batch: () => undefined };
+  const open = (_config: Config, given: OncallParts) => {
+    const parts: readonly OncallPart[] = [reports.open(given)];
     const addRoutes: AddedRoutes['addRoutes'] = (app, host) => {
       for (const part of parts) part.addRoutes(app, host);
     };
