@@ -12,11 +12,7 @@ const HEADERS = toPageHeaders("'self'", ["require-trusted-types-for 'script'", '
 const PAGE = 'page.html';
 
 /** GET /console and what the page loads from /console/…, from memory. Holds no data: the page asks the API for it, with a key. */
-export const addConsoleRoutes = (
-  app: FastifyInstance,
-  pages: RouteHost['consolePages'],
-  traceUrl: string,
-): void => {
+export const addConsoleRoutes = (app: FastifyInstance, pages: RouteHost['consolePages'], traceUrl: string): void => {
   const files = loadConsoleFiles(pages, traceUrl);
   const send = (name: string, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const file = files.get(name)?.();

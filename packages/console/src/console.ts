@@ -4,7 +4,10 @@ import * as z from 'zod';
 // The id stands behind the host: nothing else decides where the link leads.
 const traceUrl = z
   .string()
-  .regex(/^https?:\/\/[^\s/?#{}@]+\/\S*\{trace_id\}\S*$/, 'must be an http:// or https:// address with {trace_id} behind its host')
+  .regex(
+    /^https?:\/\/[^\s/?#{}@]+\/\S*\{trace_id\}\S*$/,
+    'must be an http:// or https:// address with {trace_id} behind its host',
+  )
   .refine((text) => URL.canParse(text), 'must be an address')
   .default('');
 

@@ -7,7 +7,12 @@ export type CallRow = { readonly last: SessionCall; readonly calls: readonly Ses
 
 const isRefusal = ({ outcome, executed }: SessionCall): boolean => outcome === 'refused' && executed === 'no';
 
-export const nameOf = ({ name, tool }: Pick<SessionCall, 'name' | 'tool'>): string => name ?? tool ?? '(no name)';
+const NO_NAME = '(no name)';
+
+export const nameOf = ({ name, tool }: Pick<SessionCall, 'name' | 'tool'>): string => name ?? tool ?? NO_NAME;
+
+/** The tool, or what stands for all names that no tool has. */
+export const toolOf = ({ tool }: Pick<SessionCall, 'tool'>): string => tool ?? NO_NAME;
 
 /**
  * The calls of a journal as rows, in its order. Of calls that were refused one after the other, those of one tool for one reason are
@@ -18,7 +23,7 @@ export const foldRefusals = (calls: readonly SessionCall[]): readonly CallRow[] 
   let refused = new Map<string, (typeof rows)[number]>();
   for (const call of calls) {
     if (!isRefusal(call)) refused = new Map();
-    const key = `${call.code}\n${nameOf(call)}`;
+    const key = `${call.code}\n${toolOf(call)}`;
     const row = refused.get(key) ?? { last: call, calls: [], times: 0 };
     if (row.calls.length === 0) rows.push(row);
     row.last = call;
@@ -27,4 +32,11 @@ export const foldRefusals = (calls: readonly SessionCall[]): readonly CallRow[] 
     if (isRefusal(call)) refused.set(key, row);
   }
   return rows;
+};
+
+/** The rounds that refusals of a row were in. Of repeats only the last is on record: those before it are put right before it. */
+export const roundsOf = ({ last, calls, times }: CallRow, after = 0): readonly number[] => {
+  if (times === calls.length) return [...new Set(calls.map(({ step }) => step))];
+  const first = Math.max(last.step - times + 1, after + 1, 1);
+  return [...Array(Math.max(1, last.step - first + 1)).keys()].map((each) => last.step - each);
 };

@@ -13,8 +13,9 @@ import { toVisible, toVisibleName } from './visible-text.ts';
 /** What was called in a session: a picture of it, what has not ended, and its calls, the latest first. */
 export const storyTemplate = (page: PageModel, view: SessionView): TemplateResult => {
   const { calls, pending = [] } = view;
+  const rows = foldRefusals(calls);
   return html`<h3 class="row">Calls ${calls.length === 0 ? nothing : copyButton(page, 'Copy as JSON', () => toJsonText(view))}</h3>
-    ${lanesTemplate(calls)} ${some(pending, (all) => html`<ul class="list">${all.map(pendingTemplate)}</ul>`)}
+    ${lanesTemplate(rows)} ${some(pending, (all) => html`<ul class="list">${all.map(pendingTemplate)}</ul>`)}
     ${calls.length > 0 ? nothing : html`<p class="muted">The journal is empty.</p>`}
     <ol class="timeline" reversed>${foldRefusals(calls)
       .toReversed()
