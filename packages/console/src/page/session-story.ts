@@ -14,12 +14,13 @@ import { toVisible, toVisibleName } from './visible-text.ts';
 export const storyTemplate = (page: PageModel, view: SessionView): TemplateResult => {
   const { calls, pending = [] } = view;
   const rows = foldRefusals(calls);
-  return html`<h3 class="row">Calls ${calls.length === 0 ? nothing : copyButton(page, 'Copy as JSON', () => toJsonText(view))}</h3>
+  return html`<h3>Calls</h3>
     ${lanesTemplate(rows)} ${some(pending, (all) => html`<ul class="list">${all.map(pendingTemplate)}</ul>`)}
     ${calls.length > 0 ? nothing : html`<p class="muted">The journal is empty.</p>`}
     <ol class="timeline" reversed>${foldRefusals(calls)
       .toReversed()
       .map((row) => rowTemplate(page, row))}</ol>
+    ${calls.length === 0 ? nothing : copyButton(page, 'Copy the session as JSON', () => toJsonText(view))}
     ${view.truncated ? html`<p class="muted">Earlier calls are no longer in the journal: the store needed the memory.</p>` : nothing}`;
 };
 
@@ -74,7 +75,7 @@ const callTemplate = (page: PageModel, call: SessionCall, times: number): Templa
 };
 
 const lineTemplate = (call: SessionCall, times: number, first: SessionCall): TemplateResult => {
-  const rounds = first.step === call.step ? `round ${call.step}` : `rounds ${first.step} to ${call.step}`;
+  const rounds = first.step === call.step ? `round ${call.step}` : `rounds ${startOf(first)} to ${call.step}`;
   return html`<span class="row">
     <span class="muted">${moment(call.time)} <span>${rounds}</span></span>
     <span class="name">${toVisibleName(nameOf(call))}</span>
@@ -83,6 +84,9 @@ const lineTemplate = (call: SessionCall, times: number, first: SessionCall): Tem
     <span class="muted">${toDuration(call.duration_ms)}${call.replayed ? ', replayed: the stored result of an earlier call' : ''}</span>
   </span>`;
 };
+
+// Of repeats the last one is on record.
+const startOf = ({ step, repeats = 1 }: SessionCall): number => Math.max(1, step - repeats + 1);
 
 const detailsTemplate = (page: PageModel, identity: string, call: SessionCall): TemplateResult => {
   const entry = (term: string, text: string | undefined): unknown =>
