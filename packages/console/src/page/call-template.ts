@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
+import type { FailedCall } from './api.ts';
 import { copyButton } from './copy-button.ts';
 import { toJsonText } from './json.ts';
-import type { FailedCall } from './oncall-types.ts';
 import type { PageModel } from './page-model.ts';
 import { ago, factList, longText, outcomeMark, some, toDuration, troubleBox } from './page-parts.ts';
 import { routeLink } from './route.ts';

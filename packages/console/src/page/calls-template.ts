@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
+import type { FailedCall } from './api.ts';
 import { Listing, listPath, listTemplate, readFirst } from './listing.ts';
-import type { FailedCall } from './oncall-types.ts';
 import type { PageModel } from './page-model.ts';
 import { ago, briefOf, fieldBox, liveTemplate, outcomeMark, toDuration, troubleBox, typedIn } from './page-parts.ts';
 import { type Route, routeLink } from './route.ts';

@@ -31,6 +31,7 @@ export const LATER_VIEWS: Readonly<Partial<Record<PageName, () => Promise<PageVi
   calls: () => import('./calls-template.ts'),
   call: () => import('./call-template.ts'),
   pending: () => import('./pending-template.ts'),
+  search: () => import('./search-template.ts'),
   unknown: () => import('./unknown-template.ts'),
   approvals: () => import('./approvals-template.ts'),
 };

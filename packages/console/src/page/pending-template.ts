@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
+import type { PendingItem } from './api.ts';
 import { Listing, listPath, listTemplate, readFirst } from './listing.ts';
-import type { PendingItem } from './oncall-types.ts';
 import type { PageModel } from './page-model.ts';
 import { ago, fieldBox, liveTemplate, outcomeMark, some, toLeft, troubleBox, typedIn } from './page-parts.ts';
 import { type Route, routeLink } from './route.ts';

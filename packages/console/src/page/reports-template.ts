@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
+import type { ToolReports } from './api.ts';
 import { copyButton } from './copy-button.ts';
 import { toJsonText } from './json.ts';
-import type { ToolReports } from './oncall-types.ts';
 import type { PageModel } from './page-model.ts';
 import { moment, some, troubleBox } from './page-parts.ts';
 import { routeLink } from './route.ts';

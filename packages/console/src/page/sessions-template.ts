@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
+import type { SessionItem } from './api.ts';
 import { Listing, listPath, listTemplate, readFirst } from './listing.ts';
-import type { SessionItem } from './oncall-types.ts';
 import type { PageModel } from './page-model.ts';
 import { ago, firstLineOf, liveTemplate, onEnter, outcomeMark, some, troubleBox } from './page-parts.ts';
 import { type Route, routeLink, SESSIONS_STATES, type SessionsState } from './route.ts';
@@ -59,7 +59,7 @@ export const watchForm = (id: string): TemplateResult => {
   </form>`;
 };
 
-const MARKS = { failing: 'retry', blocked: 'failed', ok: 'success' } as const;
+export const SESSION_MARKS = { failing: 'retry', blocked: 'failed', ok: 'success' } as const;
 
 export const shortHash = (hash: string): string => `~${hash.slice(0, 8)}`;
 
@@ -69,7 +69,7 @@ export const itemTemplate = (item: SessionItem): TemplateResult => {
   return html`<li class="card">
     <div class="row">
       <a class="name" href=${routeLink({ session: `~${session}` })}>${id === null ? shortHash(session) : toVisibleName(id)}</a>
-      ${outcomeMark(MARKS[state], state)}
+      ${outcomeMark(SESSION_MARKS[state], state)}
       <span><b>${failures}</b> of ${calls} calls failed</span>
       <span class="muted last">${ago(item.last_at)}</span>
     </div>

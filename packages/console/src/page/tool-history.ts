@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import type { Overview, ToolReports } from './oncall-types.ts';
+import type { Overview, ToolReports } from './api.ts';
 import type { PageModel } from './page-model.ts';
 import { ago, briefOf, some, toLeft } from './page-parts.ts';
 import { REPORTS_PATH, reportTemplate } from './reports-template.ts';
