@@ -13,11 +13,11 @@ const LINES: Readonly<Record<string, number>> = {
   // 700 for effect ids, the operation `operate`, and the seam by which writes are looked for: verdicts, the port, results that a look replaces, settings.
   // 230 for the audit log: its port, settings, the check of its path, lines on stdout.
   // 240 for the states of circuits, lanes, lag and space that people on call read, and for circuits that they close.
-  // 140 for recourse report.
   // 190 for lists: pages and their cursors, sessions by their hash, and the seams by which an index hears of resets and names.
   src: 30340,
   // 85 for pages of pending calls, newest first, and one of them by its handle.
   'packages/background': 5420,
+  // 140 for recourse report.
   'packages/cli': 1685,
   'packages/console': 2980,
   // 760 for the audit log: its schema, its lines, the file that is reopened, retried and bounded; and the digest of tools.
