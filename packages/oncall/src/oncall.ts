@@ -10,6 +10,8 @@ import type { Metrics } from 'recourse-server/telemetry/metrics';
 import { beginFigures } from './figures/figures.ts';
 import { beginLists, type ListParts } from './lists/lists.ts';
 import { openOverview, type Waiting } from './overview/overview.ts';
+import { beginReports } from './reports/begin-reports.ts';
+import { createTenantMetrics } from './reports/tenant-metrics.ts';
 import { REPLICA } from './states/own-report.ts';
 import { openStates, type StatesParts } from './states/states.ts';
 
@@ -37,16 +39,25 @@ export type OncallPart = {
 };
 
 /** Begins to count calls, before there is a store: what the service tells of its calls goes to `watch`. */
-export const beginOncall = () => {
+export const beginOncall = ({ METRICS_TENANTS }: Config, metrics: Metrics) => {
   const figures = beginFigures();
   const lists = beginLists();
+  const reports = beginReports(figures.takeCalls);
+  const tenants = METRICS_TENANTS.length === 0 ? null : createTenantMetrics(metrics, METRICS_TENANTS);
   const watch: CallWatch = {
-    answered: figures.watch.answered,
+    answered:
+      tenants === null
+        ? figures.watch.answered
+        : (...told) => {
+            figures.watch.answered(...told);
+            tenants.answered(...told);
+          },
     failed: (event, failure, call, retry) => {
       figures.watch.failed(event, failure, call, retry);
       lists.watch.failed(event, failure, call, retry);
+      reports.watch.failed(event, failure, call, retry);
     },
-    recovered: () => undefined,
+    recovered: reports.watch.recovered,
     batch: lists.watch.batch,
   };
   const open = (config: Config, options: OncallOptions) => {
@@ -61,7 +72,7 @@ export const beginOncall = () => {
       sessions: listed.summary,
       onFailed: (error) => log.debug({ causes: describeCauses(error) }, 'part of the overview could not be read'),
     });
-    const parts: readonly OncallPart[] = [states, { ...counted, ...overview }, listed.part];
+    const parts: readonly OncallPart[] = [states, { ...counted, ...overview }, listed.part, reports.open(options)];
     const addRoutes: AddedRoutes['addRoutes'] = (app, host) => {
       for (const part of parts) part.addRoutes(app, host);
     };

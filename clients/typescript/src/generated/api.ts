@@ -127,6 +127,26 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/reports/tools": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Report what models get wrong, by tool
+         * @description Counts of the calls of the caller's tenant, in all replicas, of the tools that its key may use: failures by code, the arguments that models get wrong, names that no tool has, and how sessions recovered. Never a value.
+         */
+        readonly get: operations["reportTools"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/approvals": {
         readonly parameters: {
             readonly query?: never;
@@ -334,6 +354,26 @@ export interface paths {
         readonly put?: never;
         readonly post?: never;
         readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/circuits/{name}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        readonly post?: never;
+        /**
+         * Close an open circuit
+         * @description The circuits of a tool, or of the upstream whose tools share one, let calls run again in all replicas, within two seconds, and count anew from 0 failures. For operators: a key needs the operation `operate`, which is never implied. GET /overview lists those that are open.
+         */
+        readonly delete: operations["closeCircuit"];
         readonly options?: never;
         readonly head?: never;
         readonly patch?: never;
@@ -933,6 +973,46 @@ export interface components {
             readonly event: "snapshot";
             readonly id: string;
             readonly data: components["schemas"]["Overview"];
+        };
+        readonly ToolReports: {
+            /** Format: date-time */
+            readonly since: string;
+            /** Format: date-time */
+            readonly until: string;
+            /** @description Most failures first. */
+            readonly tools: readonly components["schemas"]["ToolReport"][];
+            /** @description Names that were asked for and that no tool has, most asked first. */
+            readonly unknown_names: readonly {
+                readonly name: string;
+                readonly calls: number;
+                readonly nearest: string | null;
+            }[];
+        };
+        readonly ToolReport: {
+            /** @description A registered tool name, or `_unknown`. */
+            readonly tool: string;
+            readonly calls: number;
+            readonly failures: number;
+            readonly codes: readonly {
+                /** @enum {string} */
+                readonly code: "invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "interrupted" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "rule_refused" | "approval_required" | "approval_denied" | "approval_expired" | "approval_stale" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "audit_unavailable" | "internal_error";
+                /** @enum {string} */
+                readonly fault: "caller" | "tool" | "upstream" | "policy" | "service";
+                readonly failures: number;
+            }[];
+            /** @description What models get wrong: where in the arguments, and which rule of the schema. Never a value. */
+            readonly arguments: readonly {
+                readonly path: string;
+                readonly rule: string;
+                readonly failures: number;
+            }[];
+            /** @description Sessions in which the tool succeeded after it had failed. */
+            readonly recovered: {
+                readonly sessions: number;
+                readonly mean_rounds: number | null;
+            };
+            /** @description Sessions in which it was blocked. */
+            readonly gave_up: number;
         };
         readonly StreamEvent: components["schemas"]["AcceptedEvent"] | components["schemas"]["ResultEvent"] | components["schemas"]["ProgressEvent"] | components["schemas"]["PartEvent"] | components["schemas"]["SnapshotEvent"] | components["schemas"]["DoneEvent"];
         /** @description The first event: the batch runs, and each of its calls gets a result. */
@@ -4630,6 +4710,290 @@ export interface operations {
                 headers: {
                     /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:store_unavailable",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "code": "store_unavailable",
+                     *       "detail": "The session store is unavailable. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly reportTools: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description From the beginning of the hour of this time on. Default, and at the earliest, 24 hours ago. */
+                readonly since?: string;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The report. */
+            readonly 200: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "since": "2026-11-29T03:00:00.000Z",
+                     *       "until": "2026-11-30T03:12:00.000Z",
+                     *       "tools": [
+                     *         {
+                     *           "tool": "create_payment",
+                     *           "calls": 1200,
+                     *           "failures": 84,
+                     *           "codes": [
+                     *             {
+                     *               "code": "invalid_arguments",
+                     *               "fault": "caller",
+                     *               "failures": 84
+                     *             }
+                     *           ],
+                     *           "arguments": [
+                     *             {
+                     *               "path": "amount",
+                     *               "rule": "a number",
+                     *               "failures": 80
+                     *             }
+                     *           ],
+                     *           "recovered": {
+                     *             "sessions": 60,
+                     *             "mean_rounds": 1.2
+                     *           },
+                     *           "gave_up": 3
+                     *         }
+                     *       ],
+                     *       "unknown_names": [
+                     *         {
+                     *           "name": "make_payment",
+                     *           "calls": 12,
+                     *           "nearest": "create_payment"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    readonly "application/json": components["schemas"]["ToolReports"];
+                };
+            };
+            /** @description A parameter is not valid or not known. */
+            readonly 400: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:invalid_query",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "code": "invalid_query",
+                     *       "detail": "since: must be an RFC 3339 time such as 2026-11-30T00:00:00Z",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            readonly 401: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description The required authentication scheme. */
+                    readonly "WWW-Authenticate"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unauthorized",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "code": "unauthorized",
+                     *       "detail": "Send a valid key as Authorization: Bearer … or X-API-Key.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Requests from this origin are refused, or the key lacks the permission. */
+            readonly 403: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:forbidden_origin",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "forbidden_origin",
+                     *       "detail": "Requests from this origin or for this host are refused. Add the origin to ALLOWED_ORIGINS; without keys use a loopback host.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request did not arrive in time. */
+            readonly 408: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The path is too long. */
+            readonly 414: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:uri_too_long",
+                     *       "title": "URI Too Long",
+                     *       "status": 414,
+                     *       "code": "uri_too_long",
+                     *       "detail": "The path is too long.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Expect header is not 100-continue. */
+            readonly 417: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue is supported.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This caller has sent too many requests. */
+            readonly 429: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    readonly "Retry-After"?: number;
+                    /** @description Whose rate is used up, and seconds until it is not (draft 10). */
+                    readonly RateLimit?: string;
+                    /** @description That rate: requests, and seconds of its window. */
+                    readonly "RateLimit-Policy"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:rate_limited",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "code": "rate_limited",
+                     *       "detail": "This key may send 600 requests in 60 s, and has sent them. Nothing has run; retry after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The headers are too large. */
+            readonly 431: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error: a bug of the service, logged under the request id. */
+            readonly 500: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The store is unavailable, an earlier report for this key is not ready, the token cannot be verified now, or the service is stopping. */
+            readonly 503: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8547,6 +8911,291 @@ export interface operations {
                      *       "status": 503,
                      *       "code": "overloaded",
                      *       "detail": "The service is overloaded (waiters). Nothing has run; send the batch again after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly closeCircuit: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The name of the tool or the upstream, as GET /overview has it. */
+                readonly name: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Closed. */
+            readonly 204: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The session id is empty or longer than 256 characters. */
+            readonly 400: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:invalid_session_id",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "code": "invalid_session_id",
+                     *       "detail": "A session id has 1 to 256 characters, percent-encoded in the path.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            readonly 401: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description The required authentication scheme. */
+                    readonly "WWW-Authenticate"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unauthorized",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "code": "unauthorized",
+                     *       "detail": "Send a valid key as Authorization: Bearer … or X-API-Key.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Requests from this origin are refused, or the key lacks the permission. */
+            readonly 403: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:forbidden_origin",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "forbidden_origin",
+                     *       "detail": "Requests from this origin or for this host are refused. Add the origin to ALLOWED_ORIGINS; without keys use a loopback host.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No replica has such a circuit open, or the key may use none of its tools. */
+            readonly 404: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:circuit_not_found",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "code": "circuit_not_found",
+                     *       "detail": "No replica has an open circuit of this name.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request did not arrive in time. */
+            readonly 408: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The path is too long. */
+            readonly 414: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:uri_too_long",
+                     *       "title": "URI Too Long",
+                     *       "status": 414,
+                     *       "code": "uri_too_long",
+                     *       "detail": "The path is too long.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Content-Type is present but is not a media type. */
+            readonly 415: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unsupported_media_type",
+                     *       "title": "Unsupported Media Type",
+                     *       "status": 415,
+                     *       "code": "unsupported_media_type",
+                     *       "detail": "Send application/json in UTF-8 (with curl: -H 'content-type: application/json').",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Expect header is not 100-continue. */
+            readonly 417: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue is supported.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This caller has sent too many requests. */
+            readonly 429: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    readonly "Retry-After"?: number;
+                    /** @description Whose rate is used up, and seconds until it is not (draft 10). */
+                    readonly RateLimit?: string;
+                    /** @description That rate: requests, and seconds of its window. */
+                    readonly "RateLimit-Policy"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:rate_limited",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "code": "rate_limited",
+                     *       "detail": "This key may send 600 requests in 60 s, and has sent them. Nothing has run; retry after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The headers are too large. */
+            readonly 431: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error: a bug of the service, logged under the request id. */
+            readonly 500: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The session store is unavailable, the token cannot be verified now, or the service is stopping. */
+            readonly 503: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    readonly "Retry-After"?: number;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:store_unavailable",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "code": "store_unavailable",
+                     *       "detail": "The session store is unavailable. Try again.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
