@@ -21,6 +21,7 @@ type HostGroup = {
   readonly lastRestartAt: number | null;
   /** Not redacted. */
   readonly lastLines: readonly string[];
+  readonly recycledFor: string;
 };
 
 /** What the service knows of its own state. */
@@ -127,6 +128,7 @@ const describeHosts = (group: HostGroup, momentOf: MomentOf, cut: Cut): ReplicaR
   memory_bytes: group.memoryBytes === 0 ? null : group.memoryBytes,
   restarts_by: Object.fromEntries(group.restarts),
   last_restart_at: group.lastRestartAt === null ? null : momentOf(group.lastRestartAt),
+  recycled_for: cut(group.recycledFor, MAX_MESSAGE),
   // Each line is redacted whole before the end of them all is taken: half a secret would not be known for one.
   last_words: group.lastLines
     .map((line) => cut(line, MAX_REASON))
