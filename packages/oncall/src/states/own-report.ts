@@ -35,6 +35,7 @@ export type StateSources = {
         readonly file: string;
         readonly line: number | null;
         readonly message: string;
+        readonly excerpt?: string | null;
         readonly older: readonly string[] | null;
       }[];
     };
@@ -76,8 +77,13 @@ export const createReportReader = (parts: ReportParts): (() => ReplicaReport) =>
       ...{ loop_lag_ms: load.lagMs(), heap_bytes: process.memoryUsage().heapUsed },
       ...{ calls_in_flight: running, calls_queued: waiting },
       circuits: circuits.list().map((circuit) => describeCircuit(circuit, momentOf, cut)),
-      files: problems.slice(0, MOST_LISTED).map(({ file, line, message, older }) => ({
-        ...{ file: file.slice(-MAX_REASON), line, message: cut(message, MAX_REASON), older },
+      files: problems.slice(0, MOST_LISTED).map(({ file, line, message, excerpt, older }) => ({
+        ...{
+          file: file.slice(-MAX_REASON),
+          line,
+          message: cut(excerpt ? `${message}\n${excerpt}` : message, MAX_REASON),
+          older,
+        },
       })),
       hosts: tools
         .hosts()
