@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire, stripTypeScriptTypes } from 'node:module';
 import { extname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { FAILURE_POLICY } from 'recourse-server/contract/failure';
 import type { RouteHost } from 'recourse-server/extension';
 import { readTokens } from 'recourse-server/routes/pages';
 
@@ -29,17 +30,24 @@ const CONTENT_TYPES: ReadonlyMap<string, string> = new Map([
  * read. A source is stripped when it is first asked for: Node's compiler for that takes 18 MB, which a service whose
  * console is not opened does not spend.
  */
-export const loadConsoleFiles = (pages: RouteHost['consolePages'] = new Map()): Files => {
+export const loadConsoleFiles = (pages: RouteHost['consolePages'] = new Map(), traceUrl = ''): Files => {
   const list = [...pages].map(([name, { title }]) => ({ name, title }));
   const texts = new Map<string, string>(readdirSync(DIRECTORY).map((name) => [name, read(join(DIRECTORY, name))]));
   for (const [name, { script }] of pages) texts.set(`page-${name}.js`, script);
-  // In place of the file that names none.
-  texts.set('extension-pages.js', `export const EXTENSION_PAGES = ${JSON.stringify(list)};\n`);
+  // In place of the files that have none.
+  const codes = Object.fromEntries(Object.entries(FAILURE_POLICY).map(([code, { when }]) => [code, when]));
+  texts.set('service-facts.js', toModule({ CODES: codes, TRACE_URL: traceUrl }));
+  texts.set('extension-pages.js', toModule({ EXTENSION_PAGES: list }));
   texts.set('tokens.css', readTokens());
   texts.set('lit-html.js', read(LIT).replace(/^\/\/# sourceMappingURL=.*$/m, ''));
   const files: Files = new Map([...texts].map(([name, text]) => toEntry(name, text, () => files)));
   return files;
 };
+
+const toModule = (constants: Readonly<Record<string, unknown>>): string =>
+  Object.entries(constants)
+    .map(([name, value]) => `export const ${name} = ${JSON.stringify(value)};\n`)
+    .join('');
 
 const read = (path: string): string => readFileSync(path, 'utf8');
 

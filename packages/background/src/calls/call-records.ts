@@ -18,6 +18,7 @@ import {
   BRIEF_FIELDS,
   callKind,
   createCall,
+  describeHead,
   describeVersion,
   endCall,
   findHeld,
@@ -194,6 +195,11 @@ class StoredCallRecords {
     const look = (stored: StoredCall): Looked =>
       stored.call?.confirmed === true ? this.#seals.look(key, stored, 'brief') : null;
     return this.#seals.settle(key, await this.#calls.read(key, look, BRIEF_FIELDS));
+  }
+
+  /** When each of these calls was made, and its state; null: it is not pending. For much less than `describe`. */
+  async heads(keys: readonly string[]): Promise<readonly ReturnType<typeof describeHead>[]> {
+    return Promise.all(keys.map((key) => this.#calls.read(key, describeHead, HEAD_FIELDS)));
   }
 
   /**

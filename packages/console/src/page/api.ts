@@ -13,6 +13,11 @@ export type CallsAnswer = Schemas['ToolCallsResponse'];
 export type SessionView = Schemas['SessionView'];
 export type StreamEvent = Schemas['StreamEvent'];
 export type Overview = Schemas['Overview'];
+export type SessionItem = Schemas['SessionItem'];
+export type FailedCall = Schemas['FailedCall'];
+export type PendingItem = Schemas['PendingItem'];
+export type ToolReports = Schemas['ToolReports'];
+export type SearchResult = Schemas['SearchResult'];
 
 /** Why there is no answer, by the problem that was answered; `status` is 0 where nothing was received. */
 export type Trouble = Pick<Schemas['Problem'], 'status' | 'code' | 'detail' | 'request_id'> & {

@@ -3,7 +3,7 @@ import { showExtension } from './extension-page.ts';
 import { PageModel } from './page-model.ts';
 import { pageTemplate } from './page-template.ts';
 
-type Shown = Partial<Pick<PageModel, 'route'> & Pick<PageModel['seen'], 'tools' | 'keyState'>>;
+type Shown = Partial<Pick<PageModel, 'route' | 'view'> & Pick<PageModel['seen'], 'tools' | 'keyState'>>;
 
 const start = (root: HTMLElement): void => {
   let shown: Shown = {};
@@ -11,7 +11,7 @@ const start = (root: HTMLElement): void => {
   let isFollowed = /^#overview=./.test(location.hash);
   const page = new PageModel(() => {
     show(page, root, shown);
-    shown = { route: page.route, ...page.seen };
+    shown = { route: page.route, view: page.view, ...page.seen };
     // A reader who followed a link by keyboard, or on a narrow screen, is taken to what it led to, once it is there.
     if (!isFollowed || page.view === undefined) return;
     const title = root.querySelector<HTMLElement>(titleOf(page));
@@ -55,7 +55,7 @@ const show = (page: PageModel, root: HTMLElement, shown: Shown): void => {
   renderPage(page, root);
   root.querySelector<HTMLDialogElement>('dialog:not([open])')?.showModal();
   void showExtension(route.page === 'extension' ? route.name : null, key);
-  if (route !== shown.route || seen.tools !== shown.tools)
+  if (route !== shown.route || page.view !== shown.view || seen.tools !== shown.tools)
     root.querySelector('.names [aria-current]')?.scrollIntoView({ block: 'nearest' });
   if (seen.keyState !== shown.keyState) focusKey();
 };

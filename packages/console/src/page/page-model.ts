@@ -7,6 +7,7 @@ import {
   type Draft,
   findPending,
   isHarmless,
+  mayRun,
 } from './attempt.ts';
 import { type JsonPath, parseJson, withValueAt } from './json.ts';
 import { FIRST_VIEWS, LATER_VIEWS, NOT_LOADED, type PageView } from './pages.ts';
@@ -142,13 +143,10 @@ export class PageModel {
     this.editText(tool, JSON.stringify(withValueAt(root, path, value), null, 2));
   }
 
-  /** Sends the call; asks first unless the tool is known to do no harm. */
-  send(tool: api.ToolDescription): void {
-    const act = (): void => void this.#post(tool);
-    const title = `Run ${toVisibleName(tool.name)}?`;
-    const text = 'Its effect may be permanent, and running it twice may apply it twice.';
-    if (isHarmless(tool)) act();
-    else this.update({ question: { title, text, label: 'Run', act } });
+  /** Sends the call. Unless the tool is known to do no harm, has it checked first, and asks, with a view of what would be sent. */
+  send(tool: api.ToolDescription, preview: (text: string) => unknown): void {
+    if (isHarmless(tool)) void this.#post(tool, this.draftOf(tool.name).text);
+    else void this.#check(tool, preview);
   }
 
   /** Asks for the end of a pending call; what comes of it is seen as any end of it. */
@@ -237,12 +235,37 @@ export class PageModel {
     return answer;
   }
 
-  async #post({ name, background }: api.ToolDescription): Promise<void> {
-    const draft = this.draftOf(name);
+  async #check(tool: api.ToolDescription, preview: (text: string) => unknown): Promise<void> {
+    const { route } = this;
+    const draft = this.draftOf(tool.name);
+    const { text } = draft;
+    const before = draft.attempt;
+    const attempt = this.#beginAttempt(draft);
+    const answer = await this.ask<api.CallsAnswer>(callRequest(tool.name, text, this.options, 'check'));
+    if (answer === null || draft.attempt !== attempt) return;
+    // What would fail as it is needs no answer of a person.
+    if (!mayRun(answer)) return this.#settle(draft, attempt, answer);
+    draft.attempt = before;
+    if (this.route !== route) return;
+    const question = {
+      title: `Run ${toVisibleName(tool.name)}?`,
+      text: 'Its effect may be permanent, and running it twice may apply it twice.',
+      ...{ label: 'Run', preview: () => preview(text), act: (): void => void this.#post(tool, text) },
+    };
+    this.update({ question });
+  }
+
+  #beginAttempt(draft: Draft): Attempt {
     const attempt: Attempt = { progress: '', parts: [], answer: null };
     draft.attempt = attempt;
     this.#render();
-    const request = callRequest(name, draft.text, this.options, background !== undefined);
+    return attempt;
+  }
+
+  async #post({ name, background }: api.ToolDescription, text: string): Promise<void> {
+    const draft = this.draftOf(name);
+    const attempt = this.#beginAttempt(draft);
+    const request = callRequest(name, text, this.options, background === undefined ? 'plain' : 'background');
     // A background call is followed by its state, which has a button to end it.
     const watch = background === undefined && { watch: (event: api.StreamEvent) => this.#addShown(attempt, event) };
     this.#settle(draft, attempt, await this.ask<api.CallsAnswer>({ ...request, ...watch }));
@@ -329,6 +352,15 @@ export class PageModel {
     const answer = await this.ask<Body>({ path, signal: both, watchSnapshots: take });
     clearTimeout(giveUp);
     return answer === null && silent.signal.aborted ? { trouble: api.UNREACHABLE } : answer;
+  }
+
+  /** Reads once what does not change; a trouble is shown as that of other readings. */
+  async readOnce<Body>(path: string, take: (body: Body) => void, signal: AbortSignal): Promise<void> {
+    const answer = signal.aborted ? null : await this.ask<Body>({ path, signal });
+    if (answer === null) return;
+    this.seen.readTrouble = answer.trouble;
+    if (answer.trouble === null) take(answer.body);
+    this.#render();
   }
 
   async #delete(path: string, done: string): Promise<void> {

@@ -19,8 +19,8 @@ export const addOverviewRoutes = (
   find: (reader: OverviewReader) => SharedOverview,
 ): void => {
   app.get('/overview', { config: { operation: 'read' } }, async (request, reply) => {
-    const { tenant, tools, mayUse, may } = host.callerOf(request);
-    const overview = find({ tenant, holder: callerKeyOf(request), tools, mayUse, may });
+    const { tenant, tools, may, mayUse } = host.callerOf(request);
+    const overview = find({ tenant, tools, may, mayUse, holder: callerKeyOf(request) });
     const format = request.method === 'HEAD' ? null : negotiateStream(request.headers.accept);
     void reply.header('vary', 'accept');
     if (format !== null) return stream(request, reply, { overview, format, host });
