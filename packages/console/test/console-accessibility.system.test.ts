@@ -156,6 +156,8 @@ test('a call is made and its session watched by keyboard alone, with the focus a
   await expect.poll(focused, { timeout: timeLimit(30_000) }).toBe('- heading "place_order" [level=2]');
   await tabTo('textbox "title required"');
   await page.keyboard.type('Paper');
+  await tabTo('button "▸ Options"');
+  await page.keyboard.press('Space');
   await tabTo('textbox "Session id"');
   await page.keyboard.type('s_1');
   await page.keyboard.press('Enter');

@@ -1,5 +1,5 @@
 import { keepScreenshot } from '@recourse/test-support/chromium.ts';
-import { createConsoleLab, type Opened, SLOW_MS, send } from '@recourse/test-support/console/console-lab.ts';
+import { createConsoleLab, type Opened, SLOW_MS, send, setOption } from '@recourse/test-support/console/console-lab.ts';
 import { createConsoleTools, HOSTILE, HOSTILE_SHOWN } from '@recourse/test-support/console/console-tools.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
@@ -24,7 +24,7 @@ test('what a tool is called and says is shown as text, with hidden characters wr
   expect(await page.locator('label .name').first().innerText()).toBe(HOSTILE_SHOWN);
   await page.getByRole('button', { name: 'Input schema' }).click();
   await page.getByLabel('mode required').selectOption('fail');
-  await page.getByLabel('Session id').fill(HOSTILE);
+  await setOption(page, 'Session id', HOSTILE);
   await send(page);
   expect(await page.locator('.reading dd').first().innerText()).toContain(HOSTILE_SHOWN);
   await page.getByRole('button', { name: 'Raw answer' }).click();
