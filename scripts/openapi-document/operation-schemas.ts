@@ -556,6 +556,33 @@ const RESET_RULE_SCHEMA = {
   },
 };
 
+const CLOSE_CIRCUIT_SCHEMA = {
+  operationId: 'closeCircuit',
+  summary: 'Close an open circuit',
+  description:
+    'The circuits of a tool, or of the upstream whose tools share one, let calls run again in all replicas, within two seconds, and count anew from 0 failures. For operators: a key needs the operation `operate`, which is never implied. GET /overview lists those that are open.',
+  tags: ['operations'],
+  params: {
+    type: 'object',
+    properties: {
+      name: {
+        ...{ type: 'string', description: 'The name of the tool or the upstream, as GET /overview has it.' },
+        examples: ['search', 'mcp:crm'],
+      },
+    },
+    required: ['name'],
+  },
+  response: {
+    204: done('Closed.'),
+    ...REFUSALS,
+    404: problem(
+      'No replica has such a circuit open, or the key may use none of its tools.',
+      new ProblemError(404, 'circuit_not_found', 'No replica has an open circuit of this name.'),
+    ),
+    415: NO_MEDIA_TYPE,
+  },
+};
+
 /** The routes that the document describes, in its order; a test compares them with those of the service. */
 export const OPERATIONS = [
   ['POST', '/tool-calls', TOOL_CALLS_SCHEMA],
@@ -579,6 +606,7 @@ export const OPERATIONS = [
   ['GET', '/tools', LIST_TOOLS_SCHEMA],
   ['GET', '/tools/:name', GET_TOOL_SCHEMA],
   ['GET', '/overview', OVERVIEW_SCHEMA],
+  ['DELETE', '/circuits/:name', CLOSE_CIRCUIT_SCHEMA],
   ['GET', '/live', LIVE_SCHEMA],
   ['GET', '/ready', READY_SCHEMA],
   ['GET', '/metrics', METRICS_SCHEMA],

@@ -158,10 +158,6 @@ const toolsTable = ({ tools, more_tools: more }: Hour): TemplateResult => {
     const name = toVisibleName(tool);
     return [
       html`<a class="name" href=${routeLink({ tool })}>${name}</a>`,
-      chartTemplate('bars', `Calls of ${name} a minute`, [
-        { look: 'all', label: 'Calls', values: figures.calls_by_minute },
-        { look: 'bad', label: 'Failures', values: figures.failures_by_minute },
-      ]),
       NUMBER.format(calls),
       failures === 0
         ? '0'
@@ -169,10 +165,14 @@ const toolsTable = ({ tools, more_tools: more }: Hour): TemplateResult => {
       toShare(failures, calls),
       toMs(p50),
       toMs(p95),
+      chartTemplate('bars', `Calls of ${name} a minute`, [
+        { look: 'all', label: 'Calls', values: figures.calls_by_minute },
+        { look: 'bad', label: 'Failures', values: figures.failures_by_minute },
+      ]),
     ];
   });
   return html`<h4>By tool</h4>
-    ${scrolled('By tool', ['Tool', 'Calls and failures', 'Calls', 'Failures', 'Share', 'p50', 'p95'], rows)}
+    ${scrolled('By tool', ['Tool', 'Calls', 'Failures', 'Share', 'p50', 'p95', 'Calls and failures'], rows)}
     ${more === 0 ? nothing : html`<p class="muted">${toCount(more, 'more tool was', 'more tools were')} called.</p>`}`;
 };
 
