@@ -1,5 +1,11 @@
 import { hash } from 'node:crypto';
-import { createConsoleLab, replaceHeaders, SLOW_MS, setOption, useKey } from '@recourse/test-support/console/console-lab.ts';
+import {
+  createConsoleLab,
+  replaceHeaders,
+  SLOW_MS,
+  setOption,
+  useKey,
+} from '@recourse/test-support/console/console-lab.ts';
 import { createConsoleTools } from '@recourse/test-support/console/console-tools.ts';
 import type { Page } from 'playwright-core';
 import { defineTool } from 'recourse-server/internal/tools/define-tool.ts';
