@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Overview } from './api.ts';
 import { chartTemplate } from './chart.ts';
 import { copyButton } from './copy-button.ts';
+import { toCurl } from './curl.ts';
 import type { Section } from './overview-page.ts';
 import type { PageModel } from './page-model.ts';
 import { folded, moment, some, toAge, toDuration } from './page-parts.ts';
@@ -188,8 +189,10 @@ const failuresTable = ({ failures }: Hour): TemplateResult => {
     ${scrolled('By code', ['Code', 'Tool', 'Fault', 'Failures', 'Last'], rows)}`;
 };
 
+const FIRST_CALL = '{"session_id":"first","calls":[{"id":"1","name":"echo","arguments":{"text":"hello"}}]}';
+
 const firstCallTemplate = (page: PageModel): TemplateResult => {
-  const command = toFirstCall(new URL('tool-calls', document.baseURI).href, page.key !== '');
+  const command = toCurl(FIRST_CALL, page.key);
   return html`<div class="notice">
     <p>No call in the last hour. Send one:</p>
     <pre class="text">${command}</pre>
@@ -197,11 +200,3 @@ const firstCallTemplate = (page: PageModel): TemplateResult => {
     <span class="muted">Or choose one of the <a href="#tools">tools</a> and try it there.</span>
   </div>`;
 };
-
-const toFirstCall = (address: string, hasKey: boolean): string =>
-  [
-    `curl -sS '${address}'`,
-    ...(hasKey ? ['  -H "Authorization: Bearer $RECOURSE_API_KEY"'] : []),
-    "  -H 'Content-Type: application/json'",
-    `  -d '{"session_id":"first","calls":[{"id":"1","name":"echo","arguments":{"text":"hello"}}]}'`,
-  ].join(' \\\n');
