@@ -13,8 +13,8 @@ const OPERATIONS = [
   'rate',
   'page',
   'webhook',
-  'index',
   'space',
+  'oncall',
 ] as const;
 
 const createSubject = () => {

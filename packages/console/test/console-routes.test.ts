@@ -145,3 +145,19 @@ test('no source of the console can make markup of a text', () => {
   const offenders = sources.filter((path) => dangerous.test(readFileSync(join(ROOT, path), 'utf8')));
   expect(offenders).toEqual([]);
 });
+
+test.each([
+  ['https://jaeger.example.com/trace/{trace_id}', true],
+  ['http://127.0.0.1:3000/explore?left={"q":"{trace_id}"}', true],
+  ['javascript:alert("{trace_id}")', false],
+  ['https://{trace_id}.example.com/', false],
+  ['https://user@example.com/{trace_id}', false],
+  ['https://example.com/trace', false],
+  ['https://example.com/ {trace_id}', false],
+])('TRACE_URL=%s is checked at the start', async (TRACE_URL, isTaken) => {
+  const starting = start({ TRACE_URL });
+  if (!isTaken) return expect(starting).rejects.toThrow('TRACE_URL');
+  const script = await (await fetch(`${(await starting).url}/console/service-facts.js`)).text();
+  expect(script).toContain(`export const TRACE_URL = ${JSON.stringify(TRACE_URL)};`);
+  expect(script).toContain('"timeout":"The time limit of the call passed."');
+});

@@ -10,9 +10,10 @@ import type { Metrics } from 'recourse-server/telemetry/metrics';
 import { beginFigures } from './figures/figures.ts';
 import { beginLists, type ListParts } from './lists/lists.ts';
 import { openOverview, type Waiting } from './overview/overview.ts';
+import { beginReports } from './reports/begin-reports.ts';
+import { createTenantMetrics } from './reports/tenant-metrics.ts';
 import { REPLICA } from './states/own-report.ts';
 import { openStates, type StatesParts } from './states/states.ts';
-import { beginReports } from './reports/begin-reports.ts';
 
 /** What the parts of the package get of the service. */
 export type OncallParts = {
@@ -38,15 +39,19 @@ export type OncallPart = {
 };
 
 /** Begins to count calls, before there is a store: what the service tells of its calls goes to `watch`. */
-export const beginOncall = () => {
+export const beginOncall = ({ METRICS_TENANTS }: Config, metrics: Metrics) => {
   const figures = beginFigures();
   const lists = beginLists();
-  const reports = beginReports();
+  const reports = beginReports(figures.takeCalls);
+  const tenants = METRICS_TENANTS.length === 0 ? null : createTenantMetrics(metrics, METRICS_TENANTS);
   const watch: CallWatch = {
-    answered: (tenant, tool, failure, durationMs) => {
-      figures.watch.answered(tenant, tool, failure, durationMs);
-      reports.watch.answered(tenant, tool, failure, durationMs);
-    },
+    answered:
+      tenants === null
+        ? figures.watch.answered
+        : (...told) => {
+            figures.watch.answered(...told);
+            tenants.answered(...told);
+          },
     failed: (event, failure, call, retry) => {
       figures.watch.failed(event, failure, call, retry);
       lists.watch.failed(event, failure, call, retry);

@@ -18,6 +18,8 @@ import { LANE_NAME } from './lanes.ts';
 import { parseStore, STORE_RULE } from './store-choice.ts';
 import { parseStoreKeys } from './store-keys.ts';
 
+// Each is seven series of every replica.
+const MOST_METRIC_TENANTS = 100;
 const VARIABLES_RULE = 'must be a comma-separated list of names of environment variables';
 const PERMISSIONS = ['fs-read', 'fs-write', 'net', 'child', 'worker', 'addons', 'wasi'] as const;
 const isServerUrl = (url: string): boolean => /^rediss?:\/\/\S+$/.test(url) && URL.canParse(url);
@@ -244,6 +246,11 @@ export const SETTINGS = {
   METRICS_MAX_TOOLS: whole(40, 1, 1000).describe(
     'Number of tools with their own histogram label; further ones are `_other`.',
   ),
+  METRICS_TENANTS: listOf(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, 'must be a comma-separated list of tenants')
+    .refine((tenants) => tenants.length <= MOST_METRIC_TENANTS, `must name at most ${MOST_METRIC_TENANTS} tenants`)
+    .describe(
+      'Comma-separated tenants with their own label in metrics, at most 100; others are `_other`. Unset: no metric has a tenant.',
+    ),
   SECRETS_ENV: listOf(/^(\*?[A-Za-z_]\w*|[A-Za-z_]\w*\*)$/, SECRETS_RULE, SECRET_NAMES).describe(
     'Comma-separated variables whose values are redacted, as names, prefixes (`GITHUB_*`) or suffixes (`*_TOKEN`).',
   ),

@@ -1,16 +1,18 @@
+import type { FastifyInstance } from 'fastify';
 import type { Config } from 'recourse-server/config/settings/config';
 import { newestFirst } from 'recourse-server/routes/list-page';
+import type { RouteHost } from 'recourse-server/routes/route-host';
 import type { Metrics } from 'recourse-server/telemetry/metrics';
 import { createDefinitions } from 'recourse-server/telemetry/tally';
 import type { SessionItem } from '../contract.ts';
-import type { OncallPart, OncallParts } from '../oncall.ts';
-import { CallIndex, type DropReason, type TenantIndex } from './call-index.ts';
+import { CallIndex, type CallIndexOptions, type DropReason, type TenantIndex } from './call-index.ts';
 import { CallNotes } from './call-notes.ts';
 import { addListRoutes, type ListedSession, type ListRoutesOptions } from './list-routes.ts';
 import { describeSession } from './session-part.ts';
 
-/** What the lists need of the service beside what all parts get. */
-export type ListParts = OncallParts & Pick<ListRoutesOptions, 'hasResults' | 'findPending'>;
+/** What the lists need of the service. */
+export type ListParts = Pick<ListRoutesOptions, 'hasResults' | 'findPending'> &
+  Pick<CallIndexOptions, 'backend' | 'redactor' | 'time'> & { readonly metrics: Metrics };
 
 export type Lists = ReturnType<ReturnType<typeof beginLists>['open']>;
 
@@ -53,10 +55,11 @@ export const beginLists = () => {
       }
       return listed.toSorted(newestFirst);
     };
-    const part: OncallPart = {
-      addRoutes: (app, host) => addListRoutes(app, host, { ...parts, read: index.read, listSessions }),
-      start: () => index.start(),
-      close: () => index.close(),
+    const part = {
+      addRoutes: (app: FastifyInstance, host: RouteHost): void =>
+        addListRoutes(app, host, { ...parts, read: index.read, listSessions }),
+      start: (): void => index.start(),
+      close: (): Promise<void> => index.close(),
     };
     return {
       part,

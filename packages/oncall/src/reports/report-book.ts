@@ -6,6 +6,7 @@ import type { CallWatch } from 'recourse-server/executor/call-observer';
 import type { Redactor } from 'recourse-server/executor/redactor';
 import type { StoreSpace } from 'recourse-server/sessions/store-space';
 import type { RecordStore, Records } from 'recourse-server/store/record-store';
+import type { TakeCalls } from '../figures/call-counts.ts';
 import { foldPath, ruleOf } from './argument-rule.ts';
 import {
   addCounts,
@@ -76,15 +77,13 @@ export class ReportBook {
   #noted: NotedFailure[] = [];
   readonly #counted = new Map<string, ReportCounts>();
   readonly #unwritten = new Map<string, Write>();
+  readonly #takeCalls: TakeCalls;
   #writes = 0;
   #parts: (ReportBookParts & { readonly hours: Records<ReportHour> }) | null = null;
   #writing: Promise<void> | null = null;
   #timers: readonly NodeJS.Timeout[] = [];
 
-  readonly watch: Pick<CallWatch, 'answered' | 'failed' | 'recovered'> = {
-    answered: (tenant, tool) => {
-      toolCountsOf(this.#countsOf(tenant), tool).calls += 1;
-    },
+  readonly watch: Pick<CallWatch, 'failed' | 'recovered'> = {
     failed: ({ requestId, tenant, tool }, { code, issues }, { name }, retry) => {
       if (this.#noted.length >= MOST_NOTED) this.count();
       const few = code === 'invalid_arguments' ? issues.slice(0, MOST_ISSUES) : [];
@@ -96,6 +95,10 @@ export class ReportBook {
       counts.recoveredRounds += failedRounds;
     },
   };
+
+  constructor(takeCalls: TakeCalls) {
+    this.#takeCalls = takeCalls;
+  }
 
   open(parts: ReportBookParts): void {
     this.#parts = { ...parts, hours: parts.records.open(reportKind) };
@@ -114,8 +117,11 @@ export class ReportBook {
     await this.write();
   }
 
-  /** Counts the failures that were noted. */
+  /** Counts the calls that came since the last time, and the failures that were noted. */
   count(): void {
+    this.#takeCalls((tenant, tool, calls) => {
+      toolCountsOf(this.#countsOf(tenant), tool).calls += calls;
+    });
     const noted = this.#noted;
     this.#noted = [];
     // Calls of one batch use up the retries of a session together.
