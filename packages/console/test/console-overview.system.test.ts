@@ -16,7 +16,7 @@ import { startRedisServer } from '@recourse/test-support/redis-server.ts';
 import type { RunningService } from '@recourse/test-support/start-service.ts';
 import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
-import type { Page } from 'playwright-core';
+import type { Page, Request } from 'playwright-core';
 import { defineTool } from 'recourse-server/internal/tools/define-tool.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
@@ -216,12 +216,23 @@ test('a hidden page reads nothing, and a stream that is refused is read again an
   await page.unroute('**/overview');
   await page.reload();
   await page.getByRole('link', { name: 'echo' }).waitFor();
-  const ended = page.waitForEvent('requestfailed', (request) => request.url().endsWith('/overview'));
-  await page.evaluate(
-    "Object.defineProperty(document, 'hidden', { get: () => true }); document.dispatchEvent(new Event('visibilitychange'))",
-  );
+  const isReading = (request: Request): boolean => request.url().endsWith('/overview');
+  const begun: Request[] = [];
+  page.on('request', (request) => void (isReading(request) && begun.push(request)));
+  const ended = page.waitForEvent('requestfailed', isReading);
+  await page.evaluate(setHidden(true));
   expect((await ended).failure()?.errorText).toBe('net::ERR_ABORTED');
+  // Asked behind what the page would have asked.
+  await page.evaluate("fetch('live').then((answer) => answer.text())");
+  expect(begun).toEqual([]);
+  const again = page.waitForEvent('request', isReading);
+  await page.evaluate(setHidden(false));
+  await again;
 });
+
+const setHidden = (isHidden: boolean): string =>
+  `Object.defineProperty(document, 'hidden', { configurable: true, get: () => ${isHidden} });
+  document.dispatchEvent(new Event('visibilitychange'));`;
 
 test('a link to a part opens it, whether something is wrong there or not', { timeout: SLOW_MS }, async () => {
   const service = await lab.start(SOON, [createBroken()]);
