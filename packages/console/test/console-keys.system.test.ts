@@ -70,7 +70,7 @@ test.each([
   await changeKey(page, LATTER);
   await page.getByText('1 tools').waitFor();
   await held.release();
-  expect(await page.locator('.names').innerText()).toMatch(/^find_order\s+read$/);
+  expect(await page.locator('.names').innerText()).toMatch(/^(Built in\s+)?find_order\s+read$/);
   expect(await page.locator('.trouble').count()).toBe(0);
   expect(await page.locator('header').innerText()).toContain('API key in use');
   expect(complaints).toEqual([]);

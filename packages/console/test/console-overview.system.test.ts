@@ -234,6 +234,30 @@ test('a link to a part opens it, whether something is wrong there or not', { tim
   await page.getByRole('region', { name: 'Replicas' }).waitFor();
 });
 
+test('the API document is dark where the reader wants it so, and leads to the console and back', {
+  timeout: SLOW_MS,
+}, async () => {
+  const { url } = await lab.start({});
+  const { page, complaints } = await lab.open(url, '', { colorScheme: 'dark' }, '/docs');
+  await page.locator('.opblock').first().waitFor();
+  const ground = await page.evaluate(
+    "getComputedStyle(document.documentElement.querySelector('body')).backgroundColor",
+  );
+  expect(ground).toBe('rgb(20, 22, 25)');
+  expect(await page.evaluate("getComputedStyle(document.querySelector('.opblock-tag')).color")).toBe(
+    'rgb(230, 231, 234)',
+  );
+  await page.getByRole('link', { name: 'Console' }).click();
+  await page.getByText('Nothing is wrong').waitFor();
+  await page.getByRole('link', { name: 'API' }).click();
+  await page.locator('.opblock').first().waitFor();
+  expect(complaints).toEqual([]);
+  const { url: bare } = await lab.start({ CONSOLE: 'false' });
+  const second = await lab.open(bare, '', {}, '/docs/');
+  await second.page.locator('.opblock').first().waitFor();
+  expect(await second.page.getByRole('link', { name: 'Console' }).count()).toBe(0);
+});
+
 test('the first page and all that it loads is at most 100 kB, and moves nothing when its answer comes', {
   timeout: SLOW_MS,
 }, async () => {
@@ -242,7 +266,7 @@ test('the first page and all that it loads is at most 100 kB, and moves nothing 
   await page.getByText('Nothing is wrong').waitFor();
   const Weight = z.object({ bytes: z.number(), files: z.array(z.string()), shift: z.number() });
   const { bytes, files, shift } = Weight.parse(await page.evaluate(WEIGH));
-  expect(files).toEqual(expect.arrayContaining(['app.js', 'lit-html.js', 'theme.css']));
+  expect(files).toEqual(expect.arrayContaining(['app.js', 'lit-html.js', 'style.css']));
   expect(bytes).toBeLessThan(100_000);
   // The code of other pages comes when they are gone to.
   expect(files).not.toContain('tools-template.js');

@@ -91,7 +91,7 @@ const tilesOf = ({ minutes, total }: Hour): readonly TemplateResult[] => {
   const most = (values: readonly (number | null)[]): number => Math.max(0, ...values.map((value) => value ?? 0));
   const bars = (look: string, label: string, values: readonly number[]) =>
     chartTemplate('bars', `${label} a minute: ${values.at(-2) ?? 0} in the last one, at most ${most(values)}`, [
-      { look, label, values },
+      { look, values },
     ]);
   return [
     tile(
@@ -111,8 +111,8 @@ const tilesOf = ({ minutes, total }: Hour): readonly TemplateResult[] => {
       toMs(total.p95_ms),
       `p50 ${toMs(total.p50_ms)}`,
       chartTemplate('lines', `Durations: p95 at most ${toMs(most(p95))}, p50 at most ${toMs(most(p50))}`, [
-        { look: 'soft', label: 'p50', values: p50 },
-        { look: 'all', label: 'p95', values: p95 },
+        { look: 'soft', values: p50 },
+        { look: 'all', values: p95 },
       ]),
     ),
   ];
@@ -167,8 +167,8 @@ const toolsTable = ({ tools, more_tools: more }: Hour): TemplateResult => {
       toMs(p50),
       toMs(p95),
       chartTemplate('bars', `Calls of ${name} a minute`, [
-        { look: 'all', label: 'Calls', values: figures.calls_by_minute },
-        { look: 'bad', label: 'Failures', values: figures.failures_by_minute },
+        { look: 'all', values: figures.calls_by_minute },
+        { look: 'bad', values: figures.failures_by_minute },
       ]),
     ];
   });
