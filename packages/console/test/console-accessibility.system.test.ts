@@ -40,7 +40,8 @@ test.each([
     await page.getByRole('button', { name: 'Add to lines' }).click();
     await expectSound(page, 60);
     await keepScreenshot(page, `form-${name}`);
-    await page.getByRole('link', { name: 'hostile' }).click();
+    // A narrow screen shows the chosen tool alone.
+    await page.evaluate("location.hash = '#tool=hostile'");
     await page.getByLabel('mode required').selectOption('fail');
     await send(page);
     await expectSound(page, 60);
