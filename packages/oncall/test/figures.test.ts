@@ -23,7 +23,7 @@ const openReplicas = async (count: number) => {
   if (store === undefined) throw new Error('There is no connection.');
   /** A process that has not counted anything. */
   const openFresh = () => openReplica(store);
-  return { replicas: others.map(openReplica), store, pass, openFresh };
+  return { replicas: others.map((records) => openReplica(records)), store, pass, openFresh };
 };
 
 const toolsOf = ({ tools }: HourFigures) => tools.map(({ tool, calls, failures }) => `${tool} ${calls} ${failures}`);
@@ -121,38 +121,44 @@ const createModel = () => {
   };
 };
 
+const Step = fc.record({
+  replica: fc.nat({ max: 2 }),
+  tool: fc.constantFrom('a', 'b', 'c'),
+  failed: fc.boolean(),
+  minutes: fc.constantFrom(0, 0, 0, 1, 2, 30, 59),
+});
+type Step = typeof Step extends fc.Arbitrary<infer Value> ? Value : never;
+const notA = (tool: string) => tool !== 'a';
+
 test('whatever replicas count and write, and whenever, their sums are those of all calls of the last hour', async () => {
-  const step = fc.record({
-    replica: fc.nat({ max: 2 }),
-    tool: fc.constantFrom('a', 'b', 'c'),
-    failed: fc.boolean(),
-    minutes: fc.constantFrom(0, 0, 0, 1, 2, 30, 59),
-  });
   const { replicas, store, pass, openFresh } = await openReplicas(3);
+  const minute = () => Math.floor(store.now() / MINUTE_MS);
   let runs = 0;
+  const runAll = async (steps: readonly Step[]) => {
+    runs += 1;
+    const tenant = `tenant_${runs}`;
+    const model = createModel();
+    // One that counts all, and is asked from the first step on: what has changed is taken out of its sums, and what is over.
+    const alone = openReplica(store, 'process');
+    for (const { replica, tool, failed, minutes } of steps) {
+      pass(minutes * MINUTE_MS);
+      const call = { tenant, tool, ...(failed ? { code: 'timeout' as const } : {}) };
+      const one = replicas[replica];
+      await one?.read(tenant, everything);
+      one?.call(call);
+      await one?.write();
+      for (const mayUse of [everything, notA]) await alone.read(tenant, mayUse);
+      alone.call(call);
+      model.add(minute(), tool, failed);
+    }
+    return { tenant, model, readers: [openFresh(), alone] };
+  };
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
-      runs += 1;
-      const tenant = `tenant_${runs}`;
-      const model = createModel();
-      const minute = () => Math.floor(store.now() / MINUTE_MS);
-      const notA = (tool: string) => tool !== 'a';
-      // One that counts all, and is asked from the first step on: what has changed is taken out of its sums, and what is over.
-      const alone = openReplica(store, 'process');
-      for (const { replica, tool, failed, minutes } of steps) {
-        pass(minutes * MINUTE_MS);
-        const one = replicas[replica];
-        await one?.read(tenant, everything);
-        one?.call({ tenant, tool, ...(failed ? { code: 'timeout' } : {}) });
-        model.add(minute(), tool, failed);
-        await one?.write();
-        for (const mayUse of [everything, notA]) await alone.read(tenant, mayUse);
-        alone.call({ tenant, tool, ...(failed ? { code: 'timeout' } : {}) });
-      }
-      const fresh = openFresh();
+    fc.asyncProperty(fc.array(Step, { maxLength: 25 }), async (steps) => {
+      const { tenant, model, readers } = await runAll(steps);
       for (const mayUse of [everything, notA]) {
         const expected = model.describe(minute(), mayUse);
-        for (const reader of [fresh, alone]) {
+        for (const reader of readers) {
           const figures = await reader.read(tenant, mayUse);
           expect(figures.minutes.map(({ calls }) => calls)).toEqual(expected.minutes);
           expect(toolsOf(figures).toSorted()).toEqual(expected.tools);
