@@ -64,5 +64,6 @@ const NO_AUDIT: AuditLog = {
   decided: ignore,
   settled: ignore,
   contradicted: ignore,
+  circuitClosed: ignore,
   close: async () => undefined,
 };

@@ -3,6 +3,8 @@ import { BUCKETS } from './durations.ts';
 /** What is counted of one tool in one minute. */
 export class ToolCounts {
   calls = 0;
+  /** Of these, how many were taken by who counts further. */
+  taken = 0;
   /** By code; null: none failed. */
   failures: Map<string, number> | null = null;
   /** Of calls that ran. */
@@ -15,6 +17,7 @@ export class ToolCounts {
 
   clear(): void {
     this.calls = 0;
+    this.taken = 0;
     this.failures = null;
     this.durations.fill(0);
   }

@@ -23,8 +23,8 @@ export const addOverviewRoutes = (
     for (const end of open) end();
   });
   app.get('/overview', { config: { operation: 'read' } }, async (request, reply) => {
-    const { tenant, mayUse } = host.callerOf(request);
-    const overview = find({ tenant, holder: callerKeyOf(request), mayUse });
+    const { tenant, tools, may, mayUse } = host.callerOf(request);
+    const overview = find({ tenant, tools, may, mayUse, holder: callerKeyOf(request) });
     const format = request.method === 'HEAD' ? null : negotiateStream(request.headers.accept);
     void reply.header('vary', 'accept');
     if (format !== null) return stream(reply, { overview, format, host, open });

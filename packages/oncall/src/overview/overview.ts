@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { RouteHost } from 'recourse-server/routes/route-host';
 import type { HourFigures, Overview, OverviewWarning, States } from '../contract.ts';
+import type { Viewer } from '../states/warnings.ts';
 import { addOverviewRoutes } from './overview-routes.ts';
 import { createSharedOverviews, type OverviewReader } from './shared-overview.ts';
 
@@ -9,7 +10,7 @@ type MayUse = OverviewReader['mayUse'];
 /** What the parts of an overview are read from; each rejects with the store. */
 export type OverviewSources = {
   readonly figures: (tenant: string, mayUse: MayUse) => Promise<HourFigures>;
-  readonly states: (mayUse: MayUse, tenant: string) => Promise<States>;
+  readonly states: (viewer: Viewer) => Promise<States>;
   readonly sessions: (tenant: string, mayUse: MayUse) => Promise<Overview['sessions']>;
   readonly waiting: Waiting;
 };
@@ -38,7 +39,8 @@ const createRead = (options: OverviewOptions) => {
   const { version, time, onFailed } = options;
   const unknown = shareByTenant(options.waiting.unknown);
   const approvals = shareByTenant(options.waiting.approvals);
-  return async ({ tenant, holder, mayUse }: OverviewReader): Promise<Overview> => {
+  return async (reader: OverviewReader): Promise<Overview> => {
+    const { tenant, holder, mayUse } = reader;
     const missing: string[] = [];
     const orElse = <Part>(name: string, part: Promise<Part>, other: Part): Promise<Part> =>
       part.catch((error: unknown) => {
@@ -48,7 +50,7 @@ const createRead = (options: OverviewOptions) => {
       });
     const [figures, states, sessions, writes, calls] = await Promise.all([
       options.figures(tenant, mayUse),
-      options.states(mayUse, tenant),
+      options.states(reader),
       orElse('sessions', options.sessions(tenant, mayUse), NO_SESSIONS),
       orElse('unknown', unknown(tenant), []),
       orElse('approvals', approvals(tenant), []),

@@ -1,4 +1,5 @@
 import type { Overview } from '../contract.ts';
+import type { Viewer } from '../states/warnings.ts';
 
 /** Answers are as old as this at most, in milliseconds: one computation serves all who ask for the same within it. */
 export const SHARED_MS = 2000;
@@ -84,12 +85,8 @@ const show = ({ at, ...content }: Overview): Shown => {
   };
 };
 
-/** Who asks: `holder` tells the anonymous callers of a tenant apart, `mayUse` is that of its key. */
-export type OverviewReader = {
-  readonly tenant: string;
-  readonly holder: string;
-  readonly mayUse: (tool: string) => boolean;
-};
+/** Who asks: `holder` tells the anonymous callers of a tenant apart. */
+export type OverviewReader = Viewer & { readonly holder: string };
 
 /** Gives those who may see the same the same overview. */
 export const createSharedOverviews = (read: (reader: OverviewReader) => Promise<Overview>) => {
@@ -102,7 +99,8 @@ export const createSharedOverviews = (read: (reader: OverviewReader) => Promise<
   };
   const shared = new Map<string, SharedOverview>();
   return (reader: OverviewReader): SharedOverview => {
-    const key = `${reader.tenant} ${reader.holder} ${numberOf(reader.mayUse)}`;
+    const { tenant, holder, may, mayUse } = reader;
+    const key = `${tenant} ${holder} ${numberOf(mayUse)} ${may('operate')}`;
     const found = shared.get(key) ?? new SharedOverview(() => read(reader));
     shared.delete(key);
     shared.set(key, found);
