@@ -1,11 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { askAs, postAs, toKeyEntry } from '@recourse/test-support/access-client.ts';
+import { createFolder } from '@recourse/test-support/config-lab.ts';
 import { createActor, fail } from '@recourse/test-support/keyed-client.ts';
-import { redisForTests } from '@recourse/test-support/redis-server.ts';
+import { redisForTests, startRedisServer } from '@recourse/test-support/redis-server.ts';
 import { startService } from '@recourse/test-support/start-service.ts';
 import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { unclear } from 'recourse-server';
 import { expect, onTestFinished, test } from 'vitest';
 import { Overview } from '#src/contract.ts';
 
@@ -157,4 +159,39 @@ test('what one replica has counted the overview of another shows', async () => {
   expect((await three.read('key')).figures.failures).toMatchObject([
     { tool: 'pay', code: 'tool_exception', failures: 2, is_now: true },
   ]);
+});
+
+test('what waits for people is counted, of the tools that a key may use', async () => {
+  const path = join(await createFolder(), 'recourse.config.yaml');
+  writeFileSync(path, JSON.stringify({ approvals: { rules: [{ tools: 'pay', decide: 'ask' }] } }));
+  const keys = [toKeyEntry('acme', 'all'), toKeyEntry('acme', 'some', 'tools=list'), toKeyEntry('other', 'stranger')];
+  const transfer = createActor('transfer', { effects: 'write', reconcile: () => unclear() }, fail);
+  const pay = createActor('pay', { effects: 'write' });
+  const environment = { CONFIG_FILE: path, API_KEYS: keys.join(','), RECONCILE_DELAYS: '1h' };
+  const service = await startService(environment, [pay.tool, transfer.tool]);
+  onTestFinished(service.stop);
+  const calls = ['pay', 'transfer'].map((name) => ({ name, arguments: {} }));
+  await postAs(service, 'all', { session_id: 'a session', calls }, { 'idempotency-key': 'a key of the test' });
+  const totalsOf = async (key: string) => {
+    const { unknown, approvals } = Overview.parse(JSON.parse((await askAs(service, key, '/overview')).text));
+    return [unknown.total, approvals.total];
+  };
+  expect(await totalsOf('all')).toEqual([1, 1]);
+  expect(await totalsOf('some')).toEqual([0, 0]);
+  expect(await totalsOf('stranger')).toEqual([0, 0]);
+});
+
+test('while the store is away the overview says so, and shows what this replica has counted', async () => {
+  const redis = await startRedisServer();
+  onTestFinished(redis.stop);
+  const service = await start({ REDIS_URL: redis.url });
+  await expect.poll(async () => (await service.read()).store.status, POLL).toBe('up');
+  await service.call(CALLS.calls);
+  await redis.kill();
+  await expect
+    .poll(async () => {
+      const { store, figures, warnings } = await service.read();
+      return { status: store.status, calls: figures.total.calls, warned: warnings.map(({ code }) => code) };
+    }, POLL)
+    .toMatchObject({ status: 'down', calls: 2, warned: expect.arrayContaining(['store_unavailable']) });
 });
