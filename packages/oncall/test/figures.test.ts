@@ -1,6 +1,7 @@
 import { openRedisRecords, openSqliteRecords } from '@recourse/test-support/record-stores-under-test.ts';
 import { redisForTests } from '@recourse/test-support/redis-server.ts';
 import { createSealing } from '@recourse/test-support/sealing.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
@@ -69,6 +70,24 @@ test('three replicas are summed, also for one that starts when they have gone', 
     expect(Math.round((Date.parse(last_at) - Date.parse(since)) / MINUTE_MS)).toBe(2);
     expect(JSON.stringify(figures)).not.toMatch(/another tenant|secret/);
   }
+});
+
+test('what a replica writes late is shown by one that has read of it before', async () => {
+  const { replicas, pass } = await openReplicas(2);
+  const [reader, late] = replicas;
+  if (reader === undefined || late === undefined) throw new Error('Two were asked for.');
+  const read = async () => toolsOf(await reader.read('acme', everything));
+  late.call({ tool: 'pay' });
+  await late.write();
+  await expect.poll(read).toEqual(['pay 1 0']);
+  for (let minutes = 0; minutes < 3; minutes += 1) {
+    late.call({ tool: 'pay', code: 'timeout' });
+    pass(5 * MINUTE_MS);
+    await late.read('acme', everything);
+    await expect.poll(read).toEqual(['pay 1 0']);
+  }
+  await late.write();
+  await expect.poll(read, { timeout: timeLimit(5000) }).toEqual(['pay 4 3']);
 });
 
 test('in a file, a process finds what the one before it has counted', async () => {

@@ -49,7 +49,7 @@ const openFigures = (counts: CallCounts, { backend, log, time }: FiguresParts) =
   const writtenAt = new WeakMap<TenantHour, number>();
   const reading = new Map<string, TenantFigures>();
   const onFailed = (error: unknown): void =>
-    log.debug({ causes: describeCauses(error) }, 'figures of the last hour were not written');
+    log.debug({ causes: describeCauses(error) }, 'figures of the last hour not shared');
   let writing: Promise<unknown> = Promise.resolve();
   let isWriting = false;
   const turn = (): void => {
@@ -76,6 +76,7 @@ const openFigures = (counts: CallCounts, { backend, log, time }: FiguresParts) =
     [...counts.hours].filter(([, hour]) => hour.isChanged && (writtenAt.get(hour) ?? 0) <= time() - sinceMs);
   const tick = (): void => {
     turn();
+    for (const [tenant, { usedAt }] of reading) if (usedAt < time() - IDLE_MS) reading.delete(tenant);
     if (writer === null || isWriting) return;
     isWriting = true;
     writing = write(listDue(WRITE_EVERY_MS)).finally(() => {
@@ -87,8 +88,7 @@ const openFigures = (counts: CallCounts, { backend, log, time }: FiguresParts) =
     found.usedAt = time();
     reading.delete(tenant);
     reading.set(tenant, found);
-    for (const [name, { usedAt }] of reading)
-      if (reading.size > MOST_READ_TENANTS || usedAt < time() - IDLE_MS) reading.delete(name);
+    for (const oldest of reading.keys()) if (reading.size > MOST_READ_TENANTS) reading.delete(oldest);
     return found;
   };
   turn();
