@@ -18,7 +18,7 @@ export const SessionHash = z.string().regex(/^[0-9a-f]{64}$/);
 const Figures = z.object({
   calls: Count,
   failures: Count,
-  p50_ms: z.number().nullable().describe('Of calls that ran, at most a fifth too high; null: none ran.'),
+  p50_ms: z.number().nullable().describe('Of calls that ran, at most an eighth off; null: none ran.'),
   p95_ms: z.number().nullable(),
 });
 export const MinuteFigures = Figures.extend({ at: Moment.describe('When the minute began.') }).meta({

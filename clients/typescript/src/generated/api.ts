@@ -796,7 +796,7 @@ export interface components {
             readonly total: {
                 readonly calls: number;
                 readonly failures: number;
-                /** @description Of calls that ran, at most a fifth too high; null: none ran. */
+                /** @description Of calls that ran, at most an eighth off; null: none ran. */
                 readonly p50_ms: number | null;
                 readonly p95_ms: number | null;
             };
@@ -814,7 +814,7 @@ export interface components {
         readonly MinuteFigures: {
             readonly calls: number;
             readonly failures: number;
-            /** @description Of calls that ran, at most a fifth too high; null: none ran. */
+            /** @description Of calls that ran, at most an eighth off; null: none ran. */
             readonly p50_ms: number | null;
             readonly p95_ms: number | null;
             /**
@@ -826,7 +826,7 @@ export interface components {
         readonly ToolFigures: {
             readonly calls: number;
             readonly failures: number;
-            /** @description Of calls that ran, at most a fifth too high; null: none ran. */
+            /** @description Of calls that ran, at most an eighth off; null: none ran. */
             readonly p50_ms: number | null;
             readonly p95_ms: number | null;
             /** @description A registered tool name, or `_unknown`. */
