@@ -14,6 +14,7 @@ const OPERATIONS = [
   'page',
   'webhook',
   'space',
+  'oncall',
 ] as const;
 
 const createSubject = () => {
