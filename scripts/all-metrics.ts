@@ -2,6 +2,8 @@ import { createApprovalMetrics } from '@recourse/decide/approval-metrics';
 import { createAuditMetrics } from '@recourse/decide/audit/audit-metrics';
 import { createEffectMetrics } from '@recourse/decide/effect-metrics';
 import { createRuleMetrics } from '@recourse/decide/rules/rule-metrics';
+import { createTenantMetrics } from '@recourse/oncall/reports/tenant-metrics';
+import { createListMetrics } from '@recourse/oncall/lists/lists';
 import type { Registry } from 'prom-client';
 import { createMetrics } from '../src/telemetry/metrics.ts';
 
@@ -12,5 +14,7 @@ export const createAllMetrics = (): Registry => {
   createAuditMetrics(metrics);
   createRuleMetrics(metrics);
   createApprovalMetrics(metrics);
+  createTenantMetrics(metrics, []);
+  createListMetrics(metrics);
   return metrics.registry;
 };

@@ -132,7 +132,7 @@ const toMetricTable = (): string => {
 
 \`GET /metrics\`, Prometheus text, beside the usual \`process_*\` and \`nodejs_*\`. \`tool\` is a registered name,
 \`_unknown\`, or \`_other\` (over 2,000 tools, gone for an hour, or, in histograms, beyond METRICS_MAX_TOOLS). No label
-carries a session, tenant, call id, URL or message. Failures inside HTTP 200 are counted.
+carries a session, call id, URL or message; \`tenant\` only those that METRICS_TENANTS names, and \`_other\`. Failures inside HTTP 200 are counted.
 
 ${toMarkdownTable(
   ['metric', 'type', 'labels', 'meaning'],

@@ -87,6 +87,7 @@ export const TOOLS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Calls by tool',
+        page: '#tool={tool}',
         description: 'Calls per second of each tool; _unknown covers all names that no tool has.',
         unit: 'cps',
         queries: only(sumBy('tool', rate(CALLS, CHOSEN_TOOLS)), '{{tool}}'),
@@ -94,6 +95,7 @@ export const TOOLS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Failures by code',
+        page: '#calls=&code={code}',
         description: 'Results with success = false per second, by the code that the model got.',
         unit: 'cps',
         queries: only(sumBy('code', failed()), '{{code}}'),
@@ -101,6 +103,7 @@ export const TOOLS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Duration by tool (p95)',
+        page: '#tool={tool}',
         description:
           'Time of a call within which 95 % are answered. Tools beyond METRICS_MAX_TOOLS are _other; refused calls count as 0.',
         unit: 's',
@@ -111,6 +114,7 @@ export const TOOLS_ROW: Row = {
       {
         kind: 'bars',
         title: 'Worst ten by failures',
+        page: '#calls=&tool={tool}',
         description: 'The ten tools with the largest share of failed calls over the time shown.',
         unit: 'percentunit',
         max: 1,
@@ -127,6 +131,7 @@ export const TOOLS_ROW: Row = {
       {
         kind: 'bars',
         title: 'Slowest ten (p95)',
+        page: '#tool={tool}',
         description: 'The ten tools with the longest p95 over the time shown.',
         unit: 's',
         queries: only(
@@ -148,6 +153,7 @@ export const TOOLS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Late results',
+        page: '#calls=&tool={tool}',
         description:
           'Handlers per second that ended after their call was answered: they ignored their deadline and held their slot.',
         unit: 'cps',
@@ -156,6 +162,7 @@ export const TOOLS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Deadline overruns',
+        page: '#calls=&tool={tool}',
         alerts: ['RecourseDeadlineOverrun'],
         description:
           'Calls per second that were answered more than 250 ms after their time limit. The objective is at most 0.1 % of calls; a tool that computes inside the service is the usual cause.',
@@ -165,6 +172,7 @@ export const TOOLS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Fatal failures',
+        page: '#calls=&tool={tool}',
         description:
           "Unclassified exceptions per second of tools that opted out of graceful errors: each one ended an agent's run.",
         unit: 'cps',
@@ -189,6 +197,7 @@ export const FAULTS_ROW: Row = {
       {
         kind: 'graph',
         title: 'By fault of this service',
+        page: '#overview=failing',
         description:
           'Failed calls per second by fault of the service, by code. If it persists, it needs the on-call engineer.',
         unit: 'cps',
@@ -200,6 +209,7 @@ export const FAULTS_ROW: Row = {
       {
         kind: 'graph',
         title: 'By fault of tools and upstreams',
+        page: '#calls=&tool={tool}&code={code}',
         description: 'Failed calls per second for the owners of the tools or their upstreams.',
         unit: 'cps',
         queries: only(sumBy('tool, code', failed('fault=~"tool|upstream"')), '{{tool}}: {{code}}'),
@@ -207,6 +217,7 @@ export const FAULTS_ROW: Row = {
       {
         kind: 'graph',
         title: 'By fault of callers and by rules',
+        page: '#reports',
         description: 'Failed calls per second for the owners of the agents: wrong calls, and calls refused by a rule.',
         unit: 'cps',
         queries: only(sumBy('code', failed('fault=~"caller|policy"')), '{{code}}'),

@@ -4,6 +4,7 @@ import type { Line, Row } from './panel.ts';
 import { ISOLATION_ROW, OVERLOAD_ROW, RUNTIME_ROW } from './process-rows.ts';
 import { BUDGETS_ROW, SESSIONS_ROW } from './session-rows.ts';
 import { STATUS_ROW } from './status-row.ts';
+import { TENANTS_ROW } from './tenants-row.ts';
 import { DATA_SOURCE, type Json, type Place, toPanelJson } from './to-panel-json.ts';
 import { UPSTREAMS_ROW } from './upstreams-row.ts';
 import { WORKERS_ROW } from './workers-row.ts';
@@ -20,6 +21,7 @@ const ROWS: readonly Row[] = [
   WORKERS_ROW,
   SESSIONS_ROW,
   ACCESS_ROW,
+  TENANTS_ROW,
   RUNTIME_ROW,
 ];
 
@@ -45,6 +47,8 @@ const toDashboard = (): Json => ({
   links: [
     // biome-ignore lint/suspicious/noTemplateCurlyInString: Grafana replaces it.
     { title: 'Runbook', type: 'link', icon: 'doc', url: '${runbook}', targetBlank: true },
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: likewise.
+    { title: 'Console', type: 'link', icon: 'external link', url: '${console}', targetBlank: true },
   ],
   annotations: { list: [RESTARTS] },
   templating: { list: VARIABLES },
@@ -78,6 +82,9 @@ const toChoice = (name: string, label: string, description: string, metric: stri
   current: { selected: true, text: ['All'], value: ['$__all'] },
 });
 
+// That of a service on this machine, and of `kubectl port-forward`.
+const CONSOLE_ADDRESS = 'http://127.0.0.1:8080/console';
+
 const VARIABLES: readonly Json[] = [
   { name: 'datasource', label: 'Data source', type: 'datasource', query: 'prometheus', refresh: 1, current: {} },
   toChoice('instance', 'Replica', 'The replicas shown.', 'recourse_build_info'),
@@ -89,6 +96,14 @@ const VARIABLES: readonly Json[] = [
     type: 'textbox',
     query: 'docs/operations.md',
     current: { text: 'docs/operations.md', value: 'docs/operations.md' },
+  },
+  {
+    name: 'console',
+    label: 'Console',
+    description: 'Where the console of the service is, for the links of series.',
+    type: 'textbox',
+    query: CONSOLE_ADDRESS,
+    current: { text: CONSOLE_ADDRESS, value: CONSOLE_ADDRESS },
   },
 ];
 

@@ -25,6 +25,8 @@ type Described = {
   readonly queries: readonly Query[];
   /** Alerts that fire on what is seen here; their sections in docs/operations.md say what to do. */
   readonly alerts?: readonly string[];
+  /** The page of the console that says more; `{tool}` and `{code}` are labels of the series. */
+  readonly page?: `#${string}`;
   /** Of 24 columns; without it the panels of a line share what is left. */
   readonly width?: number;
   /** The largest value there can be. */

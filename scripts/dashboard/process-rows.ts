@@ -11,6 +11,7 @@ export const ISOLATION_ROW: Row = {
       {
         kind: 'graph',
         title: 'Processes',
+        page: '#overview=hosts',
         description: 'Tool hosts by state. All busy for long: raise TOOL_HOSTS_MAX, or find the tool that hangs.',
         unit: 'short',
         form: 'stacked',
@@ -19,6 +20,7 @@ export const ISOLATION_ROW: Row = {
       {
         kind: 'graph',
         title: 'Replaced',
+        page: '#overview=hosts',
         alerts: ['RecourseToolHostsDying', 'RecourseToolLeaking'],
         description:
           'Why tool hosts were replaced: time limits and recycling are normal; for crash, exit, oom and flood inspect the tool. Growth is named by file: its tools keep memory after their calls.',
@@ -44,6 +46,7 @@ export const ISOLATION_ROW: Row = {
       {
         kind: 'graph',
         title: 'Tool files',
+        page: '#overview=files',
         alerts: ['RecourseToolFileNotLoaded'],
         description:
           'Files of TOOLS_DIR on all replicas, by the version in use: the newest (serving), an older one because the newest cannot be loaded (stale), or none (unavailable). The log says why.',
@@ -63,6 +66,7 @@ export const ISOLATION_ROW: Row = {
       {
         kind: 'graph',
         title: 'Tool files moved to dedicated processes',
+        page: '#overview=hosts',
         description:
           'Tool files moved to dedicated processes, and failures of files already there: their calls crash, hang, or leave state behind.',
         unit: 'ops',
@@ -79,6 +83,7 @@ export const OVERLOAD_ROW: Row = {
       {
         kind: 'graph',
         title: 'Calls in flight',
+        page: '#overview=replicas',
         description: 'Calls that run at this moment, inside the service (inline) and in tool hosts (hosted).',
         unit: 'short',
         queries: only(sumBy('pool', series('recourse_calls_in_flight')), '{{pool}}'),
@@ -86,6 +91,7 @@ export const OVERLOAD_ROW: Row = {
       {
         kind: 'graph',
         title: 'Calls waiting',
+        page: '#overview=replicas',
         alerts: ['RecourseQueueSaturated'],
         description: 'Calls that wait for a slot. At MAX_QUEUED_CALLS further batches are answered 503.',
         unit: 'short',
@@ -132,6 +138,7 @@ export const RUNTIME_ROW: Row = {
       {
         kind: 'graph',
         title: 'Event loop lateness',
+        page: '#overview=replicas',
         alerts: ['RecourseEventLoopLag'],
         description: 'Maximum event loop lag. Above MAX_EVENT_LOOP_LAG_MS for 0.3 s, batches are refused.',
         unit: 's',
@@ -158,6 +165,7 @@ export const RUNTIME_ROW: Row = {
       {
         kind: 'graph',
         title: 'Memory',
+        page: '#overview=replicas',
         description: "Memory of the process, and the part that JavaScript's heap uses.",
         unit: 'bytes',
         queries: [
@@ -184,6 +192,7 @@ export const RUNTIME_ROW: Row = {
       {
         kind: 'graph',
         title: 'Uptime',
+        page: '#overview=replicas',
         alerts: ['RecourseCrashLoop'],
         description: 'Time since the process started; a fall is a restart.',
         unit: 's',

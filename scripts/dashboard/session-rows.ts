@@ -18,6 +18,7 @@ export const BUDGETS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Denied by tool',
+        page: '#sessions=blocked',
         alerts: ['RecourseAgentsLooping'],
         description:
           "Share of a tool's rounds that were refused for lack of retries. A high share is an agent that continues after its retries are used up; one that repeats the same call shows under Loops refused.",
@@ -34,6 +35,7 @@ export const BUDGETS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Refused for lack of retries',
+        page: '#sessions=blocked',
         description:
           'Rounds refused per second, by tool and by whether the retries of the tool or of the session were used up.',
         unit: 'cps',
@@ -58,6 +60,7 @@ export const BUDGETS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Loops refused',
+        page: '#sessions=blocked',
         alerts: ['RecourseAgentsLooping'],
         description:
           "Share of a tool's calls that the loop guard refused: an agent that makes the same call again and again.",
@@ -74,6 +77,7 @@ export const BUDGETS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Circuits',
+        page: '#overview=circuits',
         alerts: ['RecourseCircuitOpen'],
         description:
           'Worst state of the circuits of each tool on any replica. An open circuit refuses calls because the tool or its upstream keeps failing (CIRCUIT_FAILURES).',
@@ -102,6 +106,7 @@ export const SESSIONS_ROW: Row = {
       {
         kind: 'bars',
         title: 'Writes with unknown outcome',
+        page: '#unknown',
         alerts: ['RecourseOutcomesUnknown'],
         description:
           'Keyed batches with a write whose first attempt has no recorded end, over the time shown: after a crash, check whether it took effect.',
@@ -121,6 +126,7 @@ export const SESSIONS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Unknown outcomes that are looked for',
+        page: '#unknown',
         alerts: ['RecourseOutcomesUnsettled'],
         description:
           'Writes whose outcome is unknown now, by tool: their reconcile has not found out yet whether they took effect. The console lists them.',
@@ -132,6 +138,7 @@ export const SESSIONS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Rules',
+        page: '#calls=&code=rule_refused',
         alerts: ['RecourseRulesRefusing'],
         description:
           'Calls that rules of the configuration file decided of, per second: refused, would_refuse (the rule observes), and unavailable (its store gave no answer). Allowed ones are not shown.',
@@ -144,6 +151,7 @@ export const SESSIONS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Share refused by rules',
+        page: '#calls=&code=rule_refused',
         description: 'Of the calls that each rule decided of, those that it refused.',
         unit: 'percentunit',
         max: 1,
@@ -167,6 +175,7 @@ export const SESSIONS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Approvals that wait',
+        page: '#approvals',
         alerts: ['RecourseApprovalsWaiting'],
         description: 'Calls that wait for a person now, and how many of them for more than half of their time.',
         unit: 'short',
@@ -178,6 +187,7 @@ export const SESSIONS_ROW: Row = {
       {
         kind: 'stat',
         title: 'Oldest approval',
+        page: '#approvals',
         description: 'For how long the oldest of them has waited.',
         unit: 's',
         steps: [{ from: null, colour: 'green' }],
@@ -196,6 +206,7 @@ export const SESSIONS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Looks for writes',
+        page: '#unknown',
         description:
           'Looks for writes whose outcome was unknown, per second, by what they came to: happened and did_not_happen settle a call; failed means that reconcile itself failed.',
         unit: 'cps',
@@ -204,6 +215,7 @@ export const SESSIONS_ROW: Row = {
       {
         kind: 'stat',
         title: 'Oldest unknown outcome',
+        page: '#unknown',
         description: 'For how long nobody has known of the oldest such write whether it took effect.',
         unit: 's',
         steps: [
@@ -215,6 +227,7 @@ export const SESSIONS_ROW: Row = {
       {
         kind: 'stat',
         title: 'Writes that contradicted their reconcile',
+        page: '#unknown',
         alerts: ['RecourseReconcileContradiction'],
         description:
           'Writes that ended otherwise than their reconcile had said, over the time shown: such a write may have happened twice. Must stay 0.',
@@ -260,6 +273,7 @@ export const SESSIONS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Store reached',
+        page: '#overview=store',
         description: '1 while a replica reaches its session store, 0 while it uses the fallback.',
         unit: 'short',
         max: 1,
@@ -325,6 +339,7 @@ export const SESSIONS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Space of the store',
+        page: '#overview=store',
         alerts: ['RecourseStoreFilling'],
         description:
           'Memory of Redis and its maxmemory, or the file of SQLite and what its disk has for it. From 75 % on no journals and results are stored, from 85 % on no pending calls and webhook messages; the rest is for budgets and marks of writes.',
@@ -338,9 +353,17 @@ export const SESSIONS_ROW: Row = {
         kind: 'graph',
         title: 'Not kept',
         description:
-          'Journals, results, pending calls and webhook messages that were not stored, per second: the store was nearly full, or its tenant kept its part of it.',
+          'Journals, results, pending calls, webhook messages and lists that were not stored, per second: the store was nearly full, or its tenant kept its part of it.',
         unit: 'ops',
         queries: only(sumBy('kind, limit', rate('recourse_session_store_not_kept_total')), '{{kind}} ({{limit}})'),
+      },
+      {
+        kind: 'graph',
+        title: 'Missing in lists',
+        description:
+          'Sessions and failures that the lists of sessions and failed calls lack, per second: more came than a second may have (flood), the store has no room for them (room), or it failed (store).',
+        unit: 'ops',
+        queries: only(sumBy('reason', rate('recourse_oncall_lines_dropped_total')), '{{reason}}'),
       },
       {
         kind: 'graph',

@@ -11,6 +11,7 @@ const STATS: readonly StatPanel[] = [
   {
     kind: 'stat',
     title: 'Replicas up',
+    page: '#overview=replicas',
     alerts: ['RecourseReplicaDown', 'RecourseMetricsAbsent'],
     description: 'Replicas that Prometheus can scrape. Fewer than you run: check the pods first.',
     unit: 'short',
@@ -23,6 +24,7 @@ const STATS: readonly StatPanel[] = [
   {
     kind: 'stat',
     title: 'Session store',
+    page: '#overview=store',
     alerts: ['RecourseStoreDegraded'],
     description: 'Degraded if at least one replica cannot reach its session store and counts budgets locally.',
     unit: 'short',
@@ -44,6 +46,7 @@ const STATS: readonly StatPanel[] = [
   {
     kind: 'stat',
     title: 'Calls that succeed',
+    page: '#overview=failing',
     description:
       'Share of calls with success = true. Failures inside an HTTP 200 count as failures; panels below split them by fault.',
     unit: 'percentunit',
@@ -60,6 +63,7 @@ const STATS: readonly StatPanel[] = [
   {
     kind: 'stat',
     title: 'Failures of the service',
+    page: '#overview=failing',
     alerts: ['RecourseServiceFaultFastBurn', 'RecourseServiceFaultSlowBurn'],
     description: 'Share of calls that failed by fault of this service. The objective is less than 0.1 %.',
     unit: 'percentunit',
@@ -90,6 +94,7 @@ const STATS: readonly StatPanel[] = [
   {
     kind: 'stat',
     title: 'Contract violations',
+    page: '#calls=&code=internal_error',
     alerts: ['RecourseContractViolation'],
     description:
       'Internal errors caught by the last-resort handler over the time shown. Must stay 0: each one is a bug of this service.',
@@ -101,6 +106,7 @@ const STATS: readonly StatPanel[] = [
   {
     kind: 'stat',
     title: 'Open circuits',
+    page: '#overview=circuits',
     alerts: ['RecourseCircuitOpen'],
     description: 'Tools refused on at least one replica because they or their upstream keep failing.',
     unit: 'short',
@@ -122,7 +128,15 @@ const COLUMNS: readonly Column[] = [
       url: '/d/recourse?var-tool=${__value.raw}&${datasource:queryparam}&${instance:queryparam}&${__url_time_range}',
     },
   },
-  { field: 'code', title: 'Code' },
+  {
+    field: 'code',
+    title: 'Code',
+    link: {
+      title: 'Failed calls in the console',
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: likewise.
+      url: '${console}#calls=&tool=${__data.fields.tool}&code=${__value.raw}',
+    },
+  },
   { field: 'fault', title: 'Fault' },
   { field: 'Value #A', title: 'Failures', unit: 'short' },
   { field: 'Value #B', title: 'Of its calls', unit: 'percentunit' },
@@ -157,6 +171,7 @@ export const STATUS_ROW: Row = {
         {
           kind: 'graph',
           title: 'Failures by fault',
+          page: '#overview=failing',
           description:
             "Failed calls per second by fault: this service (red), the tool, its upstream, the caller (the model's call), or a rule (policy). Only red is a fault of the service.",
           unit: 'cps',

@@ -9,6 +9,9 @@ export const DATA_SOURCE: Json = { type: 'prometheus', uid: '${datasource}' };
 // biome-ignore lint/suspicious/noTemplateCurlyInString: Grafana replaces it by what stands above the dashboard.
 const RUNBOOK = '${runbook}';
 
+// biome-ignore lint/suspicious/noTemplateCurlyInString: likewise.
+const CONSOLE = '${console}';
+
 export type Place = { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
 
 /** A panel as Grafana reads it. */
@@ -53,11 +56,19 @@ const toKind = (panel: Panel): Json => {
   }
 };
 
+/** What a click on a series opens. Names of tools, and codes, need no encoding. */
+const toConsoleLink = (page: string): Json => ({
+  title: 'Open in the console',
+  url: `${CONSOLE}${page.replace(/\{(\w+)\}/g, (_, label: string) => `\${__field.labels.${label}}`)}`,
+  targetBlank: true,
+});
+
 const LAST = { calcs: ['lastNotNull'], fields: '', values: false };
 
-const toDefaults = ({ unit, max, words }: Panel): Json => ({
+const toDefaults = ({ unit, max, words, page }: Panel): Json => ({
   unit,
   min: 0,
+  ...(page === undefined ? {} : { links: [toConsoleLink(page)] }),
   ...(max === undefined ? {} : { max }),
   ...(words === undefined
     ? {}

@@ -8,6 +8,7 @@ export const UPSTREAMS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Upstreams that are up',
+        page: '#overview=upstreams',
         alerts: ['RecourseUpstreamDown'],
         description:
           'MCP servers that are connected, and APIs whose document is loaded: 1 is up. While one is down its tools stay listed, and each call of them immediately fails with upstream_unavailable.',
@@ -18,6 +19,7 @@ export const UPSTREAMS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Tools of upstreams',
+        page: '#overview=upstreams',
         description:
           'Tools that each upstream provides. A step means that the list changed; replicas that differ use different versions.',
         unit: 'short',
@@ -27,6 +29,7 @@ export const UPSTREAMS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Reconnects',
+        page: '#overview=upstreams',
         description: 'Reconnections to an upstream over the time shown.',
         unit: 'short',
         queries: only(sumBy('upstream', increase('recourse_upstream_reconnects_total')), '{{upstream}}'),

@@ -8,6 +8,7 @@ export const WORKERS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Oldest queued call',
+        page: '#overview=lanes',
         alerts: ['RecourseJobsNotTaken', 'RecourseJobsWait'],
         description: 'How long the oldest queued call of each lane has waited for a worker. Workers scale by this.',
         unit: 's',
@@ -16,6 +17,7 @@ export const WORKERS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Queued calls',
+        page: '#overview=lanes',
         description: 'Calls of each lane that wait for a worker.',
         unit: 'short',
         queries: only(`max by (lane) (${series('recourse_jobs_waiting')})`, '{{lane}}'),
@@ -23,6 +25,7 @@ export const WORKERS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Queued calls that run',
+        page: '#overview=lanes',
         description: 'Calls of each lane that workers run now. Flat at its highest while calls wait: add workers.',
         unit: 'short',
         queries: only(sumBy('lane', series('recourse_jobs_running')), '{{lane}}'),
@@ -30,6 +33,7 @@ export const WORKERS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Queued calls taken',
+        page: '#overview=lanes',
         description: 'Calls that workers take in a second, by lane.',
         unit: 'ops',
         queries: only(sumBy('lane', rate('recourse_jobs_taken_total')), '{{lane}}'),
@@ -39,6 +43,7 @@ export const WORKERS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Calls accepted',
+        page: '#pending=',
         description: 'Calls that may end after their request was answered, in a second.',
         unit: 'ops',
         queries: only(sumBy('instance', rate('recourse_pending_calls_accepted_total')), '{{instance}}'),

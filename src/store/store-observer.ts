@@ -30,7 +30,7 @@ export type StoreObserver = {
 /**
  * What is not written to a store that fills, from so many percent of its space on: journals of sessions, results kept under an
  * Idempotency-Key, results of pending calls and of batches that asked for them, pending calls with their arguments, and messages for
- * webhook endpoints. What is left is for marks, budgets, leases and ends.
+ * webhook endpoints, lists for people on call. What is left is for marks, budgets, leases and ends.
  */
 export const KEPT_BELOW_PERCENT = {
   journals: 75,
@@ -38,6 +38,7 @@ export const KEPT_BELOW_PERCENT = {
   pending_results: 85,
   arguments: 85,
   deliveries: 85,
+  index: 75,
 } as const;
 export type Keepable = keyof typeof KEPT_BELOW_PERCENT;
 

@@ -124,7 +124,7 @@ const openServices = async (config: Config, log: Logger, options: WireOptions) =
   const { version } = readManifest();
   const createId = createIdFactory();
   const metrics = createMetrics(version, now);
-  const oncall = (await PACKAGES.oncall()).beginOncall();
+  const oncall = (await PACKAGES.oncall()).beginOncall(config, metrics);
   const { observer, onResponse } = createObservers(config, { metrics, log, watch: oncall.watch }, options);
   redaction.countIn(metrics.secretsRedacted);
   const { stores: memory, requests: budget } = wireMemory(config, log, metrics);
@@ -170,10 +170,16 @@ const openServices = async (config: Config, log: Logger, options: WireOptions) =
   });
   applyPolicies = decide.apply;
   const { time } = store;
+  const { waiting } = decide;
   const circuits = createServiceCircuits(config, { metrics, log, memory, registry: tools.registry });
   const pages = oncall.open(config, {
-    ...{ backend, redactor, log, metrics, version, now, time, circuits, tools, load, store },
-    ...{ registry: tools.registry, waiting: decide.waiting, onCircuitClosed: decide.audit.circuitClosed },
+    ...{ backend, redactor, log, metrics, version, now, time, waiting, circuits, tools, load, store },
+    ...{ registry: tools.registry, onCircuitClosed: decide.audit.circuitClosed },
+    hasResults: async (requestKey) => {
+      const found = await keys.find(requestKey);
+      return found !== null && found !== 'unavailable';
+    },
+    findPending: async (tenant, handle) => (await pending.service.lookUp(tenant, handle, 0))?.spec ?? null,
   });
   return {
     ...{ circuits, log, environment, version, now, createId, metrics, observer, onResponse, redactor, memory, budget },
@@ -285,9 +291,17 @@ const openHttp = (config: Config, services: Services, { executor, beginTrace, op
       runReducer: createRunReducer({ runHosted, maxResultBytes, redactor, now }),
       settings: readSessionSettings(config),
     }),
-    endSession: store.sessions.end,
+    endSession: async (sessionKey) => {
+      await store.sessions.end(sessionKey);
+      oncall.sessions.ended(sessionKey);
+    },
     endedSessions: store.endedSessions,
-    resetBudgets: store.sessions.reset,
+    resetBudgets: async (sessionKey, tool) => {
+      await store.sessions.reset(sessionKey, tool);
+      oncall.sessions.reset(sessionKey, tool);
+    },
+    findSessions: oncall.sessions.find,
+    onSessionNamed: oncall.sessions.named,
     isUnavailable: (error) => error instanceof StoreUnavailableError,
     findResults: createFindResults(store.keys, answered, redactor),
     answered,

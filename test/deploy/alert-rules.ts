@@ -10,7 +10,12 @@ const AlertRule = z.strictObject({
   expr: z.string(),
   for: z.string().optional(),
   labels: z.strictObject({ severity: z.enum(['page', 'ticket']) }),
-  annotations: z.strictObject({ summary: z.string(), description: z.string(), runbook_url: z.string() }),
+  annotations: z.strictObject({
+    summary: z.string(),
+    description: z.string(),
+    runbook_url: z.string(),
+    console_url: z.string(),
+  }),
 });
 const RecordingRule = z.strictObject({ record: z.string(), expr: z.string() });
 const fileOf = <Rule extends z.ZodType>(rule: Rule) =>

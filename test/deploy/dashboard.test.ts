@@ -53,6 +53,7 @@ test('the rows tell the story from the state of the service down to its process'
     'Workers and pending calls',
     'Sessions and idempotency',
     'Access and secrets',
+    'By tenant',
     'Runtime',
   ]);
 });
@@ -132,11 +133,12 @@ test('the rows of tools and faults can be narrowed to a tool', () => {
   expect(byTool.filter((query) => !query.includes('tool=~"$tool"'))).toEqual([]);
 });
 
-test('the data source, the replica, the tool and the place of the runbook can be chosen', () => {
+test('the data source, the replica, the tool, the places of the runbook and of the console can be chosen', () => {
   expect(dashboard.templating.list.map((variable) => variable.name)).toEqual([
     'datasource',
     'instance',
     'tool',
     'runbook',
+    'console',
   ]);
 });

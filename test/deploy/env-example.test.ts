@@ -82,6 +82,7 @@ test('the settings that operators rely on are there, once each, with their defau
     BATCH_CONCURRENCY: '64',
     REQUEST_TIMEOUT_MS: '30000',
     METRICS_MAX_TOOLS: '40',
+    METRICS_TENANTS: '',
     SECRETS_ENV: '*_TOKEN,*_KEY,*_SECRET,*_PASSWORD,*_CREDENTIALS',
     OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
     TRACE_CONTENT: 'false',

@@ -83,17 +83,25 @@ test.each([0, 1])(
   },
 );
 
-test('the links to the runbook lead to it once they were told where it is', async () => {
+test('the links to the runbook and to the console lead there once they were told where it is', async () => {
   const { root } = makeDirectory();
   const files = ['deploy/grafana/dashboards/recourse.json', 'deploy/alerts.yml'];
   mkdirSync(join(root, 'deploy/grafana/dashboards'), { recursive: true });
   for (const file of files) copyFileSync(join(ROOT, file), join(root, file));
-  writeFileSync(join(root, 'tell.sh'), blocksUnder('## Watch it').find((block) => block.includes('sed -i')) ?? '');
+  const blocks = ['## Watch it', '### The console'].flatMap(blocksUnder);
+  writeFileSync(join(root, 'tell.sh'), blocks.filter((block) => block.includes('sed -i')).join(''));
   await run('sh', ['tell.sh'], { cwd: root });
   const page = 'https://git.example.com/recourse/docs/operations.md';
+  const console = 'https://recourse.example.com/console';
   const [dashboard = '', alerts = ''] = files.map((file) => readFileSync(join(root, file), 'utf8'));
   expect(JSON.parse(dashboard)).toMatchObject({
-    templating: { list: [{}, {}, {}, { name: 'runbook', query: page, current: { text: page, value: page } }] },
+    templating: {
+      list: [
+        ...[{}, {}, {}],
+        { name: 'runbook', query: page, current: { text: page, value: page } },
+        { name: 'console', query: console, current: { text: console, value: console } },
+      ],
+    },
   });
   expect(alerts.match(/(?<=runbook_url: ).+/g)).toEqual(ALERTS.map(({ alert }) => `${page}#${alert.toLowerCase()}`));
 });

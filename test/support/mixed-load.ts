@@ -67,6 +67,7 @@ export const startMixedLoad = async (): Promise<MixedLoad> => {
       REDIS_URL: `redis://127.0.0.1:${proxy.port}`,
       TOOLS_DIR: tools.root,
       API_KEYS_FILE: keys.file,
+      METRICS_TENANTS: 'acme',
       CONFIG_FILE: upstream.file,
     },
   });

@@ -50,6 +50,7 @@ const toBase = (text: string): URL | null => {
 
 type Question<Body> = {
   readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
   /** Sent as JSON by POST; left out: GET. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
@@ -73,9 +74,12 @@ export const askService = async <Body>(
   return { body, raw };
 };
 
-const send = async <Body>({ url, key }: ServiceAddress, { path, body, headers, timeLimitMs }: Question<Body>) => {
+const send = async <Body>(
+  { url, key }: ServiceAddress,
+  { path, query, body, headers, timeLimitMs }: Question<Body>,
+) => {
   try {
-    const answer = await fetch(describeTarget(url, path), {
+    const answer = await fetch(describeTarget(url, path, query), {
       method: body === undefined ? 'GET' : 'POST',
       headers: {
         ...headers,
@@ -92,10 +96,10 @@ const send = async <Body>({ url, key }: ServiceAddress, { path, body, headers, t
   }
 };
 
-const describeTarget = (url: URL, path: string): URL => {
+const describeTarget = (url: URL, path: string, query: Question<unknown>['query'] = {}): URL => {
   const target = new URL(url);
   target.pathname = `${url.pathname.replace(/\/$/, '')}${path}`;
-  target.search = '';
+  target.search = String(new URLSearchParams(query));
   target.hash = '';
   return target;
 };

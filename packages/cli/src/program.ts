@@ -80,6 +80,7 @@ const createProgram = (context: CliContext, outcome: Outcome): Command => {
     addKey,
     addSession,
     addApprovals,
+    addReport,
     addStore,
     addWebhooks,
   ])
@@ -266,6 +267,23 @@ const addApprovals = (add: AddCommand, context: CliContext): void => {
       'after',
       '\nExit code: 0 = shown or decided, 1 = not decided, or the service did not return it, 2 = invalid usage.',
     );
+};
+
+const addReport = (add: AddCommand, context: CliContext): void => {
+  const act: Act = async (command) => {
+    const { runReport } = await import('./report-command.ts');
+    return runReport(command.opts(), context);
+  };
+  add('report', act)
+    .summary('show what models get wrong, by tool, on a running service')
+    .description(
+      'Shows what models get wrong on a running service, by tool: failures by code, arguments that break the schema, names that no tool has, and how many sessions recovered or gave up.',
+    )
+    .option('--since <time>', 'hours such as 6h, or an RFC 3339 time; default, and at most: 24h')
+    .option('--url <url>', 'URL of the service; default: RECOURSE_URL, then http://127.0.0.1:8080')
+    .option('--key <key>', 'the API key; default: RECOURSE_API_KEY, which a process list does not show')
+    .option('--json', 'the answer of the service as JSON')
+    .addHelpText('after', '\nExit code: 0 = shown, 1 = the service did not return it, 2 = invalid usage.');
 };
 
 const addStore = (add: AddCommand, context: CliContext): void => {

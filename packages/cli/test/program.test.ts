@@ -38,7 +38,19 @@ test.for([
 test('help lists every command, and each has its own', async () => {
   const { end, stdout, stderr } = await runInProcess(['--help']);
   expect([end, stderr]).toEqual([0, '']);
-  const commands = ['serve', 'worker', 'init', 'check', 'call', 'key', 'session', 'approvals', 'store', 'webhooks'];
+  const commands = [
+    'serve',
+    'worker',
+    'init',
+    'check',
+    'call',
+    'key',
+    'session',
+    'approvals',
+    'report',
+    'store',
+    'webhooks',
+  ];
   expect([...stdout.matchAll(/^ {2}([a-z]+) .*\S$/gm)].map(([, name]) => name).slice(0, commands.length)).toEqual(
     commands,
   );

@@ -13,7 +13,7 @@ const keyed = (words = ''): Readonly<Record<string, string>> => ({ API_KEYS: `ac
 
 test('a key is asked for, sent as a header alone, kept for the tab, and forgotten', { timeout: SLOW_MS }, async () => {
   const { url } = await lab.start(keyed(), createConsoleTools());
-  const { page, complaints } = await lab.open(url);
+  const { page, complaints } = await lab.open(url, '#tools');
   await page.getByText('This service requires an API key.').waitFor();
   const addresses: string[] = [];
   page.on('request', (request) => void addresses.push(request.url()));
@@ -86,7 +86,7 @@ test('a call that is refused for the origin of the page names that origin', { ti
 
 test('a rate that is used up says when to come again', { timeout: SLOW_MS }, async () => {
   const { url } = await lab.start(keyed(' rate=1/h'), createConsoleTools());
-  const { page } = await lab.open(url);
+  const { page } = await lab.open(url, '#tools');
   await useKey(page, KEY);
   await page.getByText('10 tools').waitFor();
   await page.getByRole('button', { name: 'Reload' }).click();
@@ -96,7 +96,7 @@ test('a rate that is used up says when to come again', { timeout: SLOW_MS }, asy
 
 test('a service that drains, and one that has gone, are told apart', { timeout: SLOW_MS }, async () => {
   const service = await lab.start({}, createConsoleTools());
-  const { page, complaints } = await lab.open(service.url);
+  const { page, complaints } = await lab.open(service.url, '#tools');
   await page.getByText('10 tools').waitFor();
   service.drain();
   await page.getByRole('button', { name: 'Reload' }).click();
@@ -116,7 +116,7 @@ test('without a network the page says so, and goes on when it is back', { timeou
 });
 
 test('an answer of a proxy is not taken for one of the service', { timeout: SLOW_MS }, async () => {
-  const { page, complaints } = await lab.show(createConsoleTools());
+  const { page, complaints } = await lab.show(createConsoleTools(), '#tools');
   await page.route('**/tools', (route) => route.fulfill({ status: 502, contentType: 'text/html', body: '<b>Bad</b>' }));
   await page.getByRole('button', { name: 'Reload' }).click();
   await page.getByText('The service answered 502.').waitFor();

@@ -130,7 +130,7 @@ test.each([
 test('a call is made and its session watched by keyboard alone, with the focus always in sight', {
   timeout: SLOW_MS,
 }, async () => {
-  const { page, complaints } = await lab.show(createConsoleTools());
+  const { page, complaints } = await lab.show(createConsoleTools(), '#tools');
   await page.getByText('10 tools').waitFor();
   // What has the focus may be drawn anew in between: then there is nothing to say of it.
   const focused = async (): Promise<string> =>

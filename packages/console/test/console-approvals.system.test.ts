@@ -162,7 +162,7 @@ test('a key without the right to approve reads which right is missing, and what 
 }, async () => {
   const { service, pay, paid } = await startAskedPayments(lab, {}, KEYS);
   const { id = '' } = (await pay({ amount: 5 }, { apiKey: AGENT }))?.error?.approval ?? {};
-  const { page, complaints } = await lab.open(service.url);
+  const { page, complaints } = await lab.open(service.url, '#tools');
   await useKey(page, AGENT);
   await page.getByRole('link', { name: 'Approvals (1)' }).click();
   await page.locator('.names a[href^="#approvals"]').click();

@@ -124,7 +124,7 @@ test('a Retry-After that no timer can hold does not make the page ask without a 
   timeout: SLOW_MS,
 }, async () => {
   const { url } = await lab.start();
-  const { page } = await lab.open(url);
+  const { page } = await lab.open(url, '#tools');
   let asked = 0;
   await page.route('**/sessions/busy', (route) => {
     asked += 1;
@@ -141,7 +141,7 @@ test('a Retry-After that no timer can hold does not make the page ask without a 
 
 test('whatever is not known to do no harm is asked about first', { timeout: SLOW_MS }, async () => {
   const { url } = await lab.start();
-  const { page } = await lab.open(url);
+  const { page } = await lab.open(url, '#tools');
   const [echo] = z
     .object({ tools: z.tuple([z.looseObject({})], z.unknown()) })
     .parse(await (await fetch(`${url}/tools`)).json()).tools;
@@ -166,7 +166,7 @@ test('whatever is not known to do no harm is asked about first', { timeout: SLOW
 
 test('of thousands of tools the first are listed, and all are found', { timeout: SLOW_MS }, async () => {
   const { url } = await lab.start();
-  const { page } = await lab.open(url);
+  const { page } = await lab.open(url, '#tools');
   const tools = Array.from({ length: 5_000 }, (_, at) => ({
     name: `t${at}`,
     description: 'd'.repeat(2_000),

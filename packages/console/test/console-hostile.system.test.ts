@@ -95,7 +95,7 @@ test('an address made by a stranger shows no tool and no session, and runs nothi
 
 test('a script that found its way into the page would not run', { timeout: SLOW_MS }, async () => {
   const { url } = await lab.start();
-  const { page, complaints } = await lab.open(url);
+  const { page, complaints } = await lab.open(url, '#tools');
   await page.getByText('6 tools').waitFor();
   await page.evaluate(`(() => {
     const script = document.createElement('script');

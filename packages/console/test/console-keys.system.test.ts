@@ -58,7 +58,7 @@ test.each([
   ['A refusal', 'rk_wrong'],
 ])('%s that comes after another key was entered is not shown', { timeout: SLOW_MS }, async (_what, former) => {
   const { url } = await lab.start(KEYS, createConsoleTools());
-  const { page, complaints } = await lab.open(url);
+  const { page, complaints } = await lab.open(url, '#tools');
   const held = await holdAnswer(page, '**/tools', former, 'GET');
   await useKey(page, former);
   await held.asked;
@@ -166,7 +166,7 @@ test('a key that is refused can be replaced at once: the page says so, and the f
   timeout: SLOW_MS,
 }, async () => {
   const { url } = await lab.start(KEYS, createConsoleTools());
-  const { page, complaints } = await lab.open(url, '', { viewport: { width: 360, height: 800 } });
+  const { page, complaints } = await lab.open(url, '#tools', { viewport: { width: 360, height: 800 } });
   await useKey(page, 'rk_wrong');
   await page.getByText('Enter another at the top of the page.').waitFor();
   const header = page.locator('header');
@@ -189,7 +189,7 @@ test('a reload with a key that is refused asks for another, and forgetting it is
   timeout: SLOW_MS,
 }, async () => {
   const { url } = await lab.start(KEYS, createConsoleTools());
-  const { page } = await lab.open(url);
+  const { page } = await lab.open(url, '#tools');
   await useKey(page, 'rk_wrong');
   await page.locator('header').getByText('API key refused').waitFor();
   await page.reload();

@@ -24,7 +24,7 @@ const READ_ALL = `(async () => JSON.stringify({
 
 test('the key is in the tab and nowhere else, and in no address that was asked for', { timeout: SLOW_MS }, async () => {
   const { url } = await lab.start(WITH_KEYS);
-  const { page, complaints } = await lab.open(url);
+  const { page, complaints } = await lab.open(url, '#tools');
   const asked: string[] = [];
   page.on('request', (request) => void asked.push(`${request.url()} ${request.postData() ?? ''}`));
   await useKey(page, KEY);
@@ -50,7 +50,7 @@ test('another site can neither frame the console nor keep a hand on it, and its 
 }, async () => {
   const { url } = await lab.start();
   const site = await startHttpTarget(answering(200, { 'content-type': 'text/html' }, '<body><h1>Elsewhere</h1>'));
-  const { page } = await lab.open(url);
+  const { page } = await lab.open(url, '#tools');
   await page.goto(site.origin);
   await page.evaluate(`new Promise((done) => {
     const frame = document.createElement('iframe');
@@ -96,7 +96,7 @@ test('names of the page and of prototypes in an address clobber and pollute noth
 
 test('no script of the service can become a worker that sees what other pages ask', { timeout: SLOW_MS }, async () => {
   const { url } = await lab.start();
-  const { page } = await lab.open(url);
+  const { page } = await lab.open(url, '#tools');
   for (const script of ['console/app.js', 'openapi.json', 'tools', 'docs/static/swagger-initializer.js']) {
     const registering = page.evaluate(
       `navigator.serviceWorker.register('/${script}', { scope: '/' }).then(() => 'yes', () => 'no')`,
@@ -112,7 +112,7 @@ test('/docs shows the document of this service, whatever its address says, and a
   const elsewhere = await startHttpTarget(
     answering(200, { 'access-control-allow-origin': '*' }, '{"openapi":"3.1.0"}'),
   );
-  const { page, complaints } = await lab.open(url);
+  const { page, complaints } = await lab.open(url, '#tools');
   const from = elsewhere.origin;
   const spec = encodeURIComponent('{"openapi":"3.1.0","info":{"title":"<img src=x onerror=alert(1)>","version":"1"}}');
   // Each page takes seconds to render: a member that another one could hide has a page of its own.

@@ -71,7 +71,7 @@ test('budgets are reset and the session is ended after a question each', { timeo
 
 test('it is read every two seconds, and never while paused or hidden', { timeout: SLOW_MS }, async () => {
   const service = await lab.start({}, createConsoleTools());
-  const { page } = await lab.open(service.url);
+  const { page } = await lab.open(service.url, '#tools');
   await page.clock.install();
   const readings: string[] = [];
   page.on('requestfinished', (request) => {

@@ -88,7 +88,7 @@ test('the link to the page tells how many outcomes are unknown, and the oldest s
 }, async () => {
   const { service, bank, lose } = await start();
   for (const amount of [1, 2, 3]) await lose(amount);
-  const { page, complaints } = await lab.open(service.url);
+  const { page, complaints } = await lab.open(service.url, '#tools');
   await page.getByRole('link', { name: 'Unknown outcomes (3)' }).click();
   const cards = page.locator('.outcomes li');
   await cards.nth(2).waitFor();

@@ -10,7 +10,7 @@ import * as z from 'zod';
 const lab = createConsoleLab();
 
 test('the catalogue is searched, and a tool shows its schema, effects and limits', { timeout: SLOW_MS }, async () => {
-  const { page, complaints } = await lab.show(createConsoleTools());
+  const { page, complaints } = await lab.show(createConsoleTools(), '#tools');
   await page.getByText('10 tools').waitFor();
   await page.getByLabel('Search').fill('order taken');
   await page.getByText('1 of 10 tools').waitFor();

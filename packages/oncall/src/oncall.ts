@@ -8,11 +8,15 @@ import type { StoreBackend } from 'recourse-server/sessions/store-backend';
 import { describeCauses } from 'recourse-server/telemetry/describe-error';
 import type { Metrics } from 'recourse-server/telemetry/metrics';
 import { beginFigures } from './figures/figures.ts';
+import { beginLists, type ListParts } from './lists/lists.ts';
 import { openOverview, type Waiting } from './overview/overview.ts';
+import { beginReports } from './reports/begin-reports.ts';
+import { createTenantMetrics } from './reports/tenant-metrics.ts';
+import { REPLICA } from './states/own-report.ts';
 import { openStates, type StatesParts } from './states/states.ts';
 
 /** What the parts of the package get of the service. */
-export type OncallParts = StatesParts & {
+export type OncallParts = {
   readonly backend: StoreBackend;
   readonly redactor: Redactor;
   readonly log: Logger;
@@ -22,8 +26,9 @@ export type OncallParts = StatesParts & {
   readonly now: () => number;
   /** The store's time, in Unix milliseconds. */
   readonly time: () => number;
-  readonly waiting: Waiting;
 };
+
+type OncallOptions = OncallParts & StatesParts & ListParts & { readonly waiting: Waiting };
 
 /** One part: what it serves, and what it writes while the service runs. */
 export type OncallPart = {
@@ -34,30 +39,46 @@ export type OncallPart = {
 };
 
 /** Begins to count calls, before there is a store: what the service tells of its calls goes to `watch`. */
-export const beginOncall = () => {
+export const beginOncall = ({ METRICS_TENANTS }: Config, metrics: Metrics) => {
   const figures = beginFigures();
+  const lists = beginLists();
+  const reports = beginReports(figures.takeCalls);
+  const tenants = METRICS_TENANTS.length === 0 ? null : createTenantMetrics(metrics, METRICS_TENANTS);
   const watch: CallWatch = {
-    ...figures.watch,
-    recovered: () => undefined,
-    batch: () => undefined,
+    answered:
+      tenants === null
+        ? figures.watch.answered
+        : (...told) => {
+            figures.watch.answered(...told);
+            tenants.answered(...told);
+          },
+    failed: (event, failure, call, retry) => {
+      figures.watch.failed(event, failure, call, retry);
+      lists.watch.failed(event, failure, call, retry);
+      reports.watch.failed(event, failure, call, retry);
+    },
+    recovered: reports.watch.recovered,
+    batch: lists.watch.batch,
   };
-  const open = (config: Config, options: OncallParts) => {
+  const open = (config: Config, options: OncallOptions) => {
     const { log } = options;
-    const counted = figures.open(options);
     const states = openStates(config, options);
+    const counted = figures.open(options);
+    const listed = lists.open(config, { ...options, replica: REPLICA });
     const overview = openOverview({
       ...options,
       figures: counted.read,
       states: states.read,
-      sessions: async () => ({ failing: 0, blocked: [] }),
+      sessions: listed.summary,
       onFailed: (error) => log.debug({ causes: describeCauses(error) }, 'part of the overview could not be read'),
     });
-    const parts: readonly OncallPart[] = [{ ...counted, ...overview }, states];
+    const parts: readonly OncallPart[] = [states, { ...counted, ...overview }, listed.part, reports.open(options)];
     const addRoutes: AddedRoutes['addRoutes'] = (app, host) => {
       for (const part of parts) part.addRoutes(app, host);
     };
     return {
       added: { addRoutes } satisfies AddedRoutes,
+      sessions: listed.sessions,
       start: (): void => {
         for (const part of parts) part.start();
       },

@@ -18,6 +18,8 @@ import { LANE_NAME } from './lanes.ts';
 import { parseStore, STORE_RULE } from './store-choice.ts';
 import { parseStoreKeys } from './store-keys.ts';
 
+// Each is seven series of every replica.
+const MOST_METRIC_TENANTS = 100;
 const VARIABLES_RULE = 'must be a comma-separated list of names of environment variables';
 const PERMISSIONS = ['fs-read', 'fs-write', 'net', 'child', 'worker', 'addons', 'wasi'] as const;
 const isServerUrl = (url: string): boolean => /^rediss?:\/\/\S+$/.test(url) && URL.canParse(url);
@@ -190,6 +192,11 @@ export const SETTINGS = {
     'The same for one API key, for the tokens of one tenant together, or for one address of anonymous callers.',
   ),
   MAX_PENDING: whole(20_000, 1).describe('The same for the whole service. Further ones are `overloaded`.'),
+  SESSION_IDS: oneOf(['hash', 'clear'])
+    .default('hash')
+    .describe(
+      '`clear`: lists of sessions show ids as callers chose them; else the SHA-256 alone, of which the log has 8 digits.',
+    ),
   SESSION_JOURNAL: whole(200, 0, 10_000).describe(
     'Number of latest calls in the journal of a session; 0 = no journal and no reducer slices.',
   ),
@@ -239,6 +246,11 @@ export const SETTINGS = {
   METRICS_MAX_TOOLS: whole(40, 1, 1000).describe(
     'Number of tools with their own histogram label; further ones are `_other`.',
   ),
+  METRICS_TENANTS: listOf(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, 'must be a comma-separated list of tenants')
+    .refine((tenants) => tenants.length <= MOST_METRIC_TENANTS, `must name at most ${MOST_METRIC_TENANTS} tenants`)
+    .describe(
+      'Comma-separated tenants with their own label in metrics, at most 100; others are `_other`. Unset: no metric has a tenant.',
+    ),
   SECRETS_ENV: listOf(/^(\*?[A-Za-z_]\w*|[A-Za-z_]\w*\*)$/, SECRETS_RULE, SECRET_NAMES).describe(
     'Comma-separated variables whose values are redacted, as names, prefixes (`GITHUB_*`) or suffixes (`*_TOKEN`).',
   ),

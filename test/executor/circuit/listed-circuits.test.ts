@@ -24,7 +24,7 @@ test('a circuit is listed while it is not closed, with the call that opened it',
 
 test('tools that share an upstream have one entry, under its name', async () => {
   const lab = createCircuitLab({ failures: 1 });
-  const shared = { ...tool, upstream: { name: 'mcp:crm', concurrency: 10 } };
+  const shared = { ...tool, upstream: { name: 'mcp:crm', concurrency: 4 } };
   await lab.run(shared, ['fault']);
   expect(lab.list()).toMatchObject([{ name: 'mcp:crm', kind: 'upstream', fault: { tool: 'search' } }]);
   expect([lab.close('search'), lab.close('mcp:crm'), lab.close('mcp:crm')]).toEqual([false, true, false]);

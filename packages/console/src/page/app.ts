@@ -1,47 +1,63 @@
 import { render } from 'lit-html';
-import { pressKey } from './approvals-template.ts';
 import { showExtension } from './extension-page.ts';
 import { PageModel } from './page-model.ts';
 import { pageTemplate } from './page-template.ts';
 
+type Shown = Partial<Pick<PageModel, 'route' | 'view'> & Pick<PageModel['seen'], 'tools' | 'keyState'>>;
+
 const start = (root: HTMLElement): void => {
-  let shown: Partial<Pick<PageModel, 'route'> & Pick<PageModel['seen'], 'tools' | 'keyState'>> = {};
+  let shown: Shown = {};
+  // A link to a part of the first page is followed from outside as well.
+  let isFollowed = /^#overview=./.test(location.hash);
   const page = new PageModel(() => {
-    const { route, key, question, seen } = page;
-    // Closed, and not only taken away: it gives the focus back.
-    if (question === null) root.querySelector('dialog')?.close();
-    renderPage(page, root);
-    root.querySelector<HTMLDialogElement>('dialog:not([open])')?.showModal();
-    void showExtension(route.page === 'extension' ? route.name : null, key);
-    if (route !== shown.route || seen.tools !== shown.tools)
-      root.querySelector('.names [aria-current]')?.scrollIntoView({ block: 'nearest' });
-    if (seen.keyState === 'refused' && shown.keyState === 'in use') focusKey();
-    shown = { route, ...seen };
+    show(page, root, shown);
+    shown = { route: page.route, view: page.view, ...page.seen };
+    // A reader who followed a link by keyboard, or on a narrow screen, is taken to what it led to, once it is there.
+    if (!isFollowed || page.view === undefined) return;
+    const title = root.querySelector<HTMLElement>(titleOf(page));
+    isFollowed = title === null;
+    title?.focus();
   });
   addEventListener('hashchange', () => {
+    isFollowed = true;
     page.go(location.hash);
-    // A reader who followed a link by keyboard, or on a narrow screen, is taken to what it led to.
-    root
-      .querySelector<HTMLElement>('#tool-title, #session-title, #unknown-title, #approval-title, #extension-title')
-      ?.focus();
   });
   addEventListener('keydown', (event) => {
     const { key, target } = event;
     const isOwn =
       event.ctrlKey || event.metaKey || event.altKey || isAnswering(target) || (isArrow(key) && !isInList(target));
-    const done = isOwn ? null : pressKey(page, key);
-    if (done !== null) event.preventDefault();
+    const done = isOwn ? null : page.view?.pressKey?.(page, key);
+    if (done) event.preventDefault();
     if (done !== 'moved') return;
     const chosen = root.querySelector<HTMLElement>('.names [aria-current]');
     (chosen ?? document.getElementById('approvals-title'))?.focus();
   });
   // What counts down does so between two readings as well.
   setInterval(() => {
-    if (page.route.page === 'approvals' && !document.hidden) page.update({});
+    if (isCounting(page) && !document.hidden) page.update({});
   }, 1_000);
   document.addEventListener('visibilitychange', () => page.readPage());
   root.replaceChildren();
   page.load();
+};
+
+const isCounting = ({ route }: PageModel): boolean => route.page === 'approvals' || route.page === 'overview';
+
+const TITLES = '#page-title, #tool-title, #session-title, #unknown-title, #approval-title, #extension-title';
+
+const titleOf = ({ route }: PageModel): string =>
+  route.page === 'overview' && route.section !== null ? `#overview-${CSS.escape(route.section)}` : TITLES;
+
+const show = (page: PageModel, root: HTMLElement, shown: Shown): void => {
+  const { route, key, question, seen } = page;
+  // Closed, and not only taken away: it gives the focus back.
+  if (question === null) root.querySelector('dialog')?.close();
+  renderPage(page, root);
+  root.querySelector<HTMLDialogElement>('dialog:not([open])')?.showModal();
+  void showExtension(route.page === 'extension' ? route.name : null, key);
+  if (route !== shown.route || page.view !== shown.view || seen.tools !== shown.tools)
+    root.querySelector('.names [aria-current]')?.scrollIntoView({ block: 'nearest' });
+  if (seen.keyState !== shown.keyState) focusKey();
 };
 
 const isIn = (target: EventTarget | null, selector: string): boolean =>

@@ -1,15 +1,19 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
+import { APPROVALS_PATH, approvalPath } from './api.ts';
 import {
+  type ApprovalList,
   type ApprovalRecord,
   type Asked,
   type Decision,
   explainApproval,
   findMistake,
   isWaiting,
+  takeApproval,
   toArgumentsText,
 } from './approvals.ts';
+import { askDecision, stepApproval } from './changes.ts';
 import { indentJson } from './json.ts';
-import type { PageModel } from './page-model.ts';
+import type { PageModel, TroublePlace } from './page-model.ts';
 import {
   factList,
   firstLineOf,
@@ -27,14 +31,43 @@ import { diffLines } from './text-diff.ts';
 import { toVisible, toVisibleExcerpt, toVisibleName } from './visible-text.ts';
 
 /** The calls that wait for a person, oldest first, beside the one that is looked at. */
-export const approvalsTemplate = (page: PageModel, id: string | null): TemplateResult =>
-  html`<div class="columns">
+export const view = (page: PageModel): TemplateResult => {
+  const id = chosenOf(page);
+  return html`<div class="columns">
     <section aria-labelledby="approvals-title">
       <h2 id="approvals-title" tabindex="-1">Approvals</h2>
       ${liveTemplate(page)} ${troubleBox(page, page.seen.readTrouble)} ${listTemplate(page, id)}
     </section>
     <section aria-labelledby="approval-title">${chosenTemplate(page, id)}</section>
   </div>`;
+};
+
+const chosenOf = ({ route }: PageModel): string | null => (route.page === 'approvals' ? route.id : null);
+
+export const read = (page: PageModel, signal: AbortSignal): void => {
+  readEntries(page, signal, 'readTrouble');
+  const id = chosenOf(page);
+  const takeOne = (call: ApprovalRecord): void => takeApproval(page.seen.approvals, call);
+  if (id !== null) void page.read(approvalPath(id), takeOne, signal, { place: 'approvalTrouble' });
+};
+
+export const readEntries = (page: PageModel, signal: AbortSignal, place: TroublePlace = 'approvalTrouble'): void =>
+  void page.read<ApprovalList>(APPROVALS_PATH, (list) => page.seen.takeWaiting(list), signal, { place });
+
+/** As list items: the first calls, each with what would run and the buttons that decide it. */
+export const entries = (page: PageModel, most: number): readonly TemplateResult[] =>
+  [...page.seen.approvals.values()].slice(0, most).map((asked) => {
+    const { call } = asked;
+    return html`<li class="card">
+      <h4 class="row" tabindex="-1">
+        <a class="name" href=${routeLink({ approvals: call.id })}>${toVisibleName(call.tool)}</a>
+        ${outcomeMark(MARKS[call.state], explainApproval(asked))} ${isWaiting(asked) ? leftTemplate(call) : nothing}
+      </h4>
+      <p>${toVisibleExcerpt(call.summary)}</p>
+      ${argumentsTemplate(page, call)} ${isWaiting(asked) ? buttonsTemplate(page, asked) : nothing}
+      ${troubleBox(page, page.seen.refusals.get(call.id) ?? null)}
+    </li>`;
+  });
 
 const listTemplate = ({ seen }: PageModel, chosen: string | null): TemplateResult => {
   const { readAt, waitingCount } = seen;
@@ -152,7 +185,7 @@ const buttonsTemplate = (page: PageModel, asked: Asked): TemplateResult => {
     ${choicesOf(asked).map(
       ({ letter, decision, label, kind, ask }) => html`<button type="button" class=${kind} aria-keyshortcuts=${letter}
         aria-label="${label}: ${toVisibleName(tool)} ${toVisibleName(id)}"
-        @click=${() => page.askDecision(asked, decision, ask(asked.call))}>${label} ${key(letter)}</button>`,
+        @click=${() => askDecision(page, asked, decision, ask(asked.call))}>${label} ${key(letter)}</button>`,
     )}
   </div>`;
 };
@@ -222,12 +255,12 @@ export const pressKey = (page: PageModel, pressed: string): 'moved' | 'asked' | 
   if (route.page !== 'approvals') return null;
   const step = STEPS.get(pressed);
   if (step !== undefined) {
-    page.stepApproval(step);
+    stepApproval(page, step);
     return 'moved';
   }
   const asked = seen.approvals.get(route.id ?? '');
   const choice = asked && choicesOf(asked).find(({ letter }) => letter.toLowerCase() === pressed);
   if (!choice) return null;
-  page.askDecision(asked, choice.decision, choice.ask(asked.call));
+  askDecision(page, asked, choice.decision, choice.ask(asked.call));
   return 'asked';
 };

@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { callService } from './api.ts';
 import { EXTENSION_PAGES } from './extension-pages.ts';
+import type { PageModel } from './page-model.ts';
 
 type Page = { readonly show: (root: HTMLElement, ask: (path: string) => Promise<unknown>) => unknown };
 
@@ -12,7 +13,8 @@ export const extensionLinks = (current: string | null): readonly TemplateResult[
   );
 
 /** The page of an extension, which its own module fills. */
-export const extensionTemplate = (name: string): TemplateResult => {
+export const view = ({ route }: PageModel): TemplateResult => {
+  const name = route.page === 'extension' ? route.name : '';
   const title = EXTENSION_PAGES.find((page) => page.name === name)?.title;
   return html`<section aria-labelledby="extension-title">
     <h2 id="extension-title" tabindex="-1">${title ?? 'No such page'}</h2>

@@ -1,20 +1,49 @@
 /** What is looked at; kept in the fragment of the address, which is never sent. */
 export type Route =
+  | { readonly page: 'overview'; readonly section: string | null }
   | { readonly page: 'tools'; readonly tool: string | null }
+  | { readonly page: 'reports' }
+  | { readonly page: 'sessions'; readonly state: SessionsState }
+  /** `id` is `~` and 64 hex digits where only the hash of a session is known. */
   | { readonly page: 'session'; readonly id: string }
+  | { readonly page: 'calls'; readonly tool: string; readonly code: string; readonly since: string }
+  | { readonly page: 'call'; readonly reference: string }
+  | { readonly page: 'pending'; readonly tool: string }
   | { readonly page: 'unknown' }
   | { readonly page: 'approvals'; readonly id: string | null }
+  | { readonly page: 'search'; readonly text: string }
   | { readonly page: 'extension'; readonly name: string };
 
-/** Reads the fragment of an address: `#tool=read_file`, `#session=s_42`, `#unknown=`, `#approvals=a_…`, `#page=clock`. */
+export type PageName = Route['page'];
+export type SessionsState = (typeof SESSIONS_STATES)[number];
+
+export const SESSIONS_STATES = ['failing', 'blocked', 'recent'] as const;
+
+type Names = (name: string) => string;
+
+// By the name that stands in the address; the first that does decides. What narrows a list is named behind it.
+const ROUTES: readonly (readonly [string, (value: string, names: Names) => Route])[] = [
+  ['page', (name) => ({ page: 'extension', name })],
+  ['overview', (section) => ({ page: 'overview', section: section || null })],
+  ['sessions', (asked) => ({ page: 'sessions', state: SESSIONS_STATES.find((state) => state === asked) ?? 'failing' })],
+  ['session', (id) => ({ page: 'session', id })],
+  ['calls', (_, names) => ({ ...{ page: 'calls', tool: names('tool'), code: names('code') }, since: names('since') })],
+  ['call', (reference) => ({ page: 'call', reference })],
+  ['pending', (_, names) => ({ page: 'pending', tool: names('tool') })],
+  ['unknown', () => ({ page: 'unknown' })],
+  ['approvals', (id) => ({ page: 'approvals', id: id || null })],
+  ['reports', () => ({ page: 'reports' })],
+  ['search', (text) => ({ page: 'search', text })],
+  ['tools', () => ({ page: 'tools', tool: null })],
+  ['tool', (tool) => ({ page: 'tools', tool: tool || null })],
+];
+
+/** Reads the fragment of an address: `#overview=circuits`, `#tool=read_file`, `#calls=&tool=pay&code=timeout`, `#approvals=a_…`. */
 export const parseRoute = (fragment: string): Route => {
   const names = new URLSearchParams(fragment.replace(/^#/, ''));
-  const name = names.get('page');
-  if (name !== null) return { page: 'extension', name };
-  if (names.has('unknown')) return { page: 'unknown' };
-  if (names.has('approvals')) return { page: 'approvals', id: names.get('approvals') || null };
-  const id = names.get('session');
-  return id === null ? { page: 'tools', tool: names.get('tool') } : { page: 'session', id };
+  const [name, read] = ROUTES.find(([name]) => names.has(name)) ?? [];
+  if (name === undefined || read === undefined) return { page: 'overview', section: null };
+  return read(names.get(name) ?? '', (other) => names.get(other) ?? '');
 };
 
 export const routeLink = (names: Readonly<Record<string, string>>): string => `#${new URLSearchParams(names)}`;

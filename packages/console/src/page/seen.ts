@@ -31,7 +31,10 @@ export type Typed = Readonly<Record<string, string>>;
 
 /** What one key has seen; another key begins with nothing. */
 export class Seen {
-  keyState: 'in use' | 'refused' = 'in use';
+  /** `none`: the service answers without a key; `missing`: it does not. */
+  keyState: 'unasked' | 'none' | 'in use' | 'missing' | 'refused' = 'unasked';
+  /** Whether the service has answered anything: a key that is refused later takes nothing away that was read before. */
+  isAnswered = false;
   tools: readonly api.ToolDescription[] | null = null;
   toolsTrouble: api.Trouble | null = null;
   readonly drafts = new Map<string, Draft>();
@@ -46,6 +49,8 @@ export class Seen {
   readonly refusals = new Map<string, api.Trouble>();
   /** How many outcomes are unknown, as far as that was read. */
   unknownCount: number | null = null;
+  /** Whether those two were asked for. */
+  isCounted = false;
   readTrouble: api.Trouble | null = null;
   /** When what is looked at was read last, as an ISO time. */
   readAt = '';

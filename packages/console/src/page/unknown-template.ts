@@ -1,6 +1,8 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
+import { UNKNOWN_PATH } from './api.ts';
+import { askVerdict, look } from './changes.ts';
 import { indentJson } from './json.ts';
-import type { PageModel } from './page-model.ts';
+import type { PageModel, TroublePlace } from './page-model.ts';
 import {
   factList,
   firstLineOf,
@@ -14,11 +16,11 @@ import {
   troubleBox,
 } from './page-parts.ts';
 import type { Question } from './seen.ts';
-import { explainState, findMistake, isOpen, type Outcome } from './unknown-outcomes.ts';
+import { explainState, findMistake, isOpen, type Outcome, type UnknownList } from './unknown-outcomes.ts';
 import { toVisible, toVisibleName } from './visible-text.ts';
 
 /** The writes of which nobody knows how they ended, oldest first. */
-export const unknownTemplate = (page: PageModel): TemplateResult => {
+export const view = (page: PageModel): TemplateResult => {
   const { outcomes, readTrouble, readAt, unknownCount } = page.seen;
   const shown = [...outcomes.values()];
   const isCut = readAt !== '' && (unknownCount ?? 0) > shown.filter(({ isListed }) => isListed).length;
@@ -30,6 +32,15 @@ export const unknownTemplate = (page: PageModel): TemplateResult => {
     <ul class="outcomes">${shown.map((outcome) => outcomeTemplate(page, outcome))}</ul>
   </section>`;
 };
+
+export const read = (page: PageModel, signal: AbortSignal): void => readEntries(page, signal, 'readTrouble');
+
+/** As list items: the first of them. */
+export const entries = (page: PageModel, most: number): readonly TemplateResult[] =>
+  [...page.seen.outcomes.values()].slice(0, most).map((outcome) => outcomeTemplate(page, outcome));
+
+export const readEntries = (page: PageModel, signal: AbortSignal, place: TroublePlace = 'approvalTrouble'): void =>
+  void page.read<UnknownList>(UNKNOWN_PATH, (list) => page.seen.takeUnknown(list), signal, { place });
 
 const NONE =
   'No outcome is unknown: a write would be listed here if it broke off, its tool has a reconcile, and nobody knows whether it took effect.';
@@ -78,9 +89,9 @@ const openTemplate = (page: PageModel, outcome: Outcome): TemplateResult => {
   ])}
   ${argumentsTemplate(page, outcome)}
   <div class="row">
-    ${button('Look now', () => page.look(outcome), 'primary')}
-    ${button('It happened', () => page.askVerdict(outcome, 'happened', askHappened(outcome)))}
-    ${button('It did not happen', () => page.askVerdict(outcome, 'did_not_happen', askNot(outcome)), 'danger')}
+    ${button('Look now', () => look(page, outcome), 'primary')}
+    ${button('It happened', () => askVerdict(page, outcome, 'happened', askHappened(outcome)))}
+    ${button('It did not happen', () => askVerdict(page, outcome, 'did_not_happen', askNot(outcome)), 'danger')}
   </div>`;
 };
 

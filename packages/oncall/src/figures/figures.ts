@@ -35,7 +35,7 @@ export const beginFigures = () => {
     timeOf = parts.time;
     return openFigures(counts, parts);
   };
-  return { watch, open };
+  return { watch, open, takeCalls: counts.takeCalls };
 };
 
 export type Figures = ReturnType<typeof openFigures>;

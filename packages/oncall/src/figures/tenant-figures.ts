@@ -13,12 +13,14 @@ type Hour = {
   readonly minutes: ReadonlyMap<number, string>;
   readonly runs: readonly FailureRun[];
 };
-type StoredHour = Hour & { readonly write: string };
+/** `write`: the number of the write that it was read of. */
+type StoredHour = Hour & { readonly write: string; readonly namesText: string };
 
 type Added = { readonly id: string; readonly at: number; readonly text: string; readonly names: readonly string[] };
 /** Sums for those who may use the same tools, and what is in them, by process and minute. */
 type Group = { readonly sums: HourSums; readonly added: Map<string, Added>; usedAt: number };
 
+const SHARED_MS = 1000;
 const GROUP_IDLE_MS = 60_000;
 const MOST_GROUPS = 16;
 
@@ -31,6 +33,8 @@ export class TenantFigures {
   readonly #stored = new Map<string, StoredHour>();
   readonly #groups = new Map<(tool: string) => boolean, Group>();
   #readMinute = 0;
+  #refreshing: Promise<void> = Promise.resolve();
+  #refreshedAt = Number.NEGATIVE_INFINITY;
   /** When somebody asked last, by the store's time. */
   usedAt = 0;
 
@@ -41,8 +45,16 @@ export class TenantFigures {
     this.#writers = store.open(writersKind);
   }
 
-  /** Reads what other processes have written since the last time. Rejects with the store. */
-  async refresh(): Promise<void> {
+  /** Reads what other processes have written since the last time; one reading serves all within a second. Rejects with the store. */
+  refresh(): Promise<void> {
+    const now = performance.now();
+    if (now - this.#refreshedAt < SHARED_MS) return this.#refreshing;
+    this.#refreshedAt = now;
+    this.#refreshing = this.#refresh();
+    return this.#refreshing;
+  }
+
+  async #refresh(): Promise<void> {
     const { minute } = this.#counts;
     const writers = await this.#writers.read(writersKeyOf(this.#tenant), (record) => [...record.keys()]);
     const own = this.#counts.hours.get(this.#tenant)?.id;
@@ -63,14 +75,14 @@ export class TenantFigures {
   async #readHour(id: string, minute: number): Promise<StoredHour | null> {
     const key = hourKeyOf(this.#tenant, id);
     const known = this.#stored.get(id);
-    if (known === undefined) return this.#hours.read(key, (record) => decodeHour(record, []));
+    if (known === undefined) return this.#hours.read(key, (record) => decodeHour(record, null));
     const write = await this.#hours.read(key, (record) => record.get('h') ?? '', ['h']);
     if (write === null || write === known.write) return write === null ? null : known;
     // A minute is written once more when it is over, and a process may be late.
     const first = this.#readMinute - 3;
     const fields = Array.from({ length: Math.max(1, minute - first + 2) }, (_, place) => `m:${first + place}`);
-    if (fields.length > MINUTES) return this.#hours.read(key, (record) => decodeHour(record, []));
-    return this.#hours.read(key, (record) => decodeHour(record, known.minutes), ['h', 'n', 'f', ...fields]);
+    if (fields.length > MINUTES) return this.#hours.read(key, (record) => decodeHour(record, null));
+    return this.#hours.read(key, (record) => decodeHour(record, known), ['h', 'n', 'f', ...fields]);
   }
 
   /** The last hour as far as it is known. `now`: the store's time. */
@@ -129,14 +141,17 @@ const addNew = (
   }
 };
 
-const decodeHour = (record: ReadonlyMap<string, string>, known: Iterable<readonly [number, string]>): StoredHour => {
-  const minutes = new Map(known);
+/** What a record has, beside what is known of it already. */
+const decodeHour = (record: ReadonlyMap<string, string>, known: StoredHour | null): StoredHour => {
+  const minutes = new Map(known?.minutes);
   for (const [name, text] of record) if (name.startsWith('m:')) minutes.set(Number(name.slice(2)), text);
   const last = Math.max(0, ...minutes.keys());
-  for (const minute of minutes.keys()) if (minute < last - MINUTES) minutes.delete(minute);
+  for (const minute of minutes.keys()) if (minute <= last - MINUTES) minutes.delete(minute);
+  const namesText = record.get('n') ?? '';
   return {
     write: record.get('h') ?? '',
-    names: (record.get('n') ?? '').split(' '),
+    namesText,
+    names: namesText === known?.namesText ? known.names : namesText.split(' '),
     minutes,
     runs: readRuns(record.get('f') ?? ''),
   };

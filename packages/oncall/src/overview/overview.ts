@@ -39,8 +39,8 @@ const createRead = (options: OverviewOptions) => {
   const { version, time, onFailed } = options;
   const unknown = shareByTenant(options.waiting.unknown);
   const approvals = shareByTenant(options.waiting.approvals);
-  return async ({ holder, ...viewer }: OverviewReader): Promise<Overview> => {
-    const { tenant, mayUse } = viewer;
+  return async (reader: OverviewReader): Promise<Overview> => {
+    const { tenant, holder, mayUse } = reader;
     const missing: string[] = [];
     const orElse = <Part>(name: string, part: Promise<Part>, other: Part): Promise<Part> =>
       part.catch((error: unknown) => {
@@ -50,7 +50,7 @@ const createRead = (options: OverviewOptions) => {
       });
     const [figures, states, sessions, writes, calls] = await Promise.all([
       options.figures(tenant, mayUse),
-      options.states(viewer),
+      options.states(reader),
       orElse('sessions', options.sessions(tenant, mayUse), NO_SESSIONS),
       orElse('unknown', unknown(tenant), []),
       orElse('approvals', approvals(tenant), []),

@@ -85,7 +85,7 @@ const show = ({ at, ...content }: Overview): Shown => {
   };
 };
 
-/** Who asks: `holder` tells the anonymous callers of a tenant apart, `mayUse` is that of its key. */
+/** Who asks: `holder` tells the anonymous callers of a tenant apart. */
 export type OverviewReader = Viewer & { readonly holder: string };
 
 /** Gives those who may see the same the same overview. */
@@ -99,7 +99,8 @@ export const createSharedOverviews = (read: (reader: OverviewReader) => Promise<
   };
   const shared = new Map<string, SharedOverview>();
   return (reader: OverviewReader): SharedOverview => {
-    const key = `${reader.tenant} ${reader.holder} ${numberOf(reader.mayUse)} ${reader.may('operate')}`;
+    const { tenant, holder, may, mayUse } = reader;
+    const key = `${tenant} ${holder} ${numberOf(mayUse)} ${may('operate')}`;
     const found = shared.get(key) ?? new SharedOverview(() => read(reader));
     shared.delete(key);
     shared.set(key, found);

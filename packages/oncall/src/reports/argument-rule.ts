@@ -1,0 +1,53 @@
+import type { JsonSchema } from 'recourse-server/contract/tool-description';
+import type { Issue } from 'recourse-server/contract/tool-result';
+import { isMissing } from 'recourse-server/tools/argument-issues';
+import { namesAt } from 'recourse-server/tools/json-schema';
+
+const MOST_STEPS = 8;
+const MAX_RULE = 100;
+
+/**
+ * Where in the arguments an issue is, without what a model wrote: the place in an array is `[]`, a name that the schema does not have
+ * is `*`. `lines.[].price`, `labels.*`; '' for the arguments as a whole. Deeper than eight steps it ends with `…`.
+ */
+export const foldPath = (path: string, schema: JsonSchema): string => {
+  if (path === '') return '';
+  const parts = path.split('.');
+  const folded: string[] = [];
+  const steps: PropertyKey[] = [];
+  for (let from = 0; from < parts.length; ) {
+    if (folded.length === MOST_STEPS) return [...folded, '…'].join('.');
+    const step = readStep(parts, from, namesAt(schema, steps));
+    folded.push(step.shown);
+    steps.push(step.key);
+    from += step.parts;
+  }
+  return folded.join('.');
+};
+
+type Step = { readonly shown: string; readonly key: PropertyKey; readonly parts: number };
+
+/** A name of the schema may have dots in it: the longest that fits counts. */
+const readStep = (parts: readonly string[], from: number, names: readonly string[]): Step => {
+  const rest = parts.slice(from).join('.');
+  const [name] = names
+    .filter((one) => rest === one || rest.startsWith(`${one}.`))
+    .toSorted((one, other) => other.length - one.length);
+  if (name !== undefined) return { shown: name, key: name, parts: name.split('.').length };
+  const part = parts[from] ?? '';
+  return /^\d+$/.test(part) ? { shown: '[]', key: Number(part), parts: 1 } : { shown: '*', key: part, parts: 1 };
+};
+
+/**
+ * The rule of the schema that an issue breaks, in the words that the model reads, without the value; null: the issue only says that
+ * there are more. What a tool's author says of a rule may repeat the value, and is not kept.
+ */
+export const ruleOf = (issue: Issue): string | null => {
+  const { expected, message } = issue;
+  if (expected === '') return null;
+  if (isMissing(issue)) return 'required';
+  if (expected === 'no such parameter') return 'unknown parameter';
+  if (!message.startsWith(`expected ${expected}, got `)) return 'a rule of the tool';
+  const rule = expected.startsWith('an array of different items') ? 'an array of different items' : expected;
+  return rule.length <= MAX_RULE ? rule : `${rule.slice(0, MAX_RULE - 1)}…`;
+};
