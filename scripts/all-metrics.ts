@@ -2,8 +2,8 @@ import { createApprovalMetrics } from '@recourse/decide/approval-metrics';
 import { createAuditMetrics } from '@recourse/decide/audit/audit-metrics';
 import { createEffectMetrics } from '@recourse/decide/effect-metrics';
 import { createRuleMetrics } from '@recourse/decide/rules/rule-metrics';
-import { createTenantMetrics } from '@recourse/oncall/reports/tenant-metrics';
 import { createListMetrics } from '@recourse/oncall/lists/lists';
+import { createTenantMetrics } from '@recourse/oncall/reports/tenant-metrics';
 import type { Registry } from 'prom-client';
 import { createMetrics } from '../src/telemetry/metrics.ts';
 

@@ -14,19 +14,19 @@ const LINES: Readonly<Record<string, number>> = {
   // 230 for the audit log: its port, settings, the check of its path, lines on stdout.
   // 240 for the states of circuits, lanes, lag and space that people on call read, and for circuits that they close.
   // 190 for lists: pages and their cursors, sessions by their hash, and the seams by which an index hears of resets and names.
-  src: 30340,
+  src: 30350,
   // 85 for pages of pending calls, newest first, and one of them by its handle.
   'packages/background': 5420,
   // 140 for recourse report.
-  'packages/cli': 1685,
-  'packages/console': 2980,
+  'packages/cli': 1825,
+  'packages/console': 5470,
   // 760 for the audit log: its schema, its lines, the file that is reopened, retried and bounded; and the digest of tools.
   'packages/decide': 6065,
   'packages/dialects': 2940,
   'packages/mcp-server': 1795,
   // What oncall.ts describes. 670 for what processes write of themselves, put together, and circuits that people close.
   // 850 for the index of sessions and failed calls: its record, what is noted and written, its routes.
-  'packages/oncall': 2000,
+  'packages/oncall': 3900,
   'packages/store-redis': 1280,
   'packages/store-sqlite': 720,
   'packages/testing': 831,

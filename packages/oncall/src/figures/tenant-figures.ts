@@ -1,10 +1,8 @@
-import type { RecordStore, Records } from 'recourse-server/store/record-store';
 import type { HourFigures } from '../contract.ts';
 import type { CallCounts } from './call-counts.ts';
 import { type FailureRun, FailureRuns, readRuns } from './failure-runs.ts';
-import { hourKind, writersKind } from './hour-kind.ts';
+import { type HourRecords, hourKeyOf, writersKeyOf } from './hour-kind.ts';
 import { HourSums } from './hour-sums.ts';
-import { hourKeyOf, writersKeyOf } from './hour-writer.ts';
 import { MINUTE_MS, MINUTES } from './tenant-hour.ts';
 
 /** The hour of one process, as it was read. Minutes since 1970 as texts, with the names in them. */
@@ -28,8 +26,8 @@ const MOST_GROUPS = 16;
 export class TenantFigures {
   readonly #tenant: string;
   readonly #counts: CallCounts;
-  readonly #hours: Records<Map<string, string>>;
-  readonly #writers: Records<Map<string, number>>;
+  /** null: no other process has any. */
+  readonly #records: HourRecords | null;
   readonly #stored = new Map<string, StoredHour>();
   readonly #groups = new Map<(tool: string) => boolean, Group>();
   #readMinute = 0;
@@ -38,28 +36,27 @@ export class TenantFigures {
   /** When somebody asked last, by the store's time. */
   usedAt = 0;
 
-  constructor(tenant: string, counts: CallCounts, store: RecordStore) {
+  constructor(tenant: string, counts: CallCounts, records: HourRecords | null) {
     this.#tenant = tenant;
     this.#counts = counts;
-    this.#hours = store.open(hourKind);
-    this.#writers = store.open(writersKind);
+    this.#records = records;
   }
 
   /** Reads what other processes have written since the last time; one reading serves all within a second. Rejects with the store. */
   refresh(): Promise<void> {
     const now = performance.now();
-    if (now - this.#refreshedAt < SHARED_MS) return this.#refreshing;
+    if (this.#records === null || now - this.#refreshedAt < SHARED_MS) return this.#refreshing;
     this.#refreshedAt = now;
-    this.#refreshing = this.#refresh();
+    this.#refreshing = this.#refresh(this.#records);
     return this.#refreshing;
   }
 
-  async #refresh(): Promise<void> {
+  async #refresh({ hours, writers: index }: HourRecords): Promise<void> {
     const { minute } = this.#counts;
-    const writers = await this.#writers.read(writersKeyOf(this.#tenant), (record) => [...record.keys()]);
+    const writers = await index.read(writersKeyOf(this.#tenant), (record) => [...record.keys()]);
     const own = this.#counts.hours.get(this.#tenant)?.id;
     const others = (writers ?? []).filter((id) => id !== own);
-    const read = await Promise.all(others.map((id) => this.#readHour(id, minute)));
+    const read = await Promise.all(others.map((id) => this.#readHour(hours, id, minute)));
     const gone = new Set(this.#stored.keys());
     for (const [place, hour] of read.entries()) {
       const id = others[place] ?? '';
@@ -72,17 +69,17 @@ export class TenantFigures {
   }
 
   /** What a process has written; null: its record is gone. */
-  async #readHour(id: string, minute: number): Promise<StoredHour | null> {
+  async #readHour(hours: HourRecords['hours'], id: string, minute: number): Promise<StoredHour | null> {
     const key = hourKeyOf(this.#tenant, id);
     const known = this.#stored.get(id);
-    if (known === undefined) return this.#hours.read(key, (record) => decodeHour(record, null));
-    const write = await this.#hours.read(key, (record) => record.get('h') ?? '', ['h']);
+    if (known === undefined) return hours.read(key, (record) => decodeHour(record, null));
+    const write = await hours.read(key, (record) => record.get('h') ?? '', ['h']);
     if (write === null || write === known.write) return write === null ? null : known;
     // A minute is written once more when it is over, and a process may be late.
     const first = this.#readMinute - 3;
     const fields = Array.from({ length: Math.max(1, minute - first + 2) }, (_, place) => `m:${first + place}`);
-    if (fields.length > MINUTES) return this.#hours.read(key, (record) => decodeHour(record, null));
-    return this.#hours.read(key, (record) => decodeHour(record, known), ['h', 'n', 'f', ...fields]);
+    if (fields.length > MINUTES) return hours.read(key, (record) => decodeHour(record, null));
+    return hours.read(key, (record) => decodeHour(record, known), ['h', 'n', 'f', ...fields]);
   }
 
   /** The last hour as far as it is known. `now`: the store's time. */
