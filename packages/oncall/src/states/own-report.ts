@@ -77,7 +77,12 @@ export const createReportReader = (parts: ReportParts): (() => ReplicaReport) =>
       ...{ calls_in_flight: running, calls_queued: waiting },
       circuits: circuits.list().map((circuit) => describeCircuit(circuit, momentOf, cut)),
       files: problems.slice(0, MOST_LISTED).map(({ file, line, message, older }) => ({
-        ...{ file: file.slice(-MAX_REASON), line, message: cut(message, MAX_REASON), older },
+        ...{
+          file: file.slice(-MAX_REASON),
+          line,
+          message: cut(message, MAX_REASON),
+          older: older?.slice(0, MOST_LISTED) ?? null,
+        },
       })),
       hosts: tools
         .hosts()

@@ -97,7 +97,7 @@ export const openStates = (config: Config, parts: StatesParts) => {
     circuits.close(name);
     if (reports !== null) await askStore(shared?.client.publish(CHANNEL, reports.seal(name)) ?? Promise.resolve());
     const event = { tenant: caller.tenant, circuit: name, by: caller.key, request_id: request.id };
-    log.info({ ...event, tenant: undefined }, 'circuit closed by hand');
+    log.info(event, 'circuit closed by hand');
     parts.onCircuitClosed(event);
     return reply.code(204).send();
   };
