@@ -16,6 +16,13 @@ type Command = { readonly words: readonly string[]; readonly inScript: boolean }
 // What a client says to a server by itself, and not for a batch.
 const OWN = new Set(['ping', 'info', 'client', 'hello', 'select', 'monitor']);
 
+// What processes write of themselves and their calls for people on call, in their own time.
+const FOR_ONCALL = /:(?:replicas|figures|figures-of|oncall-index|report)(?::list)?$/;
+const isForOncall = (words: readonly string[]): boolean => {
+  const keys = words.filter((word) => word.startsWith('recourse2:'));
+  return keys.length > 0 && keys.every((key) => FOR_ONCALL.test(key));
+};
+
 const toKind = (key: string): string =>
   /:(keyed|answer)$/.exec(key)?.[1] ?? (key.endsWith(':pages') ? 'page' : 'session');
 
@@ -51,7 +58,8 @@ export const watchCommands = async (url: string): Promise<WatchedCommands> => {
     await expect.poll(() => commands.some(({ words }) => words[1] === mark)).toBe(true);
     commands = commands.filter(({ words }) => words[1] !== mark);
   };
-  const outside = () => commands.filter(({ words: [command = ''], inScript }) => !inScript && !OWN.has(command));
+  const outside = () =>
+    commands.filter(({ words, inScript }) => !inScript && !OWN.has(words[0] ?? '') && !isForOncall(words));
   return {
     clear: async () => {
       await flush();

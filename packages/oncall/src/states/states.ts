@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { Config } from 'recourse-server/config/settings/config';
@@ -9,7 +10,6 @@ import { askStore } from 'recourse-server/routes/sessions';
 import type { StoreBackend } from 'recourse-server/sessions/store-backend';
 import { KEY_PREFIX } from 'recourse-server/store/shared-connection';
 import { describeCauses } from 'recourse-server/telemetry/describe-error';
-import { createQuietLine } from 'recourse-server/telemetry/repeated-lines';
 import type { ToolRegistry } from 'recourse-server/tools/registry';
 import type { States } from '../contract.ts';
 import { createToolOrigins, mergeStates } from './merge-states.ts';
@@ -37,6 +37,8 @@ export type StatesParts = Omit<ReportParts, 'role' | 'backend'> & {
 
 const LOOK_EVERY_MS = 1000;
 const WRITE_EVERY_MS = 10_000;
+// Of the second that all parts of a service have to close.
+const LAST_WRITE_MS = 500;
 const CHANNEL = `${KEY_PREFIX}:circuits`;
 
 type OfCircuit = { Params: { name: string } };
@@ -58,7 +60,6 @@ export const openStates = (config: Config, parts: StatesParts) => {
   const readOwn = createReportReader({ ...parts, role: config.ROLE === 'worker' ? 'worker' : 'service' });
   const reports = shared === null ? null : createReportStore(backend.records.open(replicasKind), backend.sealing);
   const origins = createToolOrigins(registry);
-  const failed = createQuietLine({ write: (fields) => log.warn(fields, 'state of this replica not written'), now });
   let writing: Promise<void> | null = null;
   let writtenAt = Number.NEGATIVE_INFINITY;
   let writtenCircuits = '';
@@ -68,7 +69,8 @@ export const openStates = (config: Config, parts: StatesParts) => {
     writtenAt = now();
     writtenCircuits = nameOpen();
     writing ??= (reports?.write(readOwn()) ?? Promise.resolve())
-      .catch((error: unknown) => failed(() => ({ causes: describeCauses(error) })))
+      // The store tells of its outages itself.
+      .catch((error: unknown) => log.debug({ causes: describeCauses(error) }, 'state of this replica not written'))
       .finally(() => {
         writing = null;
       });
@@ -126,8 +128,9 @@ export const openStates = (config: Config, parts: StatesParts) => {
     close: async (): Promise<void> => {
       clearInterval(timer);
       stop();
-      await writing;
-      await reports?.forgetOwn().catch(() => undefined);
+      const forgotten = Promise.resolve(writing).then(() => reports?.forgetOwn());
+      // A store that does not answer must not keep other parts from closing.
+      await Promise.race([forgotten.catch(() => undefined), setTimeout(LAST_WRITE_MS, null, { ref: false })]);
     },
   };
 };
