@@ -82,7 +82,7 @@ export const createReportReader = (parts: ReportParts): (() => ReplicaReport) =>
           file: file.slice(-MAX_REASON),
           line,
           message: cut(excerpt ? `${message}\n${excerpt}` : message, MAX_REASON),
-          older,
+          older: older?.slice(0, MOST_LISTED) ?? null,
         },
       })),
       hosts: tools
