@@ -21,6 +21,7 @@ import {
 } from './answer-schemas.ts';
 import { APPROVAL_SCHEMA, DECIDE_SCHEMA, LIST_APPROVALS_SCHEMA, WITHDRAW_SCHEMA } from './approval-operations.ts';
 import { ANSWER_EXAMPLES, REFUSED_ENVELOPE, REQUEST_EXAMPLES, readExample } from './call-examples.ts';
+import { OVERVIEW_SCHEMA } from './overview-operations.ts';
 import { TOOL_REPORTS_SCHEMA } from './report-operations.ts';
 import { STREAM_CONTENT } from './stream-schemas.ts';
 import { LateAnswer, LateQuery, TurnAnswer, TurnBody, TurnQuery } from './turn-schemas.ts';
@@ -628,6 +629,7 @@ export const OPERATIONS = [
   ['DELETE', '/calls/pending', CANCEL_PENDING_SCHEMA],
   ['GET', '/tools', LIST_TOOLS_SCHEMA],
   ['GET', '/tools/:name', GET_TOOL_SCHEMA],
+  ['GET', '/overview', OVERVIEW_SCHEMA],
   ['GET', '/live', LIVE_SCHEMA],
   ['GET', '/ready', READY_SCHEMA],
   ['GET', '/metrics', METRICS_SCHEMA],

@@ -1,18 +1,46 @@
 import type { FailureCode } from '../contract/failure.ts';
 import type { StoreMemory } from '../memory/store-memory.ts';
+import { withLookahead } from '../tools/describe-value.ts';
 import type { Tool } from '../tools/tool.ts';
 import type { CircuitObserver, CircuitState } from './call-observer.ts';
-import type { CallOutcome } from './call-outcome.ts';
+import type { CallOutcome, Failure } from './call-outcome.ts';
 
 type Arguments = Readonly<Record<string, unknown>>;
 
 /** Whether a call had the tool's own time, or one that its caller or its batch shortened. */
 type Limit = 'own' | 'shortened';
 
+/** The batch of a call, as far as circuits tell of it. */
+type CircuitBatch = { readonly request: { readonly requestId: string; readonly tenant: string } };
+
 /** A call that runs behind a breaker, or why it does not. */
 export type CircuitPass =
-  | { readonly kind: 'passed'; readonly ended: (outcome: CallOutcome, limit: Limit, batch: WeakKey) => void }
+  | { readonly kind: 'passed'; readonly ended: (outcome: CallOutcome, limit: Limit, batch: CircuitBatch) => void }
   | { readonly kind: 'refused'; readonly retryAfterMs: number };
+
+/** The call that opened a circuit. Its message is not redacted: whoever shows it cuts it to 300 characters by the redactor. */
+type CircuitFault = {
+  readonly tool: string;
+  readonly tenant: string;
+  readonly requestId: string;
+  readonly code: FailureCode;
+  readonly message: string;
+  readonly at: number;
+};
+
+/** A circuit that is not closed. Moments in milliseconds of the breakers' clock. */
+export type OpenCircuit = {
+  /** Of the tool, or of the upstream that its tools share: several upstreams that arguments name have one name. */
+  readonly name: string;
+  readonly kind: 'tool' | 'upstream';
+  readonly state: 'open' | 'half_open';
+  /** When it opened after it was closed. */
+  readonly openedAt: number;
+  /** From then on one call is tried. */
+  readonly openUntil: number;
+  /** null: so many circuits are open that those of the latest are not kept. */
+  readonly fault: CircuitFault | null;
+};
 
 /**
  * A breaker per tool, or per upstream where the tool's arguments name one (`breakerKey`). It opens by faults of the
@@ -23,6 +51,10 @@ export type CircuitBreakers = {
   readonly refusal: (tool: Tool, input: Arguments) => number | null;
   /** Lets the call run, as the probe where one is due. Its pass is told how it ended, and in which batch: faults of one count once. */
   readonly begin: (tool: Tool, input: Arguments) => CircuitPass;
+  /** The circuits that are not closed, at most 200. */
+  readonly list: () => readonly OpenCircuit[];
+  /** Closes the circuits of this name, whose faults count anew from 0; false: none was open. */
+  readonly close: (name: string) => boolean;
 };
 
 export type CircuitBreakersOptions = {
@@ -50,8 +82,17 @@ export const createCircuitBreakers = (options: CircuitBreakersOptions): CircuitB
     onGone: (_id, circuit) => circuit.forget(),
   });
 
+  const notClosed = new Map<Circuit, Pick<OpenCircuit, 'name' | 'kind'>>();
+
   const addCircuit = ({ name, upstream }: Tool, id: string): Circuit => {
-    const circuit = new Circuit(options, (from, to) => moved(upstream?.name ?? name, from, to));
+    const whose = { name: upstream?.name ?? name, kind: upstream === null ? 'tool' : 'upstream' } as const;
+    const circuit: Circuit = new Circuit(options, (from, to) => {
+      if (to === 'closed') notClosed.delete(circuit);
+      else notClosed.set(circuit, whose);
+      // A message is ten times as large as its circuit, and a model may open any number.
+      if (to === 'closed' || notClosed.size > MOST_LISTED) circuit.fault = null;
+      moved(whose.name, from, to);
+    });
     circuits.set(id, circuit, CIRCUIT_BYTES);
     return circuit;
   };
@@ -61,10 +102,11 @@ export const createCircuitBreakers = (options: CircuitBreakersOptions): CircuitB
     kind: 'passed' as const,
     tool,
     id,
-    ended: (outcome: CallOutcome, limit: Limit, batch: WeakKey): void => {
-      const verdict = toCircuitVerdict(outcome, limit);
-      if (verdict === 'success' && circuits.size > 0) circuits.get(id)?.succeeded();
-      else if (verdict === 'fault') (circuits.get(id) ?? addCircuit(tool, id)).faulted(batch);
+    ended: (outcome: CallOutcome, limit: Limit, batch: CircuitBatch): void => {
+      if (outcome.kind === 'success' && circuits.size > 0) circuits.get(id)?.succeeded();
+      if (outcome.kind === 'success' || toCircuitVerdict(outcome, limit) !== 'fault') return;
+      const circuit = circuits.get(id) ?? addCircuit(tool, id);
+      circuit.faulted(batch, describeFault(tool, outcome.failure, batch));
     },
   });
   // That of the latest call: calls of a batch, and batches, are often of one tool.
@@ -72,6 +114,11 @@ export const createCircuitBreakers = (options: CircuitBreakersOptions): CircuitB
   const findOrdinaryPass = (tool: Tool, id: string) => {
     if (ordinary?.tool !== tool || ordinary.id !== id) ordinary = createOrdinaryPass(tool, id);
     return ordinary;
+  };
+
+  const describeFault = ({ name }: Tool, { code, message }: Failure, { request }: CircuitBatch): CircuitFault => {
+    const { requestId, tenant } = request;
+    return { tool: name, tenant, requestId, code, message: withLookahead(message, MAX_MESSAGE), at: now() };
   };
 
   return {
@@ -85,14 +132,35 @@ export const createCircuitBreakers = (options: CircuitBreakersOptions): CircuitB
       const retryAfterMs = circuit.refusal();
       if (retryAfterMs !== null) return { kind: 'refused', retryAfterMs };
       const probeEnded = circuit.takeProbe(openMs + tool.timeoutMs);
-      return { kind: 'passed', ended: (outcome, limit) => probeEnded(toCircuitVerdict(outcome, limit)) };
+      return {
+        kind: 'passed',
+        ended: (outcome, limit, batch) => {
+          const fault = outcome.kind === 'success' ? null : describeFault(tool, outcome.failure, batch);
+          probeEnded(toCircuitVerdict(outcome, limit), fault);
+        },
+      };
+    },
+    list: () =>
+      [...notClosed].slice(0, MOST_LISTED).flatMap(([circuit, whose]) => {
+        const { state, openedAt, openUntil, fault } = circuit;
+        return state === 'closed' ? [] : [{ ...whose, state, openedAt, openUntil, fault }];
+      }),
+    close: (name) => {
+      const named = [...notClosed].filter(([, whose]) => whose.name === name);
+      for (const [circuit] of named) circuit.close();
+      return named.length > 0;
     },
   };
 };
 
+const MOST_LISTED = 200;
+const MAX_MESSAGE = 300;
+
 const OFF: CircuitBreakers = {
   refusal: () => null,
   begin: () => ({ kind: 'passed', ended: () => undefined }),
+  list: () => [],
+  close: () => false,
 };
 
 // Calls beside a probe may ask again soon: it may have ended by then.
@@ -106,12 +174,18 @@ const BESIDE_PROBE_MS = 1000;
  * | closed    | run                     | to `open` after `failures` batches with a fault and no success between |
  * | open      | refused for `openMs`    | to `half_open` with the first call after that, the probe               |
  * | half_open | refused beside a probe  | to `closed` or `open` as the probe ends; one that tells nothing, or takes too long, gives way to the next |
+ *
+ * A person who closes it moves it to `closed` from any state; a probe on its way then tells nothing.
  */
 class Circuit {
   state: CircuitState = 'closed';
   readonly #options: CircuitBreakersOptions;
   readonly #moved: (from: CircuitState, to: CircuitState) => void;
-  #openedAt = 0;
+  /** When it opened after it was closed. */
+  openedAt = 0;
+  /** Of the call that opened it last; null while it is closed. */
+  fault: CircuitFault | null = null;
+  #refusesFrom = 0;
   /** The batches with a fault since the last success. */
   #batches = new WeakSet<WeakKey>();
   #faults = 0;
@@ -129,31 +203,39 @@ class Circuit {
     if (this.state === 'closed') return null;
     if (this.state === 'half_open')
       return this.#probe !== null && now() < this.#probe.until ? Math.min(BESIDE_PROBE_MS, openMs) : null;
-    const leftMs = Math.ceil(this.#openedAt + openMs - now());
+    const leftMs = Math.ceil(this.openUntil - now());
     return leftMs > 0 ? leftMs : null;
   }
 
+  get openUntil(): number {
+    return this.#refusesFrom + this.#options.openMs;
+  }
+
   /** Makes a call the probe, where the circuit is not closed and refuses nothing; gives what its end is told to. */
-  takeProbe(patienceMs: number): (verdict: CircuitVerdict) => void {
+  takeProbe(patienceMs: number): (verdict: CircuitVerdict, fault: CircuitFault | null) => void {
     const probe = { until: this.#options.now() + patienceMs };
     this.#probe = probe;
     this.#moveTo('half_open');
-    return (verdict) => {
+    return (verdict, fault) => {
       if (this.#probe !== probe) return;
       this.#probe = null;
-      if (verdict === 'fault') this.#open();
-      if (verdict !== 'success') return;
-      this.#forgetFaults();
-      this.#moveTo('closed');
+      if (verdict === 'fault') this.#open(fault);
+      if (verdict === 'success') this.close();
     };
   }
 
+  close(): void {
+    this.#probe = null;
+    this.#forgetFaults();
+    this.#moveTo('closed');
+  }
+
   /** A call that was no probe was at fault; those of one batch count once in a row. */
-  faulted(batch: WeakKey): void {
+  faulted(batch: WeakKey, fault: CircuitFault): void {
     if (this.state !== 'closed' || this.#batches.has(batch)) return;
     this.#batches.add(batch);
     this.#faults += 1;
-    if (this.#faults >= this.#options.failures) this.#open();
+    if (this.#faults >= this.#options.failures) this.#open(fault);
   }
 
   /** A call that was no probe succeeded. */
@@ -167,8 +249,10 @@ class Circuit {
     this.#isForgotten = true;
   }
 
-  #open(): void {
-    this.#openedAt = this.#options.now();
+  #open(fault: CircuitFault | null): void {
+    this.#refusesFrom = this.#options.now();
+    if (this.state === 'closed') this.openedAt = this.#refusesFrom;
+    this.fault = fault;
     this.#moveTo('open');
   }
 

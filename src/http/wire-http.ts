@@ -23,7 +23,9 @@ export type HttpParts = AccessParts &
   > &
   Pick<AppOptions, 'answered' | 'hasWebhook' | 'pendingTasks'> &
   Pick<AppOptions, 'dialects' | 'added' | 'consolePages'> &
-  Pick<AppOptions, 'readSession' | 'endSession' | 'endedSessions' | 'resetBudgets'> & {
+  Pick<AppOptions, 'readSession' | 'findSessions' | 'endSession' | 'endedSessions' | 'resetBudgets'> & {
+    /** Told with each batch which id its session key was made of; undefined: nobody keeps that. */
+    readonly onSessionNamed: ((sessionKey: string, sessionId: string) => void) | undefined;
     readonly executor: Executor;
     /** When a batch that is shed is told. */
     readonly refusals: RefusalPace;
@@ -50,7 +52,7 @@ export const wireHttp = async (config: Config, parts: HttpParts) => {
   const collect = async (): Promise<string> => (await metrics.registry.metrics()) + ((await collectAdded?.()) ?? '');
   const options: AppOptions = {
     ...parts,
-    toSessionKey: createTenantKeys(),
+    toSessionKey: withNames(createTenantKeys(), parts.onSessionNamed),
     toRecordKey: toTenantKey,
     toRequestKey: toTenantKey,
     toEntityTag,
@@ -93,6 +95,17 @@ export const wireHttp = async (config: Config, parts: HttpParts) => {
     closeAccess: access.close,
   };
 };
+
+type ToSessionKey = AppOptions['toSessionKey'];
+
+const withNames = (toKey: ToSessionKey, onNamed: HttpParts['onSessionNamed']): ToSessionKey =>
+  onNamed === undefined
+    ? toKey
+    : (tenant, sessionId) => {
+        const key = toKey(tenant, sessionId);
+        onNamed(key, sessionId);
+        return key;
+      };
 
 const toEntityTag = (body: string): string => `"${hash('sha256', body, 'base64url')}"`;
 

@@ -8,7 +8,7 @@ const STORES = [
   // Budgets, streaks and limits: 2 to 3 kB a session whose rounds had ten calls.
   ['sessions', 30],
   // 200 to 1,000 bytes a call. A session that loses its journal keeps its budgets.
-  ['journals', 30],
+  ['journals', 28],
   // Of keyed batches. A record that loses its results keeps its marks.
   ['results', 12],
   // Which keyed calls ran: the last to go.
@@ -19,6 +19,8 @@ const STORES = [
   ['answers', 4],
   // Results of calls that outlived their requests.
   ['pending', 2],
+  // Lists for people on call, up to 2 MB a tenant: their rings are bounded by themselves.
+  ['oncall', 2],
   ['pages', 3],
   // Sessions of `/mcp` that clients have ended. Forgotten, one begins anew.
   ['ended_sessions', 0.5],

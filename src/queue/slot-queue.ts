@@ -123,6 +123,11 @@ export class SlotQueue implements CallSlots {
     return counts;
   }
 
+  /** Calls that run, and that wait for a slot. */
+  get load(): { readonly running: number; readonly waiting: number } {
+    return { running: this.#counts.running, waiting: this.#waiting.size };
+  }
+
   /** No call runs or waits. A handler that continues after its answer does not count. */
   isIdle(): boolean {
     return this.#counts.running === 0 && this.#waiting.size === 0;

@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Caller } from '../auth/callers.ts';
+import type { Caller, Operation } from '../auth/callers.ts';
 import { type ByteBudget, createByteBudget } from '../memory/byte-budget.ts';
 import type { ProblemError } from './problems.ts';
 import { createNotStoredProblem, operationNotAllowed, overloaded, unauthorized } from './problems.ts';
-import { callerKeyOf, callerOf, credentialOf, type GateOptions, MISSING_CALL } from './request-gate.ts';
+import { callerKeyOf, callerOf, credentialOf, type GateOptions, MISSING_OPERATION } from './request-gate.ts';
 import type { Reading } from './route-host.ts';
 
 // Keys and tokens that expire end what they read at most so much later.
@@ -74,6 +74,7 @@ class OpenReading implements Reading {
   readonly over: Promise<void>;
   readonly end: () => void;
   readonly #credential: string | undefined;
+  readonly #operation: Operation;
   readonly #admitted: Caller;
   #caller: Caller;
   #tools: readonly (string | null)[] = [];
@@ -84,6 +85,7 @@ class OpenReading implements Reading {
     this.over = promise;
     this.end = resolve;
     this.#credential = credentialOf(request);
+    this.#operation = request.routeOptions.config.operation ?? 'call';
     this.#admitted = callerOf(request);
     this.#caller = this.#admitted;
   }
@@ -110,8 +112,8 @@ class OpenReading implements Reading {
       return;
     }
     this.#caller = found.caller;
-    if (found.caller.may('call')) this.#checkTools();
-    else this.#revoke(operationNotAllowed(MISSING_CALL));
+    if (found.caller.may(this.#operation)) this.#checkTools();
+    else this.#revoke(operationNotAllowed(MISSING_OPERATION[this.#operation]));
   }
 
   checkExpiry(now: number): void {

@@ -190,7 +190,7 @@ export const tellRefused = (
 
 export const MISSING_CALL = 'This key may not call tools. Use a key with the operation call.';
 
-const MISSING_OPERATION: Readonly<Record<Operation, string>> = {
+export const MISSING_OPERATION: Readonly<Record<Operation, string>> = {
   call: MISSING_CALL,
   read: 'This key may not read sessions or list pending calls. Use a key with the operation read.',
   reset:

@@ -3,6 +3,7 @@ import type { Caller, Operation } from '../auth/callers.ts';
 import type { ToolDescription } from '../contract/tool-description.ts';
 import type { ExecuteBatch } from '../executor/batch-request.ts';
 import type { EndedSessions } from '../executor/session-store.ts';
+import type { StreamOptions } from './event-stream.ts';
 import type { PendingTasks } from './pending-tasks.ts';
 
 declare module 'fastify' {
@@ -50,7 +51,12 @@ export type RouteHost = {
   /** Calls that outlive their requests, as tasks of MCP 2026-07-28. Left out: there are none. */
   readonly pendingTasks?: PendingTasks | undefined;
   /** Follows the rights of a caller to an answer that is not whole yet. */
-  readonly readings: { readonly watch: (reply: FastifyReply) => Reading };
+  readonly readings: {
+    readonly watch: (reply: FastifyReply) => Reading;
+    /** The same of an answer that takes a place among all that wait or stream; null: there is none. */
+    readonly open: (reply: FastifyReply) => Reading | null;
+  };
+  readonly streams: StreamOptions;
   /** Aborted when the service stops: streams that wait for changes end. */
   readonly draining: AbortSignal;
   /** Pages that extensions add to the console, by the names of the extensions: what its link says, and the text of its module. */

@@ -8,6 +8,8 @@ import { sendReading } from './send-answer.ts';
 export type SessionsOptions = Pick<GateOptions, 'onRefused'> & {
   /** An opaque key for a tenant's session. */
   readonly toSessionKey: (tenant: string, sessionId: string) => string;
+  /** The hashes of the latest sessions of a tenant that begin so; two where it is not one. Rejects with the store. */
+  readonly findSessions: (tenant: string, prefix: string) => Promise<readonly string[]>;
   /** What of it whoever asks may see. */
   readonly readSession: (sessionKey: string, mayUse: (tool: string) => boolean) => Promise<SessionView>;
   readonly endSession: (sessionKey: string) => Promise<void>;
@@ -19,11 +21,26 @@ export type SessionsOptions = Pick<GateOptions, 'onRefused'> & {
 
 type OfSession<More = unknown> = { Params: { id: string } & More };
 
-/** GET and DELETE /sessions/{id}, DELETE /sessions/{id}/budgets and /budgets/{tool}: for the caller's tenant alone. */
+/**
+ * GET and DELETE /sessions/{id}, DELETE /sessions/{id}/budgets and /budgets/{tool}: for the caller's tenant alone. `~` and 8 to 64 hex
+ * digits name a session by the SHA-256 of its id, whatever sessions are called so themselves.
+ */
 export const addSessionsRoutes = (app: FastifyInstance, options: SessionsOptions): void => {
   const { readSession, endSession, resetBudgets } = options;
-  const keyOf = (request: FastifyRequest<OfSession>): string =>
-    options.toSessionKey(callerOf(request).tenant, checkSessionId(request.params.id));
+  const keyOf = async (request: FastifyRequest<OfSession>): Promise<string> => {
+    const { tenant } = callerOf(request);
+    const id = checkSessionId(request.params.id);
+    const [, digits] = SESSION_HASH.exec(id) ?? [];
+    if (digits === undefined) return options.toSessionKey(tenant, id);
+    const hash = digits.toLowerCase();
+    return `${tenant}:${hash.length === HASH_DIGITS ? hash : await findHash(tenant, hash)}`;
+  };
+  const findHash = async (tenant: string, prefix: string): Promise<string> => {
+    const [hash, other] = await askStore(options.findSessions(tenant, prefix));
+    if (hash === undefined) throw new ProblemError(404, 'session_not_listed', NOT_LISTED);
+    if (other !== undefined) throw new ProblemError(409, 'session_ambiguous', AMBIGUOUS);
+    return hash;
+  };
   const requireAllTools = (request: FastifyRequest<OfSession>): FastifyRequest<OfSession> => {
     if (callerOf(request).tools === 'all') return request;
     tellRefused('operation', request, options);
@@ -43,17 +60,17 @@ export const addSessionsRoutes = (app: FastifyInstance, options: SessionsOptions
   const addRoutes: FastifyPluginAsync = async (routes) => {
     ignoreBodies(routes);
     routes.get<OfSession>('/sessions/:id', async (request, reply) => {
-      const view = await ask(readSession(keyOf(request), callerOf(request).mayUse));
+      const view = await ask(readSession(await keyOf(request), callerOf(request).mayUse));
       return sendReading(reply, JSON.stringify(view));
     });
     routes.delete<OfSession>('/sessions/:id', async (request, reply) =>
-      done(endSession(keyOf(requireAllTools(request))), reply),
+      done(endSession(await keyOf(requireAllTools(request))), reply),
     );
     routes.delete<OfSession>('/sessions/:id/budgets', async (request, reply) =>
-      done(resetBudgets(keyOf(requireAllTools(request)), null), reply),
+      done(resetBudgets(await keyOf(requireAllTools(request)), null), reply),
     );
     routes.delete<OfSession<{ tool: string }>>('/sessions/:id/budgets/:tool', async (request, reply) =>
-      done(resetBudgets(keyOf(request), requireTool(request)), reply),
+      done(resetBudgets(await keyOf(request), requireTool(request)), reply),
     );
   };
   void app.register(addRoutes);
@@ -76,6 +93,12 @@ export const askStore = async <Answer>(
 // What others did with other tools would be lost with it.
 const SOME_TOOLS =
   'This key is limited to some tools: reset their budgets one by one at /sessions/{id}/budgets/{tool}.';
+
+const SESSION_HASH = /^~([0-9a-f]{8,64})$/i;
+const HASH_DIGITS = 64;
+const NOT_LISTED =
+  'None of the latest sessions has a hash that begins so. Send all 64 hex digits of the SHA-256 of its id.';
+const AMBIGUOUS = 'Several of the latest sessions have a hash that begins so. Send more digits.';
 
 const checkSessionId = (id: string): string => {
   if (SessionId.safeParse(id).success) return id;

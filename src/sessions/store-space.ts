@@ -16,7 +16,10 @@ const AHEAD_BYTES = 64 * 1024;
 /** Why something is not kept: the tenant keeps as much as it may, in bytes, or the store is fuller than so many per cent. */
 export type Shortage = { readonly of: 'tenant' | 'store'; readonly limit: number };
 
-export type StoreSpace = Pick<OpenedStoreSpace, 'mayKeepJournals' | 'take' | 'add' | 'give'>;
+export type StoreSpace = Pick<OpenedStoreSpace, 'mayKeepJournals' | 'take' | 'add' | 'give' | 'fill'>;
+
+// Until the first look is answered.
+const UNKNOWN_FILL: StoreFill = { used: 0, max: Number.POSITIVE_INFINITY, servers: 1, policy: null };
 
 /** Of a store that divides its room among tenants by itself. */
 export const UNLIMITED_SPACE: StoreSpace = {
@@ -24,6 +27,7 @@ export const UNLIMITED_SPACE: StoreSpace = {
   take: () => null,
   add: () => undefined,
   give: () => undefined,
+  fill: () => null,
 };
 
 /** What `keep` gives. Room that was taken for it is given back where it rejects. */
@@ -111,7 +115,7 @@ export class OpenedStoreSpace {
   readonly #options: Options;
   readonly #records: Records<BytesByHour>;
   readonly #shares = new Map<string, KnownShare>();
-  #fill: StoreFill = { used: 0, max: Number.POSITIVE_INFINITY, servers: 1, policy: null };
+  #fill: StoreFill = UNKNOWN_FILL;
   /** By all tenants, since the last look. */
   #taken = 0;
   #looks = 0;
@@ -132,6 +136,9 @@ export class OpenedStoreSpace {
     clearInterval(this.#timer);
     await this.#writeAll();
   }
+
+  /** How full the store was at the last look; null: nobody knows, or the store divides its room by itself. */
+  readonly fill = (): StoreFill | null => (this.#fill === UNKNOWN_FILL ? null : this.#fill);
 
   /** Never rejects. */
   look(): Promise<void> {

@@ -1,10 +1,22 @@
 /**
  * What the store is asked for. `admit` and `settle`: a round of a session begins, and ends, `keyed`: an idempotency record,
  * `pending`: a pending call, `page`: the token of a page, `webhook`: a message on its way, `rate`: a request of a caller is
- * counted, `read`: anything is looked up, `space`: how full it is, and `connect`: whether it serves at all.
+ * counted, `oncall`: what people on call read is written, `read`: anything is looked up, `space`: how full it is, and `connect`: whether it serves at all.
  */
 export const STORE_OPERATIONS = [
-  ...(['connect', 'admit', 'settle', 'read', 'keyed', 'pending', 'rate', 'page', 'webhook', 'space'] as const),
+  ...([
+    'connect',
+    'admit',
+    'settle',
+    'read',
+    'keyed',
+    'pending',
+    'rate',
+    'page',
+    'webhook',
+    'space',
+    'oncall',
+  ] as const),
 ];
 export type StoreOperation = (typeof STORE_OPERATIONS)[number];
 
@@ -18,7 +30,7 @@ export type StoreObserver = {
 /**
  * What is not written to a store that fills, from so many percent of its space on: journals of sessions, results kept under an
  * Idempotency-Key, results of pending calls and of batches that asked for them, pending calls with their arguments, and messages for
- * webhook endpoints. What is left is for marks, budgets, leases and ends.
+ * webhook endpoints, lists for people on call. What is left is for marks, budgets, leases and ends.
  */
 export const KEPT_BELOW_PERCENT = {
   journals: 75,
@@ -26,6 +38,7 @@ export const KEPT_BELOW_PERCENT = {
   pending_results: 85,
   arguments: 85,
   deliveries: 85,
+  index: 75,
 } as const;
 export type Keepable = keyof typeof KEPT_BELOW_PERCENT;
 

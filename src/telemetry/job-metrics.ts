@@ -40,6 +40,13 @@ export const createJobMetrics = ({ gauge, plainCounter }: Define) => {
         taken.inc({ lane });
       },
       ended: (lane: string): void => change(lane, -1),
+      /** All that is known of lanes here; `isServed`: this process takes their jobs. */
+      readLanes: () =>
+        [...new Set([...samples.map(({ lane }) => lane), ...running.keys()])].map((lane) => ({
+          ...{ lane, waiting: 0, oldestWaitingMs: 0, ...samples.find((sample) => sample.lane === lane) },
+          running: running.get(lane) ?? 0,
+          isServed: running.has(lane),
+        })),
     },
   };
 };

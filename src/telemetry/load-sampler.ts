@@ -5,7 +5,11 @@ import { getHeapStatistics } from 'node:v8';
 import type { LoadSample } from '../queue/load-gate.ts';
 import type { Metrics } from './metrics.ts';
 
-type LoadSampler = { readonly stop: () => void };
+type LoadSampler = {
+  /** The 99th percentile of how late the event loop was in the last ten seconds, in milliseconds; null before the first look. */
+  readonly lagMs: () => number | null;
+  readonly stop: () => void;
+};
 
 type LoadSamplerOptions = {
   readonly metrics: Pick<Metrics, 'eventLoopLag' | 'eventLoopUtilization'>;
@@ -23,6 +27,7 @@ export const startLoadSampler = ({ metrics, onSample }: LoadSamplerOptions): Loa
   const memoryLimit = findMemoryLimit();
   const fileLimit = findFileLimit();
   const longest = createRecentMaximum();
+  const lags: number[] = [];
   let measuredAt = performance.now();
   let utilized = performance.eventLoopUtilization();
   let smoothed = 0;
@@ -33,12 +38,17 @@ export const startLoadSampler = ({ metrics, onSample }: LoadSamplerOptions): Loa
     const { utilization, total } = readUtilization(utilized);
     utilized = total;
     smoothed += (utilization - smoothed) * GAUGE_WEIGHT;
+    lags.push(lagMs);
+    if (lags.length > MAX_INTERVALS) lags.shift();
     metrics.eventLoopLag.set(longest(lagMs) / 1000);
     metrics.eventLoopUtilization.set(smoothed);
     onSample({ lagMs, utilization, memory: readMemory(memoryLimit), files: countOpenFiles() / fileLimit });
   };
   const timer = setInterval(measure, INTERVAL_MS).unref();
-  return { stop: () => clearInterval(timer) };
+  return {
+    lagMs: () => lags.toSorted((one, other) => one - other)[Math.ceil(lags.length * 0.99) - 1] ?? null,
+    stop: () => clearInterval(timer),
+  };
 };
 
 // Since the process began it is an average that knows nothing of the last minute: only differences count.

@@ -62,6 +62,7 @@ const KEEPABLE = [
   'pending_results',
   'arguments',
   'deliveries',
+  'index',
 ] as const satisfies readonly Keepable[];
 
 const LIMITS = ['store', 'tenant'] as const;

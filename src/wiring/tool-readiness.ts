@@ -7,8 +7,13 @@ import { createUnloadedTool, type ToolOffer, type UnavailableTool } from '../too
 
 /** What keeps files or tools of TOOLS_DIR from serving in their newest version. */
 export type DirectoryProblems = {
-  /** `file`: relative to TOOLS_DIR. `line`: counted from 1. */
-  readonly found: readonly { readonly file: string; readonly line: number | null; readonly message: string }[];
+  /** `file`: relative to TOOLS_DIR. `line`: counted from 1. `older`: the tools of an older version that serves; null: none does. */
+  readonly found: readonly {
+    readonly file: string;
+    readonly line: number | null;
+    readonly message: string;
+    readonly older: readonly string[] | null;
+  }[];
   /** The same, each as one line with its place. */
   readonly lines: readonly string[];
   /** A file never loaded, and its text does not say what its tools are called. */

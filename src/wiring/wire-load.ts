@@ -21,6 +21,8 @@ export type WiredLoad = {
   readonly refusals: RefusalPace;
   /** Takes memory for a request of this caller and its answer; null where there is none. */
   readonly leaseRequest: (caller: string, size: RequestSize) => MemoryLease | null;
+  /** How late the event loop has been, as in the load sampler. */
+  readonly lagMs: () => number | null;
   /** Measures no longer. */
   readonly stop: () => void;
 };
@@ -62,6 +64,7 @@ export const wireLoad = (config: Config, { metrics, observer, budget, now }: Loa
     shed: gate.shed,
     refusals: pace,
     leaseRequest: createLeaseRequest(config, budget, observer),
+    lagMs: sampler.lagMs,
     stop: sampler.stop,
   };
 };

@@ -25,6 +25,7 @@ import { wireExtensions } from './wire-extensions.ts';
 import { wireRedaction } from './wire-redaction.ts';
 
 type OpenUpstreams = Awaited<ReturnType<typeof PACKAGES.upstreams>>['openUpstreams'];
+type OpenDirectory = Awaited<ReturnType<Awaited<ReturnType<typeof PACKAGES.toolHosts>>['openToolDirectory']>>;
 
 export type WiredTools = {
   readonly registry: ToolRegistry;
@@ -33,6 +34,10 @@ export type WiredTools = {
   readonly killHosts: () => void;
   /** How the places stand that tools come from elsewhere. */
   readonly upstreams: () => readonly UpstreamState[];
+  /** What tool processes do, by the files that share them. */
+  readonly hosts: WiredDirectory['hosts'];
+  /** Whether the configuration file was changed and cannot be used, and why. */
+  readonly configFile: Awaited<ReturnType<OpenUpstreams>>['configFile'];
   /** Whether what TOOLS_REQUIRED names serves, and what is wrong with the tools directory. */
   readonly readiness: () => ToolsReadiness;
   readonly close: () => Promise<void>;
@@ -83,6 +88,8 @@ export const wireTools = async (config: Config, options: ToolsOptions): Promise<
     runHosted: hosts.runHosted,
     upstreams,
     readiness,
+    hosts: hosts.hosts,
+    configFile: sources.configFile,
     killHosts: () => {
       hosts.killHosts();
       sources.kill();
@@ -98,6 +105,7 @@ const toMissingSeries = ({ facts }: UnavailableTool) => ({ name: facts.name, eff
 type WiredDirectory = Pick<WiredTools, 'runHosted' | 'killHosts' | 'close'> & {
   readonly placingOf: PlacingOf;
   readonly problems: () => DirectoryProblems;
+  readonly hosts: OpenDirectory['hosts'];
 };
 
 const NO_HOSTS: WiredDirectory = {
@@ -106,6 +114,7 @@ const NO_HOSTS: WiredDirectory = {
   close: async () => undefined,
   placingOf: () => null,
   problems: () => ({ found: [], lines: [], hasUnnamed: false }),
+  hosts: () => [],
 };
 
 /** The tools directory, where the settings name one, and its tool hosts. */

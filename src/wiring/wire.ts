@@ -16,6 +16,7 @@ import type { ExtensionHost } from '../extensions/extension.ts';
 import { readManifest } from '../files/own-package.ts';
 import { openApiKeys } from '../http/access.ts';
 import { type Readiness, wireHttp } from '../http/wire-http.ts';
+import type { StoreMemory } from '../memory/store-memory.ts';
 import { PACKAGES } from '../packages.ts';
 import { redactCatalogue } from '../redaction/service-redactor.ts';
 import { toMostReadings } from '../routes/request-memory.ts';
@@ -32,7 +33,7 @@ import { wireExtensions } from './wire-extensions.ts';
 import { wireLoad } from './wire-load.ts';
 import { type WiredRedaction, wireRedaction } from './wire-redaction.ts';
 import { readSessionSettings, type Stores, wireMemory, wireStore } from './wire-store.ts';
-import { wireTools } from './wire-tools.ts';
+import { type ToolsOptions, type WiredTools, wireTools } from './wire-tools.ts';
 import { wireTracing } from './wire-tracing.ts';
 
 export type WireOptions = {
@@ -169,9 +170,19 @@ const openServices = async (config: Config, log: Logger, options: WireOptions) =
   });
   applyPolicies = decide.apply;
   const { time } = store;
-  const pages = oncall.open(config, { backend, redactor, log, metrics, version, now, time });
+  const { waiting } = decide;
+  const circuits = createServiceCircuits(config, { metrics, log, memory, registry: tools.registry });
+  const pages = oncall.open(config, {
+    ...{ backend, redactor, log, metrics, version, now, time, waiting, circuits, tools, load, store },
+    ...{ registry: tools.registry, onCircuitClosed: decide.audit.circuitClosed },
+    hasResults: async (requestKey) => {
+      const found = await keys.find(requestKey);
+      return found !== null && found !== 'unavailable';
+    },
+    findPending: async (tenant, handle) => (await pending.service.lookUp(tenant, handle, 0))?.spec ?? null,
+  });
   return {
-    ...{ log, environment, version, now, createId, metrics, observer, onResponse, redactor, memory, budget },
+    ...{ circuits, log, environment, version, now, createId, metrics, observer, onResponse, redactor, memory, budget },
     ...{ store, extensions, load, tools, webhooks, pending, decide, apiKeys, oncall: pages },
   };
 };
@@ -196,12 +207,23 @@ const createObservers = (
   return { observer, onResponse: createResponseObserver(metrics) };
 };
 
-/** What runs calls, as the settings say. */
-const createServiceExecutor = (config: Config, services: Services, { logFailure }: WireOptions): Executor => {
-  const { log, metrics, observer, redactor, memory, store, tools, createId } = services;
-  const { registry, runHosted } = tools;
+const createServiceCircuits = (
+  config: Config,
+  parts: Pick<ToolsOptions, 'metrics'> &
+    Pick<WiredTools, 'registry'> & { readonly log: Logger; readonly memory: StoreMemory },
+) => {
+  const { metrics, log, memory, registry } = parts;
   const toolsOf = (upstream: string): readonly string[] =>
     registry.list().flatMap((tool) => (tool.upstream?.name === upstream ? [tool.name] : []));
+  const observer = createCircuitObserver({ metrics, log, toolsOf });
+  const { CIRCUIT_FAILURES: failures, CIRCUIT_OPEN_MS: openMs } = config;
+  return createCircuitBreakers({ failures, openMs, observer, memory, now });
+};
+
+/** What runs calls, as the settings say. */
+const createServiceExecutor = (config: Config, services: Services, { logFailure }: WireOptions): Executor => {
+  const { log, observer, redactor, store, tools, createId } = services;
+  const { registry, runHosted } = tools;
   return createExecutor({
     registry,
     runHosted,
@@ -214,13 +236,7 @@ const createServiceExecutor = (config: Config, services: Services, { logFailure 
     policies: services.decide.policies,
     audit: services.decide.audit.calls,
     slots: services.load.slots,
-    circuits: createCircuitBreakers({
-      failures: config.CIRCUIT_FAILURES,
-      openMs: config.CIRCUIT_OPEN_MS,
-      observer: createCircuitObserver({ metrics, log, toolsOf }),
-      memory,
-      now,
-    }),
+    circuits: services.circuits,
     observer,
     redactor,
     failureLog: createFailureLog({ log, now, createReference: createId, logFailure }),
@@ -275,9 +291,17 @@ const openHttp = (config: Config, services: Services, { executor, beginTrace, op
       runReducer: createRunReducer({ runHosted, maxResultBytes, redactor, now }),
       settings: readSessionSettings(config),
     }),
-    endSession: store.sessions.end,
+    endSession: async (sessionKey) => {
+      await store.sessions.end(sessionKey);
+      oncall.sessions.ended(sessionKey);
+    },
     endedSessions: store.endedSessions,
-    resetBudgets: store.sessions.reset,
+    resetBudgets: async (sessionKey, tool) => {
+      await store.sessions.reset(sessionKey, tool);
+      oncall.sessions.reset(sessionKey, tool);
+    },
+    findSessions: oncall.sessions.find,
+    onSessionNamed: oncall.sessions.named,
     isUnavailable: (error) => error instanceof StoreUnavailableError,
     findResults: createFindResults(store.keys, answered, redactor),
     answered,

@@ -48,6 +48,8 @@ export type LabOptions = {
   /** Left out: the three keys of the lab. */
   readonly authenticate?: GateOptions['authenticate'];
   readonly results?: ReadonlyMap<string, readonly string[]> | 'unavailable';
+  /** Hashes of sessions that lists of the tenant `acme` have. */
+  readonly listed?: readonly string[];
   /** Adds further routes. */
   readonly addRoutes?: (app: FastifyInstance) => void;
 };
@@ -106,6 +108,8 @@ export const startSessionRoutes = async (options: LabOptions = {}) => {
       await note(`read ${key}${mayUse('read_file') ? '' : ' without read_file'}`);
       return EMPTY_VIEW;
     },
+    findSessions: async (tenant, prefix) =>
+      options.listed?.filter((hash) => tenant === 'acme' && hash.startsWith(prefix)) ?? [],
     endSession: (key) => note(`end ${key}`),
     resetBudgets: (key, tool) => note(`reset ${key} ${tool === null ? 'all' : `tool ${tool}`}`),
     isUnavailable: (error) => error instanceof Error && error.message === 'away',

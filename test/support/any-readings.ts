@@ -1,3 +1,4 @@
+import type { StreamOptions } from '#src/routes/event-stream.ts';
 import type { OpenReadings } from '#src/routes/open-readings.ts';
 import type { Reading } from '#src/routes/route-host.ts';
 
@@ -10,3 +11,9 @@ const toReading = (): Reading => ({
 
 /** A place for every answer, and no caller ever loses its right to one. */
 export const ANY_READINGS: OpenReadings = { open: toReading, watch: toReading, recheck: () => undefined };
+
+/** Streams of which nobody counts anything. */
+export const NO_STREAMS: StreamOptions = {
+  heartbeatMs: 1000,
+  observer: { opened: () => undefined, closed: () => undefined, dropped: () => undefined },
+};

@@ -44,6 +44,10 @@ export const ENDS = { success: SUCCESS, fault: endOf('tool_exception'), neither:
 
 type Asked = { readonly input?: Arguments; readonly batch?: WeakKey };
 
+/** A batch of tests, as the executor names it. */
+export const asBatch = (batch: WeakKey): Ended[2] =>
+  Object.assign(Object(batch), { request: { requestId: 'r-1', tenant: 'anonymous' } });
+
 type Ended = Parameters<Extract<CircuitPass, { kind: 'passed' }>['ended']>;
 /** How a call that was begun ended. */
 export type End = (outcome: Ended[0], limit: Ended[1]) => void;
@@ -64,7 +68,7 @@ export const createCircuitLab = ({ failures = 3, openMs = 10_000, memory = roomy
     const pass = begin(tool, asked);
     if (pass.kind === 'refused') throw new Error(`Refused for ${pass.retryAfterMs} ms.`);
     const { batch = {} } = asked;
-    return (end, limit) => pass.ended(end, limit, batch);
+    return (end, limit) => pass.ended(end, limit, asBatch(batch));
   };
   return {
     changes,
@@ -72,6 +76,8 @@ export const createCircuitLab = ({ failures = 3, openMs = 10_000, memory = roomy
     begin,
     start,
     refusal: (tool: Tool, input: Arguments = {}) => breakers.refusal(tool, input),
+    list: breakers.list,
+    close: breakers.close,
     /** Runs calls that end like this, one after the other, each of a batch of its own unless one is named. */
     run: async (tool: Tool, ends: readonly (keyof typeof ENDS)[], asked: Asked = {}): Promise<void> => {
       for (const end of ends) {

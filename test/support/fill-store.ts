@@ -1,7 +1,7 @@
 // Started with --expose-gc by test/memory/store-weights.system.test.ts: fills one store of this process, and prints as JSON what
 // it says it takes and by how much the heap has grown.
 import { randomBytes, randomUUID } from 'node:crypto';
-import { createTool, ENDS } from '@recourse/test-support/circuit-lab.ts';
+import { asBatch, createTool, ENDS } from '@recourse/test-support/circuit-lab.ts';
 import { pino } from 'pino';
 import * as z from 'zod';
 import { createRateLimits } from '#src/auth/rate-limits.ts';
@@ -162,7 +162,7 @@ const SUBJECTS: Readonly<Record<string, () => Promise<Subject>>> = {
       add: async (index) => {
         for (let times = 0; times < 3; times += 1) {
           const pass = breakers.begin(failing, { text: `https://upstream-${index}.example/${'→'.repeat(150)}` });
-          if (pass.kind === 'passed') pass.ended(ENDS.fault, 'own', {});
+          if (pass.kind === 'passed') pass.ended(ENDS.fault, 'own', asBatch({}));
           await Promise.resolve();
         }
       },

@@ -15,6 +15,7 @@ export const createPlainSpace = (
       kept += bytes;
       return null;
     },
+    fill: () => null,
     add: (_tenant, { bytes }) => {
       kept += bytes;
     },

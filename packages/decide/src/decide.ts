@@ -36,6 +36,8 @@ export const openDecide = async (config: Config, parts: DecideParts) => {
       rules.apply(content.rules);
       approvals.apply(content);
     },
+    /** What of a tenant waits for a look, or for a person. */
+    waiting: { unknown: reconciling.listUnknown, approvals: approvals.listWaiting },
     added: { addRoutes } satisfies AddedRoutes,
     /** Looks for what was left, from now on. */
     start: (): void => {
@@ -62,5 +64,6 @@ const NO_AUDIT: AuditLog = {
   decided: ignore,
   settled: ignore,
   contradicted: ignore,
+  circuitClosed: ignore,
   close: async () => undefined,
 };

@@ -30,7 +30,7 @@ import {
 } from './approvals/approval-book.ts';
 import { digestCall, type FindEntry } from './approvals/approval-digest.ts';
 import { type ApprovalSpec, approvalIdOf, approvalKind } from './approvals/approval-kind.ts';
-import { addApprovalRoutes, type Edit } from './approvals/approval-routes.ts';
+import { addApprovalRoutes, type Edit, listWaiting } from './approvals/approval-routes.ts';
 import { ApprovalStore, entryOf, type OpenApproval } from './approvals/approval-store.ts';
 import { createApprovalSweep } from './approvals/approval-sweep.ts';
 import { createApprovingTool } from './approvals/approving-tool.ts';
@@ -118,6 +118,8 @@ export const openApprovals = async (config: Config, parts: ApprovalParts) => {
   return {
     book,
     addRoutes,
+    /** Approvals of a tenant that wait. Rejects with the store. */
+    listWaiting: async (tenant: string) => (await listWaiting(tenant, store)).map(({ spec: { tool } }) => ({ tool })),
     /** Takes what a later version of the configuration file says. */
     apply: (next: ConfigContent): void => {
       content = next;

@@ -21,7 +21,7 @@ import { EffectStore, entryOf } from './effects/effect-store.ts';
 import { Looker } from './looker.ts';
 import { createReconciler } from './reconciler.ts';
 import { createSweep } from './sweep.ts';
-import { addUnknownRoutes, type UnknownRoutesOptions } from './unknown-routes.ts';
+import { addUnknownRoutes, listUnknown, type UnknownRoutesOptions } from './unknown-routes.ts';
 
 export type ReconcilingParts = Pick<ApplyOptions, 'settlePending' | 'sessions' | 'webhooks' | 'time' | 'settleGrant'> &
   Pick<UnknownRoutesOptions, 'findPending'> &
@@ -85,6 +85,13 @@ export const openReconciling = async (config: Config, parts: ReconcilingParts) =
   await takeBack(backend, effects);
   return {
     reconciler,
+    /** Writes of a tenant whose outcome is unknown. Rejects with the store. */
+    listUnknown: async (tenant: string) => {
+      const some = Array.fromAsync(listUnknown(tenant, effects), (found) =>
+        found.map(({ spec: { tool, holder } }) => ({ tool, holder })),
+      );
+      return (await some).flat();
+    },
     addRoutes: (app: FastifyInstance, host: RouteHost): void =>
       addUnknownRoutes(app, host, {
         ...{ ...parts, effects, apply, look: sweep.look, findTool: registry.find },

@@ -164,16 +164,21 @@ const explainTooLate = ({ kind, fence }: Exclude<HandVerdict, { kind: 'settled' 
     : new ProblemError(409, 'outcome_settled', 'It is known how this call ended. Read its result.', etag);
 };
 
-/** Effects of the caller's tenant that are open, or whose process has died over them, a few at a time. Rejects with the store. */
-async function* findUnknown(request: FastifyRequest, effects: EffectStore): AsyncIterable<readonly OpenEffect[]> {
-  const { tenant } = callerOf(request);
+/** Effects of a tenant that are open, a few at a time. Rejects with the store. */
+export async function* listUnknown(tenant: string, effects: EffectStore): AsyncIterable<readonly OpenEffect[]> {
   for await (const part of effects.live.list()) {
     const own = part.filter(({ key }) => key.startsWith(`${tenant}:`));
     for (let from = 0; from < own.length; from += READ_AT_ONCE) {
       const read = await Promise.all(own.slice(from, from + READ_AT_ONCE).map(({ key }) => effects.find(key)));
-      yield read.filter((open) => open !== null).filter((open) => isUnknown(open) && maySee(request, open));
+      yield read.filter((open) => open !== null).filter(isUnknown);
     }
   }
+}
+
+/** Those of the caller's tenant that it may see. */
+async function* findUnknown(request: FastifyRequest, effects: EffectStore): AsyncIterable<readonly OpenEffect[]> {
+  for await (const some of listUnknown(callerOf(request).tenant, effects))
+    yield some.filter((open) => maySee(request, open));
 }
 
 const isUnknown = ({ effect }: OpenEffect): boolean => effect.state === 'open';

@@ -1,8 +1,7 @@
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
-import { onTestFinished } from 'vitest';
 import * as z from 'zod';
+import { openBank } from './open-bank.ts';
 
 /** Where the bank lets a payment wait: before it is in the ledger, or after that and before it is answered. */
 export type Hold = 'gate' | 'effect';
@@ -50,19 +49,7 @@ export const startStrictBank = async () => {
     if (request.url === '/pay') ledger.push(mark);
     wait(mark, request.url === '/pay' ? 'effect' : 'gate', response);
   };
-  const server = createServer((request, response) => {
-    // Who asked may have died over it.
-    response.on('error', () => undefined);
-    serve(request, response).catch(() => response.destroy());
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const address = server.address();
-  const port = typeof address === 'object' ? address?.port : 0;
-  const tools = makeDirectory({ 'pay.ts': TOOL(`http://127.0.0.1:${port}`) });
+  const tools = makeDirectory({ 'pay.ts': TOOL(await openBank(serve)) });
   return {
     tools: tools.root,
     /** The marks of all payments, in their order. */

@@ -1,6 +1,5 @@
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createKeyedClient, freshName, type KeyedAnswer, whenConnected } from '@recourse/test-support/keyed-client.ts';
@@ -10,6 +9,7 @@ import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished } from 'vitest';
 import * as z from 'zod';
+import { openBank } from './open-bank.ts';
 
 /**
  * What the bank does with a payment. `at_gate`: the handler has begun, and has sent no payment yet. `held`: the payment is neither booked
@@ -140,19 +140,7 @@ export const startBank = async () => {
     payment.payers.add(pid);
     return request.url === '/gate' ? passGate(payment, response) : pay(payment, response);
   };
-  const server = createServer((request, response) => {
-    // Who asked may have died over it.
-    response.on('error', () => undefined);
-    serve(request, response).catch(() => response.destroy());
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const address = server.address();
-  const port = typeof address === 'object' ? address?.port : 0;
-  const tools = makeDirectory({ 'pay.ts': TOOL(`http://127.0.0.1:${port}`) });
+  const tools = makeDirectory({ 'pay.ts': TOOL(await openBank(serve)) });
   const plan = (act: Act | 'book', word: Word = 'truth'): Payment => {
     const payment = new Payment(`${act} ${freshName()}`, act);
     payment.word = word;

@@ -1,5 +1,5 @@
 import type { AddressInfo } from 'node:net';
-import { ANY_READINGS } from '@recourse/test-support/any-readings.ts';
+import { ANY_READINGS, NO_STREAMS } from '@recourse/test-support/any-readings.ts';
 import fastify from 'fastify';
 import type { Caller } from 'recourse-server/internal/auth/callers.ts';
 import type { ToolDescription } from 'recourse-server/internal/contract/tool-description.ts';
@@ -83,6 +83,7 @@ export const openRoute = async ({
     watchTools: () => () => undefined,
     draining: new AbortController().signal,
     readings: ANY_READINGS,
+    streams: NO_STREAMS,
     findTool,
     pendingTasks,
     defaultSession: 'none',

@@ -210,6 +210,32 @@ const pageOf = <Item extends z.ZodType>(item: Item) =>
 export const SessionPage = pageOf(SessionItem).meta({ id: 'SessionPage' });
 export const FailedCallPage = pageOf(FailedCall).meta({ id: 'FailedCallPage' });
 export const PendingPage = pageOf(PendingItem).meta({ id: 'PendingPage' });
+const SessionFound = z.object({
+  kind: z.literal('session'),
+  session: SessionHash,
+  state: z.enum(['failing', 'blocked', 'ok']),
+});
+const CallFound = z.object({ kind: z.literal('call'), reference: z.string(), tool: Tool, code: Code });
+const RequestFound = z.object({
+  kind: z.literal('request'),
+  request_id: z.string(),
+  failures: Count.describe('Of the last day: GET /calls?request_id={request_id}.'),
+  has_results: z.boolean().describe('GET /tool-calls/{request_id} has them.'),
+});
+const PendingFound = z.object({
+  kind: z.literal('pending'),
+  call: z.string(),
+  request_id: z.string(),
+  index: Count,
+  tool: z.string(),
+});
+export const SearchResult = z
+  .object({
+    found: z
+      .array(z.discriminatedUnion('kind', [SessionFound, CallFound, RequestFound, PendingFound]))
+      .describe('At most 20.'),
+  })
+  .meta({ id: 'SearchResult' });
 
 // Overview
 
@@ -270,6 +296,7 @@ export type OverviewWarning = Readonly<z.infer<typeof OverviewWarning>>;
 export type States = Readonly<z.infer<typeof States>>;
 export type SessionItem = Readonly<z.infer<typeof SessionItem>>;
 export type FailedCall = Readonly<z.infer<typeof FailedCall>>;
+export type Found = Readonly<z.infer<typeof SearchResult>['found'][number]>;
 export type PendingItem = Readonly<z.infer<typeof PendingItem>>;
 export type Overview = Readonly<z.infer<typeof Overview>>;
 export type ToolReport = Readonly<z.infer<typeof ToolReport>>;

@@ -3,6 +3,7 @@ import type { ToolInvoked } from 'recourse-server/executor/call-observer';
 import { type Failure, toFailure } from 'recourse-server/executor/call-outcome';
 import type { RecordStore } from 'recourse-server/store/record-store';
 import { expect, test } from 'vitest';
+import { CallCounts } from '#src/figures/call-counts.ts';
 import { ReportBook } from '#src/reports/report-book.ts';
 
 const EVENT: ToolInvoked = {
@@ -13,7 +14,9 @@ const EVENT: ToolInvoked = {
 const UNKNOWN = toFailure('unknown_tool', 'Unknown tool', null);
 
 const open = ({ store }: Pick<AgingRecords, 'store'>, room: 'free' | 'full' = 'free') => {
-  const book = new ReportBook();
+  const counts = new CallCounts();
+  counts.turn(1);
+  const book = new ReportBook(counts);
   const added: number[] = [];
   const space = {
     mayKeepJournals: () => room === 'free',
@@ -23,11 +26,10 @@ const open = ({ store }: Pick<AgingRecords, 'store'>, room: 'free' | 'full' = 'f
     ...{ records: store, space, schemaOf: () => undefined },
     redactor: { cut: (text: string, length: number) => text.slice(0, length) },
   });
-  const call = (tenant = 'acme', failure: Failure | null = null): void =>
-    book.watch.answered(tenant, 'pay', failure, 1);
+  const call = (tenant = 'acme', failure: Failure | null = null): void => counts.answered(tenant, 'pay', failure, 1);
   const ask = (name: string): void => book.watch.failed(EVENT, UNKNOWN, { name, reference: '' }, null);
   const calls = async (tenant = 'acme') => (await book.read(tenant, 0)).tools.get('pay')?.calls ?? 0;
-  return { book, added, call, ask, calls };
+  return { book, counts, added, call, ask, calls };
 };
 
 /** A store whose answers can be lost: what was asked of it is done, or is not. */
@@ -129,11 +131,29 @@ test('a flood of invented names leaves those that come again and again, and stay
 
 test('an hour keeps 200 tools of a tenant, those that are called most', async () => {
   const records = openSqliteRecords();
-  const { book } = open(records);
+  const { book, counts } = open(records);
   for (let at = 0; at < 500; at += 1)
-    for (let calls = 0; calls <= at % 7; calls += 1) book.watch.answered('acme', `tool_${at}`, null, 1);
+    for (let calls = 0; calls <= at % 7; calls += 1) counts.answered('acme', `tool_${at}`, null, 1);
   await book.write();
   const { tools } = await open(records).book.read('acme', 0);
   expect(tools.size).toBe(200);
   expect(Math.min(...[...tools.values()].map(({ calls }) => calls))).toBe(5);
+});
+
+test('calls and codes of a minute are taken once, also over its end', async () => {
+  const records = openSqliteRecords();
+  const { book, counts, call, calls } = open(records);
+  call();
+  call('acme', UNKNOWN);
+  expect(await calls()).toBe(2);
+  call('acme', UNKNOWN);
+  counts.turn(2);
+  call('acme', UNKNOWN);
+  expect(await calls()).toBe(4);
+  await book.write();
+  counts.turn(3);
+  counts.turn(4);
+  await book.write();
+  const { tools } = await open(records).book.read('acme', 0);
+  expect(tools.get('pay')).toMatchObject({ calls: 4, codes: new Map([['unknown_tool', 3]]) });
 });

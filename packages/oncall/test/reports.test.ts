@@ -165,7 +165,7 @@ test('replicas add up, what one has written outlives it, and no value reaches th
   const replicas = await Promise.all([1, 2, 3].map(() => startService({ REDIS_URL: redis.url }, [pay, look])));
   const [one, two, three] = replicas;
   if (one === undefined || two === undefined || three === undefined) throw new Error('three were started');
-  await Promise.all(replicas.map((service) => whenConnected({ service, ...createKeyedClient(service.url) })));
+  await Promise.all(replicas.map((service) => whenConnected(createKeyedClient(service.url))));
   const wrong = [{ amount: CANARY }, { amount: 1, [CANARY]: 1 }, { amount: 1, labels: { [CANARY]: CANARY } }];
   for (const service of replicas) await service.call(wrong.map((args) => ({ name: 'pay', arguments: args })));
   await one.stop();
@@ -186,7 +186,7 @@ test('what is damaged in the store counts as nothing, and is written anew', asyn
   onTestFinished(redis.stop);
   const environment = { REDIS_URL: redis.url };
   const first = await startService(environment, [look]);
-  await whenConnected({ service: first, ...createKeyedClient(first.url) });
+  await whenConnected(createKeyedClient(first.url));
   await first.call([{ name: 'look_up', arguments: {} }]);
   await first.stop();
   const client = new Redis(redis.url);
@@ -194,7 +194,7 @@ test('what is damaged in the store counts as nothing, and is written anew', asyn
   const [key = ''] = (await client.keys('*')).filter((one) => one.includes('report'));
   await client.hset(key, 'r', '{"writers":[["a",1]],"names":[["x",-1]],"tools":[{"tool":"look_up"}]}');
   const second = await start(environment);
-  await whenConnected({ service: second, ...createKeyedClient(second.url) });
+  await whenConnected(second);
   expect(toolOf(await read(second), 'look_up')).toBeUndefined();
   await second.call([{ name: 'look_up', arguments: {} }]);
   expect(toolOf(await read(second), 'look_up')?.calls).toBe(1);

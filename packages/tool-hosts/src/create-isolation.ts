@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { relative } from 'node:path';
 import type { HostedTool, Placing } from 'recourse-server/tools/tool';
 import { createRunHosted } from './create-run-hosted.ts';
 import type { ToolFileHosts } from './directory/load-tool-file.ts';
 import { createHostEnvironment, HOST_MARK, isAllowedName, isGrantedName } from './host-environment.ts';
 import type { IsolationObserver } from './host-observer.ts';
 import { HostPool } from './host-pool.ts';
+import { type HostGroup, HostRestarts } from './host-restarts.ts';
 import { HostWatch } from './host-watch.ts';
 import type { FileGroup } from './hosted-files.ts';
 import { createToolHost, type ToolHost } from './hosted-process.ts';
@@ -33,6 +35,8 @@ export type IsolationSettings = {
 export type Isolation = ReturnType<typeof createIsolation>;
 
 const TIDY_EVERY_MS = 5000;
+const MOST_FILES = 50;
+const MIB = 1_048_576;
 
 /** Tool hosts: processes in which the code of a tools directory runs, and what watches over them. */
 export const createIsolation = (settings: IsolationSettings) => {
@@ -41,6 +45,7 @@ export const createIsolation = (settings: IsolationSettings) => {
   const service = randomUUID();
   const guard = processes.guardHosts(`${service}.`);
   const marks = new Map<ToolHost, string>();
+  const restarts = new HostRestarts();
   const pool = new HostPool({
     ...settings,
     isGranted: (name) => isGrantedName(name, environment, allowed),
@@ -61,6 +66,8 @@ export const createIsolation = (settings: IsolationSettings) => {
     onEnded: ({ host }, death, restart, file) => {
       guard.remove({ pid: host.pid, mark: marks.get(host) ?? '' });
       marks.delete(host);
+      if (restart !== null && file !== null)
+        restarts.add(relative(file.root, file.path), restart, death.lastLines, now());
       observer.hostEnded(file?.path ?? null, death, restart);
     },
     onOffence: ({ path }, offence) => observer.fileOffended(path, offence),
@@ -76,6 +83,18 @@ export const createIsolation = (settings: IsolationSettings) => {
     /** Which files share processes, and variables in them beside those that every process has. */
     listGroups: (): readonly FileGroup[] =>
       pool.listGroups().map(({ files, variables }) => ({ files, variables: [...new Set([...shared, ...variables])] })),
+    /** What the processes do that there are, or that had to be replaced in the last hour, by the files that share them. */
+    listHosts: (): readonly HostGroup[] =>
+      pool.listGroups().map(({ group, files }) => {
+        const members = [...pool.members].filter((member) => member.group === group);
+        return {
+          files: files.slice(0, MOST_FILES),
+          processes: members.length,
+          memoryBytes: Math.max(0, ...members.map(({ host }) => processes.residentBytes(host.pid))),
+          limitBytes: memoryMb * MIB,
+          ...restarts.sum(files, now()),
+        };
+      }),
     count: (phase: PoolMember['phase']): number => countWhere(pool.members, (member) => member.phase === phase),
     /** Ends all processes without waiting for it: for a process that exits. */
     killAll: (): void => pool.killAll(),

@@ -11,7 +11,7 @@ import type { LoadedToolFile, ToolFileHosts } from './directory/load-tool-file.t
 import { Discovery } from './discovery.ts';
 import { HostScheduler } from './host-scheduler.ts';
 import { HostStock, type StockSettings } from './host-stock.ts';
-import { type FileGroup, findExpectedVariables, HostedFiles } from './hosted-files.ts';
+import { findExpectedVariables, HostedFiles } from './hosted-files.ts';
 import type { HostedFile, HostWaiter, PoolMember, SlotRequest } from './pool-records.ts';
 import type { HostLoad, RunningCall } from './tool-host.ts';
 
@@ -87,7 +87,7 @@ export class HostPool implements ToolFileHosts {
     this.#files.forget(hosted);
   }
 
-  listGroups(): readonly FileGroup[] {
+  listGroups(): ReturnType<HostedFiles['listGroups']> {
     return this.#files.listGroups(this.#settings.now());
   }
 

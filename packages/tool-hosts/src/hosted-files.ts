@@ -53,12 +53,13 @@ export class HostedFiles {
     for (const hosted of this.#files.values()) this.forget(hosted);
   }
 
-  /** The files that serve, by the hosts that they may run in. */
-  listGroups(now: number): readonly FileGroup[] {
+  /** The files that serve, by the hosts that they may run in: `group` as in `HostedFile.groupAt`. */
+  listGroups(now: number): readonly (FileGroup & { readonly group: string })[] {
     const serving = [...this.#files.values()].filter(({ isLoaded, retired }) => isLoaded && !retired);
-    return [...Map.groupBy(serving, (hosted) => hosted.groupAt(now)).values()].map((group) => ({
-      files: group.map(({ file: { root, path } }) => relative(root, path)).sort(),
-      variables: group[0]?.granted ?? [],
+    return [...Map.groupBy(serving, (hosted) => hosted.groupAt(now))].map(([group, hosted]) => ({
+      group,
+      files: hosted.map(({ file: { root, path } }) => relative(root, path)).sort(),
+      variables: hosted[0]?.granted ?? [],
     }));
   }
 

@@ -54,6 +54,7 @@ export const openToolDirectory = async (root: string, config: Config, parts: Dir
     killHosts: isolation.killAll,
     placingOf: (tool: Tool) => (tool.runsIn === 'host' ? isolation.placingOf(tool) : null),
     problems: () => directory.problems(),
+    hosts: isolation.listHosts,
     close,
   };
 };

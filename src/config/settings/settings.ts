@@ -192,6 +192,11 @@ export const SETTINGS = {
     'The same for one API key, for the tokens of one tenant together, or for one address of anonymous callers.',
   ),
   MAX_PENDING: whole(20_000, 1).describe('The same for the whole service. Further ones are `overloaded`.'),
+  SESSION_IDS: oneOf(['hash', 'clear'])
+    .default('hash')
+    .describe(
+      '`clear`: lists of sessions show ids as callers chose them; else the SHA-256 alone, of which the log has 8 digits.',
+    ),
   SESSION_JOURNAL: whole(200, 0, 10_000).describe(
     'Number of latest calls in the journal of a session; 0 = no journal and no reducer slices.',
   ),

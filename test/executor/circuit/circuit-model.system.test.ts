@@ -1,4 +1,4 @@
-import { createCircuitLab, createTool, ENDS, type End, settled } from '@recourse/test-support/circuit-lab.ts';
+import { asBatch, createCircuitLab, createTool, ENDS, type End, settled } from '@recourse/test-support/circuit-lab.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
@@ -120,7 +120,7 @@ const createPair = (failures: number, seen: { refused: number; probes: number; r
     expect(expected).toBeNull();
     const call = model.begin(upstream, batch, lab.clock.nowMs);
     if (call.kind === 'probe') seen.probes += 1;
-    running.push({ call, ended: (end, limit) => pass.ended(end, limit, batch) });
+    running.push({ call, ended: (end, limit) => pass.ended(end, limit, asBatch(batch)) });
   };
   const end = (which: number, how: keyof typeof ENDS): void => {
     const [one] = running.splice(which % Math.max(1, running.length), 1);

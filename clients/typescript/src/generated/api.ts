@@ -259,6 +259,26 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/overview": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Get what people on call read first
+         * @description The last hour of the caller's tenant in all replicas, what fails now and since when, and the states of circuits, files, hosts, upstreams, lanes, replicas and the store; of the tools that its key may use. By `Accept` a stream of `snapshot` events, at most one each two seconds.
+         */
+        readonly get: operations["getOverview"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/live": {
         readonly parameters: {
             readonly query?: never;
@@ -498,6 +518,247 @@ export interface components {
             };
             /** @description Why: of a denial the model reads it. */
             readonly reason?: string;
+        };
+        readonly Overview: {
+            /** Format: date-time */
+            readonly at: string;
+            readonly version: string;
+            readonly figures: components["schemas"]["HourFigures"];
+            readonly sessions: {
+                /** @description In the index: at most 1,000 sessions of 24 h. */
+                readonly failing: number;
+                /** @description The latest ten with a tool that may not be called any more. */
+                readonly blocked: readonly components["schemas"]["SessionItem"][];
+            };
+            /** @description Writes whose outcome nobody knows: GET /calls/unknown. */
+            readonly unknown: {
+                readonly total: number;
+            };
+            /** @description Calls that wait for a person: GET /approvals. */
+            readonly approvals: {
+                readonly total: number;
+            };
+            readonly replicas: readonly components["schemas"]["ReplicaState"][];
+            readonly circuits: readonly components["schemas"]["CircuitReport"][];
+            readonly files: readonly components["schemas"]["FileReport"][];
+            readonly hosts: readonly components["schemas"]["HostReport"][];
+            readonly upstreams: readonly components["schemas"]["UpstreamReport"][];
+            readonly lanes: readonly components["schemas"]["LaneReport"][];
+            readonly store: components["schemas"]["StoreReport"];
+            readonly warnings: readonly components["schemas"]["OverviewWarning"][];
+        };
+        readonly HourFigures: {
+            /** @description The last sixty, oldest first; the last of them is not over. */
+            readonly minutes: readonly components["schemas"]["MinuteFigures"][];
+            readonly total: {
+                readonly calls: number;
+                readonly failures: number;
+                /** @description Of calls that ran, at most a fifth too high; null: none ran. */
+                readonly p50_ms: number | null;
+                readonly p95_ms: number | null;
+            };
+            /** @description Most failures first, then most calls; at most 50. */
+            readonly tools: readonly components["schemas"]["ToolFigures"][];
+            /** @description How many tools were called beside those. */
+            readonly more_tools: number;
+            /** @description By tool and code: those that fail now first, then most failures; at most 50. */
+            readonly failures: readonly components["schemas"]["FailureCount"][];
+            /** @description Failures by fault. */
+            readonly faults: {
+                readonly [key: string]: number;
+            };
+        };
+        readonly MinuteFigures: {
+            readonly calls: number;
+            readonly failures: number;
+            /** @description Of calls that ran, at most a fifth too high; null: none ran. */
+            readonly p50_ms: number | null;
+            readonly p95_ms: number | null;
+            /**
+             * Format: date-time
+             * @description When the minute began.
+             */
+            readonly at: string;
+        };
+        readonly ToolFigures: {
+            readonly calls: number;
+            readonly failures: number;
+            /** @description Of calls that ran, at most a fifth too high; null: none ran. */
+            readonly p50_ms: number | null;
+            readonly p95_ms: number | null;
+            /** @description A registered tool name, or `_unknown`. */
+            readonly tool: string;
+            /** @description One number for each of `minutes`. */
+            readonly calls_by_minute: readonly number[];
+            readonly failures_by_minute: readonly number[];
+        };
+        readonly FailureCount: {
+            /** @description A registered tool name, or `_unknown`. */
+            readonly tool: string;
+            /** @enum {string} */
+            readonly code: "invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "interrupted" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "rule_refused" | "approval_required" | "approval_denied" | "approval_expired" | "approval_stale" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "audit_unavailable" | "internal_error";
+            /** @enum {string} */
+            readonly fault: "caller" | "tool" | "upstream" | "policy" | "service";
+            /** @description In the last hour. */
+            readonly failures: number;
+            /**
+             * Format: date-time
+             * @description The first of the failures that follow each other without ten quiet minutes between.
+             */
+            readonly since: string;
+            /** Format: date-time */
+            readonly last_at: string;
+            /** @description It failed within the last five minutes. */
+            readonly is_now: boolean;
+            /** @description Of the last one, at most 300 characters. */
+            readonly message: string;
+            /** @description Of the last one: GET /calls/{reference}. */
+            readonly reference: string;
+        };
+        readonly SessionItem: {
+            /** @description GET /sessions/~{session}. */
+            readonly session: string;
+            /** @description As its caller chose it; null unless SESSION_IDS=clear. */
+            readonly id: string | null;
+            /**
+             * @description `blocked`: a tool may not be called any more.
+             * @enum {string}
+             */
+            readonly state: "failing" | "blocked" | "ok";
+            readonly blocked_tools: readonly string[];
+            /** Format: date-time */
+            readonly first_at: string;
+            /** Format: date-time */
+            readonly last_at: string;
+            readonly calls: number;
+            readonly failures: number;
+            readonly last_failure: {
+                /** @description A registered tool name, or `_unknown`. */
+                readonly tool: string;
+                /** @enum {string} */
+                readonly code: "invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "interrupted" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "rule_refused" | "approval_required" | "approval_denied" | "approval_expired" | "approval_stale" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "audit_unavailable" | "internal_error";
+                readonly message: string;
+                /** Format: date-time */
+                readonly at: string;
+            } | null;
+            /** @description Where its last call was answered. */
+            readonly replica: string;
+        };
+        readonly ReplicaState: {
+            /** @description As its log names it: host name and pid. */
+            readonly replica: string;
+            /** @enum {string} */
+            readonly role: "service" | "worker";
+            readonly version: string;
+            /** Format: date-time */
+            readonly started_at: string;
+            /** Format: date-time */
+            readonly seen_at: string;
+            /** @description It has written nothing for 30 s: its figures and states are missing. */
+            readonly is_silent: boolean;
+            /** @description The 99th percentile of the last ten seconds. */
+            readonly loop_lag_ms: number | null;
+            readonly heap_bytes: number;
+            readonly calls_in_flight: number;
+            readonly calls_queued: number;
+        };
+        readonly CircuitReport: {
+            /** @description Of the tool, or of the upstream whose tools share the circuit. DELETE /circuits/{name} closes it. */
+            readonly name: string;
+            /** @enum {string} */
+            readonly kind: "tool" | "upstream";
+            readonly tools: readonly string[];
+            /** @enum {string} */
+            readonly state: "open" | "half_open";
+            /** Format: date-time */
+            readonly opened_at: string;
+            /**
+             * Format: date-time
+             * @description From then on one call is tried.
+             */
+            readonly open_until: string;
+            /** @description What opened it. */
+            readonly failure: {
+                /** @description A registered tool name, or `_unknown`. */
+                readonly tool: string;
+                /** @enum {string} */
+                readonly code: "invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "interrupted" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "rule_refused" | "approval_required" | "approval_denied" | "approval_expired" | "approval_stale" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "audit_unavailable" | "internal_error";
+                readonly message: string;
+                readonly request_id: string;
+                /** Format: date-time */
+                readonly at: string;
+            } | null;
+            /** @description Those of `replicas` that say so. */
+            readonly replicas: readonly string[];
+        };
+        readonly FileReport: {
+            readonly file: string;
+            readonly line: number | null;
+            readonly message: string;
+            readonly older_version_serves: boolean;
+            /** @description That the file offers while an older version serves; else empty. */
+            readonly tools: readonly string[];
+            /** @description Those of `replicas` that say so. */
+            readonly replicas: readonly string[];
+        };
+        readonly HostReport: {
+            /** @description The tool file, or the first of those that share a process. */
+            readonly file: string;
+            readonly files: number;
+            readonly processes: number;
+            /** @description Of the largest of them; null: nobody knows. */
+            readonly memory_bytes: number | null;
+            readonly limit_bytes: number;
+            /** @description Of the last hour. */
+            readonly restarts: number;
+            /** @description By reason: `memory`, `recycled`, `crash`, `timeout`, … */
+            readonly restarts_by: {
+                readonly [key: string]: number;
+            };
+            readonly last_restart_at: string | null;
+            /** @description The end of what the last process that died wrote to stderr; "" where it was silent. */
+            readonly last_words: string;
+            /** @description Those of `replicas` that say so. */
+            readonly replicas: readonly string[];
+        };
+        readonly UpstreamReport: {
+            readonly name: string;
+            readonly status: string;
+            readonly reason: string | null;
+            readonly tools: number;
+            /** @description Those of `replicas` that say so. */
+            readonly replicas: readonly string[];
+        };
+        readonly LaneReport: {
+            readonly lane: string;
+            readonly queued: number;
+            readonly running: number;
+            /** @description How long the oldest call has waited. */
+            readonly oldest_ms: number | null;
+            /** @description Processes that take calls of the lane. */
+            readonly workers: number;
+        };
+        readonly StoreReport: {
+            /** @enum {string} */
+            readonly kind: "redis" | "sqlite" | "memory";
+            /** @enum {string} */
+            readonly status: "up" | "down";
+            readonly used_bytes: number | null;
+            readonly max_bytes: number | null;
+        };
+        readonly OverviewWarning: {
+            readonly code: string;
+            /** @description What is wrong, and what to do. */
+            readonly message: string;
+            /** @description Those of `replicas` that say so. */
+            readonly replicas: readonly string[];
+        };
+        /** @description The overview as it is now: whole, each time something has changed. */
+        readonly OverviewSnapshot: {
+            /** @enum {string} */
+            readonly event: "snapshot";
+            readonly id: string;
+            readonly data: components["schemas"]["Overview"];
         };
         readonly ToolReports: {
             /** Format: date-time */
@@ -7039,6 +7300,310 @@ export interface operations {
                      *       "status": 503,
                      *       "code": "draining",
                      *       "detail": "The service is stopping. Retry in a moment.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly getOverview: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The overview. */
+            readonly 200: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "at": "2026-11-30T03:11:42.000Z",
+                     *       "version": "0.2.0",
+                     *       "figures": {
+                     *         "minutes": [
+                     *           {
+                     *             "at": "2026-11-30T03:11:00.000Z",
+                     *             "calls": 120,
+                     *             "failures": 9,
+                     *             "p50_ms": 14.3,
+                     *             "p95_ms": 229.4
+                     *           }
+                     *         ],
+                     *         "total": {
+                     *           "calls": 120,
+                     *           "failures": 9,
+                     *           "p50_ms": 14.3,
+                     *           "p95_ms": 229.4
+                     *         },
+                     *         "tools": [
+                     *           {
+                     *             "tool": "create_payment",
+                     *             "calls": 120,
+                     *             "failures": 9,
+                     *             "p50_ms": 14.3,
+                     *             "p95_ms": 229.4,
+                     *             "calls_by_minute": [
+                     *               120
+                     *             ],
+                     *             "failures_by_minute": [
+                     *               9
+                     *             ]
+                     *           }
+                     *         ],
+                     *         "more_tools": 0,
+                     *         "failures": [
+                     *           {
+                     *             "tool": "create_payment",
+                     *             "code": "timeout",
+                     *             "fault": "tool",
+                     *             "failures": 9,
+                     *             "is_now": true,
+                     *             "since": "2026-11-30T03:11:02.000Z",
+                     *             "last_at": "2026-11-30T03:11:40.000Z",
+                     *             "message": "'create_payment' did not finish within 30 s.",
+                     *             "reference": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *           }
+                     *         ],
+                     *         "faults": {
+                     *           "tool": 9
+                     *         }
+                     *       },
+                     *       "sessions": {
+                     *         "failing": 2,
+                     *         "blocked": []
+                     *       },
+                     *       "unknown": {
+                     *         "total": 1
+                     *       },
+                     *       "approvals": {
+                     *         "total": 0
+                     *       },
+                     *       "replicas": [],
+                     *       "circuits": [],
+                     *       "files": [],
+                     *       "hosts": [],
+                     *       "upstreams": [],
+                     *       "lanes": [],
+                     *       "warnings": [],
+                     *       "store": {
+                     *         "kind": "redis",
+                     *         "status": "up",
+                     *         "used_bytes": 1048576,
+                     *         "max_bytes": 268435456
+                     *       }
+                     *     }
+                     */
+                    readonly "application/json": components["schemas"]["Overview"];
+                    readonly "text/event-stream": components["schemas"]["OverviewSnapshot"];
+                    readonly "application/x-ndjson": components["schemas"]["OverviewSnapshot"] | {
+                        /** @enum {string} */
+                        readonly event: "heartbeat";
+                    };
+                };
+            };
+            /** @description The request is malformed. */
+            readonly 400: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:bad_request",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "code": "bad_request",
+                     *       "detail": "The request is malformed.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            readonly 401: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description The required authentication scheme. */
+                    readonly "WWW-Authenticate"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unauthorized",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "code": "unauthorized",
+                     *       "detail": "Send a valid key as Authorization: Bearer … or X-API-Key.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Requests from this origin are refused, or the key lacks the permission. */
+            readonly 403: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:forbidden_origin",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "forbidden_origin",
+                     *       "detail": "Requests from this origin or for this host are refused. Add the origin to ALLOWED_ORIGINS; without keys use a loopback host.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request did not arrive in time. */
+            readonly 408: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Expect header is not 100-continue. */
+            readonly 417: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue is supported.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This caller has sent too many requests. */
+            readonly 429: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    readonly "Retry-After"?: number;
+                    /** @description Whose rate is used up, and seconds until it is not (draft 10). */
+                    readonly RateLimit?: string;
+                    /** @description That rate: requests, and seconds of its window. */
+                    readonly "RateLimit-Policy"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:rate_limited",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "code": "rate_limited",
+                     *       "detail": "This key may send 600 requests in 60 s, and has sent them. Nothing has run; retry after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The headers are too large. */
+            readonly 431: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error: a bug of the service, logged under the request id. */
+            readonly 500: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many answers wait or stream, the token cannot be verified now, or the service is stopping. */
+            readonly 503: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    readonly "Retry-After"?: number;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:overloaded",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "code": "overloaded",
+                     *       "detail": "The service is overloaded (waiters). Nothing has run; send the batch again after the time in Retry-After.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */

@@ -78,9 +78,10 @@ export const addApprovalRoutes = (app: FastifyInstance, host: RouteHost, options
   const operation = { config: { operation: 'read' } } as const;
   app.get('/approvals', operation, async (request, reply) => {
     const { tool, limit } = readQuery(Listing, request.query);
-    const found = await askStore(findWaiting(request, options));
+    const { tenant, mayUse } = callerOf(request);
+    const found = await askStore(listWaiting(tenant, store));
     const listed = found
-      .filter(({ spec }) => tool === undefined || spec.tool === tool)
+      .filter(({ spec }) => mayUse(spec.tool) && (tool === undefined || spec.tool === tool))
       .toSorted((one, other) => one.approval.requestedAt - other.approval.requestedAt);
     const approvals = listed.slice(0, limit).map((one) => describe(one, options, MAX_LISTED_ARGUMENTS));
     return sendReading(reply, JSON.stringify({ approvals, total: listed.length }));
@@ -216,22 +217,14 @@ const explainState = ({ approval: { state, decidedAt }, verdict }: OpenApproval)
   return `${who} has decided ${verdict.decision} at ${new Date(decidedAt).toISOString()}; the approval is ${state}.`;
 };
 
-/** Approvals of the caller's tenant that wait. Rejects with the store. */
-const findWaiting = async (
-  request: FastifyRequest,
-  { store }: Pick<ApprovalRoutesOptions, 'store'>,
-): Promise<readonly OpenApproval[]> => {
-  const { tenant, mayUse } = callerOf(request);
+/** Approvals of a tenant that wait. Rejects with the store. */
+export const listWaiting = async (tenant: string, store: ApprovalStore): Promise<readonly OpenApproval[]> => {
   const waiting: OpenApproval[] = [];
   for await (const part of store.live.list()) {
     const own = part.filter(({ holder }) => holder === tenant);
     for (let from = 0; from < own.length; from += READ_AT_ONCE) {
       const read = await Promise.all(own.slice(from, from + READ_AT_ONCE).map(({ key }) => store.find(key)));
-      waiting.push(
-        ...read
-          .filter((open) => open !== null)
-          .filter(({ approval, spec }) => approval.state === 'waiting' && mayUse(spec.tool)),
-      );
+      waiting.push(...read.filter((open) => open !== null).filter(({ approval }) => approval.state === 'waiting'));
     }
   }
   return waiting;

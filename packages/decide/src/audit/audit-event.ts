@@ -106,11 +106,23 @@ const Contradiction = z
   .strictObject({ ...everyEvent, kind: z.literal('contradiction'), effect_id: EffectId.nullable() })
   .describe('A write ended otherwise than a verdict had said.');
 
+const CircuitClosed = z
+  .strictObject({
+    ...everyEvent,
+    tool: z.null().describe('Several tools may share a circuit.'),
+    kind: z.literal('circuit_closed'),
+    circuit: z.string().describe('The name of the tool, or of the upstream whose tools share it.'),
+    by: z.string().nullable().describe('The name of the key, or the subject of the token; null while anonymous.'),
+    request_id: z.string(),
+  })
+  .describe('A person has closed the circuit of a tool or an upstream in all replicas, before it closed by itself.');
+
 /** One line of the audit log. */
 export const AuditEvent = z
-  .discriminatedUnion('kind', [Call, Decision, Verdict, Contradiction])
+  .discriminatedUnion('kind', [Call, Decision, Verdict, Contradiction, CircuitClosed])
   .describe('One line of the audit log of Recourse; docs/audit.md.');
 
 export type DecisionEvent = Readonly<Omit<z.infer<typeof Decision>, 'audit' | 'time' | 'kind'>>;
 export type VerdictEvent = Readonly<Omit<z.infer<typeof Verdict>, 'audit' | 'time' | 'kind'>>;
+export type CircuitClosedEvent = Readonly<Omit<z.infer<typeof CircuitClosed>, 'audit' | 'time' | 'kind' | 'tool'>>;
 export type ContradictionEvent = Readonly<Omit<z.infer<typeof Contradiction>, 'audit' | 'time' | 'kind'>>;

@@ -9,6 +9,7 @@ import { createQuietLine } from 'recourse-server/telemetry/repeated-lines';
 import type { Tool } from 'recourse-server/tools/tool';
 import {
   AUDIT_VERSION,
+  type CircuitClosedEvent,
   type ContradictionEvent,
   type DecisionEvent,
   MAX_AUDIT_ID,
@@ -38,6 +39,7 @@ export type AuditLog = {
   readonly decided: (event: DecisionEvent) => void;
   readonly settled: (event: VerdictEvent) => void;
   readonly contradicted: (event: ContradictionEvent) => void;
+  readonly circuitClosed: (event: CircuitClosedEvent) => void;
   /** The file was moved; undefined where there is none. */
   readonly reopen?: () => void;
   /** For a process that exits without closing it. */
@@ -114,6 +116,7 @@ const createLog = (
       add('decision', { ...event, request_id: requestId === null ? null : cut(requestId) }),
     settled,
     contradicted: (event) => add('contradiction', event),
+    circuitClosed: (event) => add('circuit_closed', { ...event, tool: null, request_id: cut(event.request_id) }),
     close: () => sink.close(),
   };
 };

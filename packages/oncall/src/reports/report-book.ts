@@ -7,6 +7,7 @@ import type { Redactor } from 'recourse-server/executor/redactor';
 import type { StoreSpace } from 'recourse-server/sessions/store-space';
 import type { RecordStore, Records } from 'recourse-server/store/record-store';
 import { foldPath, ruleOf } from './argument-rule.ts';
+import { CallTaker, type CountedCalls, type TakenCalls } from './call-taker.ts';
 import {
   addCounts,
   addWrite,
@@ -66,12 +67,14 @@ export type ReportBookParts = {
  *
  * | where        | what                                        | until                                                         |
  * |--------------|---------------------------------------------|---------------------------------------------------------------|
+ * | `#calls`     | calls and codes of the minute               | ten seconds have passed, the minute is over, or they are read |
  * | `#noted`     | failures as the executor tells them         | a second has passed, or there are 256                         |
  * | `#counted`   | numbers of a tenant                         | ten seconds have passed since its last write, or it is closed |
  * | `#unwritten` | one write of a tenant, which never changes  | the store has answered it; else it is sent again              |
  * | the store    | the sum of all processes by tenant and hour | 25 hours after its last write                                 |
  */
 export class ReportBook {
+  readonly #calls: CallTaker;
   readonly #writer = randomUUID().slice(0, 8);
   #noted: NotedFailure[] = [];
   readonly #counted = new Map<string, ReportCounts>();
@@ -81,14 +84,13 @@ export class ReportBook {
   #writing: Promise<void> | null = null;
   #timers: readonly NodeJS.Timeout[] = [];
 
-  readonly watch: Pick<CallWatch, 'answered' | 'failed' | 'recovered'> = {
-    answered: (tenant, tool) => {
-      toolCountsOf(this.#countsOf(tenant), tool).calls += 1;
-    },
+  readonly watch: Pick<CallWatch, 'failed' | 'recovered'> = {
     failed: ({ requestId, tenant, tool }, { code, issues }, { name }, retry) => {
+      const isLast = isLastRetry(code, retry);
+      if (!isLast && code !== 'invalid_arguments' && code !== 'unknown_tool') return;
       if (this.#noted.length >= MOST_NOTED) this.count();
       const few = code === 'invalid_arguments' ? issues.slice(0, MOST_ISSUES) : [];
-      this.#noted.push({ requestId, tenant, tool, code, name, issues: few, isLast: isLastRetry(code, retry) });
+      this.#noted.push({ requestId, tenant, tool, code, name, issues: few, isLast });
     },
     recovered: (tenant, tool, failedRounds) => {
       const counts = toolCountsOf(this.#countsOf(tenant), tool);
@@ -96,6 +98,11 @@ export class ReportBook {
       counts.recoveredRounds += failedRounds;
     },
   };
+
+  /** `calls`: where calls and codes are counted by the minute. */
+  constructor(calls: CountedCalls) {
+    this.#calls = new CallTaker(calls, (taken) => this.#add(taken));
+  }
 
   open(parts: ReportBookParts): void {
     this.#parts = { ...parts, hours: parts.records.open(reportKind) };
@@ -114,7 +121,7 @@ export class ReportBook {
     await this.write();
   }
 
-  /** Counts the failures that were noted. */
+  /** Counts what was noted. */
   count(): void {
     const noted = this.#noted;
     this.#noted = [];
@@ -133,6 +140,7 @@ export class ReportBook {
 
   /** What the tenant's calls came to since the beginning of that hour, in all processes. Rejects with the store. */
   async read(tenant: string, since: number): Promise<ReportCounts> {
+    this.#calls.take();
     this.count();
     const sum = createCounts();
     const write = this.#unwritten.get(tenant);
@@ -163,11 +171,15 @@ export class ReportBook {
     return created;
   }
 
+  #add({ tenant, tool, calls, failures }: TakenCalls): void {
+    const counts = toolCountsOf(this.#countsOf(tenant), tool);
+    counts.calls += calls;
+    for (const [code, failed] of failures) count(counts.codes, code, failed);
+  }
+
   #count({ requestId, tenant, tool, code, name, issues, isLast }: NotedFailure, last: Set<string>): void {
     const counts = this.#countsOf(tenant);
     const ofTool = toolCountsOf(counts, tool);
-    ofTool.failures += 1;
-    count(ofTool.codes, code);
     const place = `${requestId} ${tool}`;
     if (isLast && !last.has(place)) ofTool.gaveUp += 1;
     if (isLast) last.add(place);
@@ -183,6 +195,7 @@ export class ReportBook {
   async #write(): Promise<void> {
     const parts = this.#parts;
     if (parts === null) return;
+    this.#calls.take();
     this.count();
     for (const [tenant, counts] of this.#counted) {
       // What may be written already is sent again as it was, before more is.

@@ -27,7 +27,8 @@ export type ToolDirectoryOptions = LoadOptions & {
 };
 
 export type DirectoryProblems = {
-  readonly found: readonly LoadProblem[];
+  /** `older`: the tools of an older version that serves meanwhile; null: none does. */
+  readonly found: readonly (LoadProblem & { readonly older: readonly string[] | null })[];
   /** The same, each as one line with its place. */
   readonly lines: readonly string[];
   /** A file never loaded, and its text does not say what its tools are called. */
@@ -82,7 +83,18 @@ export class ToolDirectory {
     const isUnnamed = ({ good, failure, declared }: FileState): boolean =>
       good === null && failure !== null && declared.length === 0;
     const found = listProblems(states, settled).filter(({ level }) => level === 'error');
-    return { found, lines: found.map(formatProblemLine), hasUnnamed: [...states.values()].some(isUnnamed) };
+    const older = new Map<LoadProblem, readonly string[]>();
+    for (const { failure, good } of states.values())
+      if (failure !== null && good !== null)
+        older.set(
+          failure,
+          good.tools.map(({ name }) => name),
+        );
+    return {
+      found: found.map((problem) => ({ ...problem, older: older.get(problem) ?? null })),
+      lines: found.map(formatProblemLine),
+      hasUnnamed: [...states.values()].some(isUnnamed),
+    };
   }
 
   /** Tears down what its tools hold inside the service. Never rejects. */

@@ -1,0 +1,125 @@
+import type { Failure } from 'recourse-server/executor/call-outcome';
+import { bucketOf } from './durations.ts';
+import type { FailureRun } from './failure-runs.ts';
+import { ToolCounts } from './minute-text.ts';
+import { MINUTES, TenantHour } from './tenant-hour.ts';
+
+// Of all tenants: some 7 MB of tools that are called within a minute, and 16 MB of texts.
+const MOST_COUNTED = 10_000;
+const MOST_BYTES = 16 * 1024 * 1024;
+const MOST_TENANTS = 1000;
+
+/**
+ * Counts the calls of this process by tenant, tool and minute. Beyond its bounds a further tool of a minute is not counted, and the tenant
+ * that was called least lately is forgotten.
+ */
+export class CallCounts {
+  readonly hours = new Map<string, TenantHour>();
+  /** That is counted now, since 1970; 0 before there is a store, whose time it is. */
+  minute = 0;
+  /** Called before the minute that is counted is cleared. */
+  beforeTurn: () => void = () => undefined;
+  /** Tools of the minute that is counted, of all tenants. */
+  #counted = 0;
+  /** What is not counted. */
+  readonly #beyond = new ToolCounts();
+  // Where the call before was counted: calls of a batch are often of one tool.
+  #tenant = '';
+  #tool = '';
+  #counts = this.#beyond;
+  #hour = new TenantHour();
+
+  /** On the path of each call: it asks no clock, and makes something only where a tool is called for the first time in a minute. */
+  readonly answered = (tenant: string, tool: string, failure: Failure | null, durationMs: number): void => {
+    if (tool !== this.#tool || tenant !== this.#tenant) this.#find(tenant, tool);
+    const counts = this.#counts;
+    counts.calls += 1;
+    this.#hour.isChanged = true;
+    // What did not run took no time.
+    if (durationMs > 0) {
+      const bucket = bucketOf(durationMs);
+      counts.durations[bucket] = (counts.durations[bucket] ?? 0) + 1;
+    }
+    if (failure !== null) counts.fail(failure.code);
+  };
+
+  /** A call that was counted has failed. */
+  failed(tenant: string, failure: Omit<FailureRun, 'since' | 'last'>, now: number): void {
+    const hour = this.hours.get(tenant);
+    if (hour === undefined) return;
+    hour.runs.failed(failure, now);
+    hour.isChanged = true;
+  }
+
+  /** From now on calls are of this minute. Gives how many calls the one before did not count. */
+  turn(next: number): number {
+    const { minute } = this;
+    if (next <= minute) return 0;
+    // The next call is looked up anew: what it would be counted in may be gone.
+    this.#tool = '';
+    this.#counts = this.#beyond;
+    // What came before there was a time is of the first minute.
+    this.minute = next;
+    if (minute === 0) return 0;
+    this.beforeTurn();
+    for (const hour of this.hours.values()) this.#counted -= hour.turn(minute, next);
+    this.#forget(next);
+    const { calls } = this.#beyond;
+    this.#beyond.clear();
+    return calls;
+  }
+
+  #find(tenant: string, tool: string): void {
+    const hour = this.hours.get(tenant) ?? this.#begin(tenant);
+    this.#hour = hour;
+    this.#tenant = tenant;
+    this.#tool = tool;
+    this.#counts = hour.tools.get(tool) ?? this.#add(hour, tool);
+  }
+
+  #add(hour: TenantHour, tool: string): ToolCounts {
+    if (this.#counted >= MOST_COUNTED) return this.#beyond;
+    this.#counted += 1;
+    const counts = new ToolCounts();
+    hour.tools.set(tool, counts);
+    return counts;
+  }
+
+  #begin(tenant: string): TenantHour {
+    const hour = new TenantHour();
+    hour.lastMinute = this.minute;
+    this.hours.set(tenant, hour);
+    if (this.hours.size > MOST_TENANTS) this.#drop(this.#findIdle(tenant));
+    return hour;
+  }
+
+  #forget(next: number): void {
+    let bytes = 0;
+    for (const [tenant, hour] of this.hours) {
+      bytes += hour.bytes;
+      if (hour.lastMinute <= next - MINUTES && hour.tools.size === 0) this.#drop(tenant);
+    }
+    while (bytes > MOST_BYTES && this.hours.size > 1) {
+      const tenant = this.#findIdle('');
+      bytes -= this.hours.get(tenant)?.bytes ?? 0;
+      this.#drop(tenant);
+    }
+  }
+
+  /** The tenant that was called least lately, but for this one. */
+  #findIdle(but: string): string {
+    let idle = '';
+    let last = Number.POSITIVE_INFINITY;
+    for (const [tenant, { lastMinute, isChanged }] of this.hours) {
+      const at = isChanged ? this.minute : lastMinute;
+      if (tenant === but || at >= last) continue;
+      [idle, last] = [tenant, at];
+    }
+    return idle;
+  }
+
+  #drop(tenant: string): void {
+    this.#counted -= this.hours.get(tenant)?.tools.size ?? 0;
+    this.hours.delete(tenant);
+  }
+}

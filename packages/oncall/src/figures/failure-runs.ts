@@ -1,0 +1,83 @@
+import { isRecord } from 'recourse-server/contract/json-record';
+import { parseJson } from 'recourse-server/json/parse-json';
+import * as z from 'zod';
+
+/** Failures of one tool and code that follow each other without ten quiet minutes between. Times in Unix milliseconds. */
+const FailureRun = z.object({
+  tool: z.string(),
+  code: z.string(),
+  since: z.number(),
+  last: z.number(),
+  /** Of the last one. */
+  message: z.string(),
+  reference: z.string(),
+});
+export type FailureRun = Readonly<z.infer<typeof FailureRun>>;
+
+export const QUIET_MS = 10 * 60_000;
+// Of a tenant and process: more than an answer shows.
+const MOST_RUNS = 100;
+const MAX_MESSAGE = 300;
+
+const keyOf = (tool: string, code: string): string => `${tool} ${code}`;
+
+/** The runs of a tenant, those that failed least lately first: these are forgotten where there is no room. */
+export class FailureRuns {
+  readonly #runs = new Map<string, FailureRun>();
+
+  get size(): number {
+    return this.#runs.size;
+  }
+
+  list(): readonly FailureRun[] {
+    return [...this.#runs.values()];
+  }
+
+  failed({ tool, code, message, reference }: Omit<FailureRun, 'since' | 'last'>, now: number): void {
+    const key = keyOf(tool, code);
+    const run = this.#runs.get(key);
+    const since = run !== undefined && now - run.last < QUIET_MS ? run.since : now;
+    // Copied: a part of a text would keep the whole of it.
+    const copy = Buffer.from(message.slice(0, MAX_MESSAGE).toWellFormed()).toString();
+    this.#set(key, { tool, code, since, last: now, message: copy, reference });
+  }
+
+  /** Those of another process. A run goes on where another process has seen the failures before it. */
+  add(runs: readonly FailureRun[]): void {
+    for (const run of runs) {
+      const key = keyOf(run.tool, run.code);
+      const known = this.#runs.get(key);
+      this.#runs.set(key, known === undefined ? run : joinRuns(known, run));
+    }
+  }
+
+  /** Forgets what has not failed since. */
+  forget(since: number): void {
+    for (const [key, { last }] of this.#runs) if (last < since) this.#runs.delete(key);
+  }
+
+  #set(key: string, run: FailureRun): void {
+    this.#runs.delete(key);
+    this.#runs.set(key, run);
+    if (this.#runs.size <= MOST_RUNS) return;
+    for (const oldest of this.#runs.keys()) {
+      this.#runs.delete(oldest);
+      return;
+    }
+  }
+}
+
+const joinRuns = (one: FailureRun, other: FailureRun): FailureRun => {
+  const [earlier, later] = one.last <= other.last ? [one, other] : [other, one];
+  return later.since - earlier.last < QUIET_MS ? { ...later, since: Math.min(one.since, other.since) } : later;
+};
+
+export const encodeRuns = (runs: FailureRuns): string => JSON.stringify({ runs: runs.list() });
+
+/** Runs of a record; of a damaged one those that can be read. */
+export const readRuns = (text: string): readonly FailureRun[] => {
+  const parsed = parseJson(text);
+  const runs: unknown = parsed.ok && isRecord(parsed.value) ? parsed.value['runs'] : [];
+  if (!Array.isArray(runs)) return [];
+  return runs.slice(0, MOST_RUNS).flatMap((run: unknown) => FailureRun.safeParse(run).data ?? []);
+};

@@ -1,0 +1,153 @@
+import type { BatchAnswered, CallWatch, ToolInvoked } from 'recourse-server/executor/call-observer';
+import type { Redactor } from 'recourse-server/executor/redactor';
+import type { FailedCall } from '../contract.ts';
+import { MOST_ENTRIES } from './index-kind.ts';
+import { mergeParts, NO_SESSION, type SessionPart } from './session-part.ts';
+
+// Of one second: so many are listed at all.
+const MOST_FAILURES = 1000;
+const MOST_BATCHES = 10_000;
+const MAX_MESSAGE = 300;
+const MAX_NAME = 64;
+const MAX_ID = 256;
+
+type Failed = {
+  readonly event: ToolInvoked;
+  readonly name: string | null;
+  readonly reference: string;
+  /** No retry is left to its session. */
+  readonly isLast: boolean;
+  readonly at: number;
+};
+type Answered = { readonly batch: BatchAnswered; readonly at: number };
+
+/** What was noted of a tenant: of its sessions by their hashes, and its failed calls by ids that no other process makes. */
+export type TenantNotes = {
+  readonly sessions: Map<string, SessionPart>;
+  readonly calls: Map<string, { readonly at: number; readonly call: FailedCall }>;
+};
+
+export type NoteOptions = {
+  readonly redactor: Pick<Redactor, 'cut'>;
+  readonly replica: string;
+  /** A session as its caller calls it; null: that is not kept. */
+  readonly idOf: (sessionKey: string) => string | null;
+  /** What begins the ids of calls: of this process alone. */
+  readonly prefix: string;
+};
+
+/** The hash in the opaque key of a session. */
+export const hashOf = (sessionKey: string): string => sessionKey.slice(sessionKey.lastIndexOf(':') + 1);
+const tenantOf = (sessionKey: string): string => sessionKey.slice(0, sessionKey.lastIndexOf(':'));
+
+/**
+ * Notes what is told of calls, and sorts it by tenants when it is asked for. On the path of a call it adds an element to an array; of
+ * what is too much for a second, the rest is dropped and counted.
+ */
+export class CallNotes {
+  #failures: Failed[] = [];
+  #batches: Answered[] = [];
+  #made = 0;
+  #dropped = 0;
+
+  readonly watch: Pick<CallWatch, 'failed' | 'batch'> = {
+    failed: (event, _failure, { name, reference }, retry) => {
+      const isLast = retry?.remaining === 0 && retry.scope === 'session';
+      if (this.#failures.length >= MOST_FAILURES) this.#dropped += 1;
+      else this.#failures.push({ event, name, reference, isLast, at: Date.now() });
+    },
+    batch: (batch) => {
+      if (this.#batches.length >= MOST_BATCHES) this.#dropped += 1;
+      else this.#batches.push({ batch, at: Date.now() });
+    },
+  };
+
+  /** Adds what was noted since the last time to that of each tenant; gives how much was dropped. `skewMs`: from the clock of this process to that of the store. */
+  sort(tenants: Map<string, TenantNotes>, skewMs: number, options: NoteOptions): number {
+    const [failures, batches] = [this.#failures, this.#batches];
+    [this.#failures, this.#batches] = [[], []];
+    for (const failed of failures) {
+      const at = failed.at + skewMs;
+      const call = describeCall(failed, at, options);
+      this.#made += 1;
+      putBounded(notesOf(tenants, failed.event.tenant).calls, `${options.prefix}${this.#made}`, { at, call });
+      if (failed.event.session !== null)
+        addPart(tenants, failed.event.session, partOfFailure(failed, at, call, options));
+    }
+    for (const { batch, at } of batches)
+      if (batch.session !== null) addPart(tenants, batch.session, partOfBatch(batch, at + skewMs, options));
+    const dropped = this.#dropped;
+    this.#dropped = 0;
+    return dropped;
+  }
+}
+
+const notesOf = (tenants: Map<string, TenantNotes>, tenant: string): TenantNotes => {
+  const notes = tenants.get(tenant) ?? { sessions: new Map(), calls: new Map() };
+  tenants.set(tenant, notes);
+  return notes;
+};
+
+const putBounded = <Value>(map: Map<string, Value>, key: string, value: Value): void => {
+  map.delete(key);
+  map.set(key, value);
+  for (const oldest of map.keys()) {
+    if (map.size <= MOST_ENTRIES) return;
+    map.delete(oldest);
+  }
+};
+
+export const addPart = (tenants: Map<string, TenantNotes>, sessionKey: string, part: SessionPart): void => {
+  const { sessions } = notesOf(tenants, tenantOf(sessionKey));
+  const hash = hashOf(sessionKey);
+  putBounded(sessions, hash, mergeParts(sessions.get(hash) ?? NO_SESSION, part));
+};
+
+const partOfBatch = (
+  { session, calls, failed }: BatchAnswered,
+  at: number,
+  { idOf, replica }: NoteOptions,
+): SessionPart => ({
+  ...NO_SESSION,
+  ...{ firstAt: at, lastAt: at, calls, isFailing: failed > 0, id: session === null ? null : idOf(session), replica },
+});
+
+const partOfFailure = (
+  { event: { tool, code, session }, isLast }: Failed,
+  at: number,
+  { message, at: time }: FailedCall,
+  { idOf, replica }: NoteOptions,
+): SessionPart => ({
+  ...NO_SESSION,
+  ...{ firstAt: at, lastAt: at, failures: 1, isFailing: true, id: session === null ? null : idOf(session), replica },
+  lastFailure: code === null ? null : { tool, code, message, at: time },
+  blocked: isLast || code === 'retry_budget_exhausted' ? [[tool, at]] : [],
+});
+
+const describeCall = (
+  { event, name, reference }: Failed,
+  at: number,
+  { redactor, replica }: NoteOptions,
+): FailedCall => {
+  const { callId, session, code, fault } = event;
+  return {
+    reference,
+    request_id: event.requestId,
+    index: event.index,
+    id: typeof callId === 'string' ? redactor.cut(callId, MAX_ID, 'log') : callId,
+    session: session === null ? null : hashOf(session),
+    tool: event.tool,
+    name: name === null ? null : redactor.cut(name, MAX_NAME, 'log'),
+    // Of a failure neither is null.
+    code: code ?? 'internal_error',
+    fault: fault ?? 'service',
+    outcome: event.outcome,
+    executed: event.executed,
+    at: new Date(at).toISOString(),
+    duration_ms: event.durationMs,
+    message: redactor.cut(event.message, MAX_MESSAGE, 'log'),
+    trace_id: event.traceId,
+    key: event.key,
+    replica,
+  };
+};

@@ -1,0 +1,101 @@
+import type { Config } from 'recourse-server/config/settings/config';
+import type { CallSpec } from 'recourse-server/executor/pending-calls';
+import { createDefinitions } from 'recourse-server/telemetry/tally';
+import type { SessionItem } from '../contract.ts';
+import type { OncallPart, OncallParts } from '../oncall.ts';
+import { CallIndex, type TenantIndex } from './call-index.ts';
+import { CallNotes } from './call-notes.ts';
+import { newestFirst } from './list-page.ts';
+import { addListRoutes, type ListedSession } from './list-routes.ts';
+import { describeSession } from './session-part.ts';
+
+/** What the lists need of the service beside what all parts get. */
+export type ListParts = OncallParts & {
+  /** Whether results are stored under the key of a request. Rejects with the store. */
+  readonly hasResults: (requestKey: string) => Promise<boolean>;
+  /** A call that outlives its request, ended or not. Rejects with the store. */
+  readonly findPending: (
+    tenant: string,
+    handle: string,
+  ) => Promise<Pick<CallSpec, 'tool' | 'requestId' | 'index'> | null>;
+};
+
+export type Lists = ReturnType<ReturnType<typeof beginLists>['open']>;
+
+const MOST_BLOCKED = 10;
+const MOST_IDS = 10_000;
+
+/** Begins to note sessions and failures, before there is a store. */
+export const beginLists = () => {
+  const notes = new CallNotes();
+  const open = (config: Config, { replica, ...parts }: ListParts & { readonly replica: string }) => {
+    const { backend, redactor, time, metrics } = parts;
+    const { countBy } = createDefinitions(metrics.registry, metrics.toolNames);
+    const dropped = countBy(
+      'oncall_lines_dropped_total',
+      'Sessions and failures that are not in the lists: more than a second may have (flood), no room for their tenant (room), or the store failed (store).',
+      'reason',
+      ['flood', 'room', 'store'],
+    );
+    const ids = new Map<string, string>();
+    const index = new CallIndex(notes, {
+      ...{ backend, redactor, time, replica },
+      idOf: (sessionKey) => ids.get(sessionKey) ?? null,
+      onDropped: (reason, lines) => {
+        dropped[reason].count += lines;
+      },
+    });
+    const terms = {
+      cooldownMs: config.SESSION_BUDGET_COOLDOWN_SECONDS * 1000,
+      ttlMs: config.SESSION_TTL_SECONDS * 1000,
+    };
+    const listSessions = ({ sessions }: TenantIndex, mayUse: (tool: string) => boolean): readonly ListedSession[] => {
+      const viewer = { mayUse, now: time() };
+      const listed: ListedSession[] = [];
+      for (const [id, part] of sessions) {
+        const item = describeSession(id, part, terms, viewer);
+        if (item !== null) listed.push({ id, at: part.lastAt, item });
+      }
+      return listed.toSorted(newestFirst);
+    };
+    const part: OncallPart = {
+      addRoutes: (app, host) => addListRoutes(app, host, { ...parts, read: index.read, listSessions }),
+      start: () => index.start(),
+      close: () => index.close(),
+    };
+    return {
+      part,
+      /** How many sessions fail now, and the latest ten that have a blocked tool. Rejects with the store. */
+      summary: async (
+        tenant: string,
+        mayUse: (tool: string) => boolean,
+      ): Promise<{ readonly failing: number; readonly blocked: SessionItem[] }> => {
+        const items = listSessions(await index.read(tenant), mayUse).map(({ item }) => item);
+        return {
+          failing: items.filter(({ state }) => state === 'failing').length,
+          blocked: items.filter(({ state }) => state === 'blocked').slice(0, MOST_BLOCKED),
+        };
+      },
+      sessions: {
+        /** The hashes of the listed sessions of a tenant that begin so, two at most. Rejects with the store. */
+        find: async (tenant: string, prefix: string): Promise<readonly string[]> => {
+          const { sessions } = await index.read(tenant);
+          return [...sessions.keys()].filter((hash) => hash.startsWith(prefix)).slice(0, 2);
+        },
+        /** A session was ended, or the budget of a tool of it was reset, of all of them with null. */
+        ended: index.ended,
+        reset: index.reset,
+        /** Tells which id a session key was made of; left out: nobody needs that. */
+        named:
+          config.SESSION_IDS === 'hash'
+            ? undefined
+            : (sessionKey: string, id: string): void => {
+                const [oldest] = ids.size < MOST_IDS ? [] : ids.keys();
+                if (oldest !== undefined) ids.delete(oldest);
+                ids.set(sessionKey, redactor.cut(id, 256, 'log'));
+              },
+      },
+    };
+  };
+  return { watch: notes.watch, open };
+};

@@ -1,0 +1,120 @@
+import { parseJson } from 'recourse-server/json/parse-json';
+import * as z from 'zod';
+import { type SessionItem, SessionItem as SessionItemSchema } from '../contract.ts';
+
+// Pairs, and no properties: a tool may be called `constructor`.
+const Moments = z.array(z.tuple([z.string(), z.number()]));
+type Moments = z.infer<typeof Moments>;
+
+/** What is known of a session: in one second, by one replica, or put together. Times in Unix milliseconds. */
+const SessionPart = z.object({
+  /** 0: it was not active. */
+  firstAt: z.number(),
+  lastAt: z.number(),
+  calls: z.int().nonnegative(),
+  failures: z.int().nonnegative(),
+  /** A call of its last batch failed, or one that outlived its batch has since. */
+  isFailing: z.boolean(),
+  /** As its caller chose it; null: it is not kept. */
+  id: z.string().nullable(),
+  replica: z.string(),
+  lastFailure: SessionItemSchema.shape.last_failure,
+  /** When which tool was blocked, and made fresh; `*`: all of them. */
+  blocked: Moments,
+  resets: Moments,
+  /** When it was ended; 0: it was not. */
+  endedAt: z.number(),
+});
+export type SessionPart = Readonly<z.infer<typeof SessionPart>>;
+
+export const NO_SESSION: SessionPart = {
+  ...{ firstAt: 0, lastAt: 0, calls: 0, failures: 0, isFailing: false, id: null, replica: '', lastFailure: null },
+  ...{ blocked: [], resets: [], endedAt: 0 },
+};
+
+const ALL_TOOLS = '*';
+
+/** A reset of the budget of a tool, or of all (null). */
+export const toReset = (tool: string | null, at: number): SessionPart => ({
+  ...NO_SESSION,
+  resets: [[tool ?? ALL_TOOLS, at]],
+});
+
+/** When it was active, reset or ended last. */
+export const touchedAt = ({ lastAt, endedAt, resets }: SessionPart): number =>
+  Math.max(lastAt, endedAt, ...resets.map(([, at]) => at));
+
+/** null: the entry is damaged. */
+export const readPart = (entry: string): SessionPart | null => {
+  const parsed = parseJson(entry.slice(entry.indexOf(' ') + 1));
+  return parsed.ok ? (SessionPart.safeParse(parsed.value).data ?? null) : null;
+};
+
+export const toEntry = (part: SessionPart): string => `${touchedAt(part)} ${JSON.stringify(part)}`;
+
+const isAlive = ({ lastAt }: SessionPart, endedAt: number): boolean => lastAt > endedAt;
+
+const timeIn = (moments: Moments, tool: string): number => moments.find(([name]) => name === tool)?.[1] ?? 0;
+
+const mergeMoments = (one: Moments, other: Moments): Moments => {
+  if (one.length === 0 || other.length === 0) return one.length === 0 ? other : one;
+  const tools = new Set([...one, ...other].map(([tool]) => tool));
+  return [...tools].map((tool) => [tool, Math.max(timeIn(one, tool), timeIn(other, tool))]);
+};
+
+/** Both together, whichever came first. What was before the end of the session is forgotten. */
+export const mergeParts = (one: SessionPart, other: SessionPart): SessionPart => {
+  const endedAt = Math.max(one.endedAt, other.endedAt);
+  const resets = mergeMoments(one.resets, other.resets);
+  const [older, newer] = one.lastAt > other.lastAt ? [other, one] : [one, other];
+  if (!isAlive(newer, endedAt)) return { ...NO_SESSION, resets, endedAt };
+  if (!isAlive(older, endedAt)) return { ...newer, resets, endedAt };
+  const failures = [older.lastFailure, newer.lastFailure].filter((failure) => failure !== null);
+  return {
+    firstAt: Math.min(older.firstAt, newer.firstAt),
+    lastAt: newer.lastAt,
+    calls: older.calls + newer.calls,
+    failures: older.failures + newer.failures,
+    isFailing: newer.isFailing,
+    id: newer.id ?? older.id,
+    replica: newer.replica,
+    lastFailure: failures.toSorted((first, second) => first.at.localeCompare(second.at)).at(-1) ?? null,
+    blocked: mergeMoments(older.blocked, newer.blocked),
+    resets,
+    endedAt,
+  };
+};
+
+/** When a block ends by itself, in milliseconds after the tool was blocked, and after the session was used last. */
+export type BlockTerms = { readonly cooldownMs: number; readonly ttlMs: number };
+
+/** What whoever may use these tools sees of a session that was not ended since it was used; null: nothing. */
+export const describeSession = (
+  session: string,
+  part: SessionPart,
+  { cooldownMs, ttlMs }: BlockTerms,
+  { mayUse, now }: { readonly mayUse: (tool: string) => boolean; readonly now: number },
+): SessionItem | null => {
+  const { lastAt, resets, lastFailure } = part;
+  if (!isAlive(part, part.endedAt)) return null;
+  const isBlocked = ([tool, at]: readonly [string, number]): boolean =>
+    mayUse(tool) &&
+    at > Math.max(timeIn(resets, tool), timeIn(resets, ALL_TOOLS)) &&
+    lastAt + ttlMs > now &&
+    (cooldownMs === 0 || at + cooldownMs > now);
+  const blocked = part.blocked.filter(isBlocked);
+  const shown = lastFailure !== null && mayUse(lastFailure.tool) ? lastFailure : null;
+  const failing = part.isFailing && shown !== null ? 'failing' : 'ok';
+  return {
+    session,
+    id: part.id,
+    state: blocked.length > 0 ? 'blocked' : failing,
+    blocked_tools: blocked.map(([tool]) => tool).toSorted(),
+    first_at: new Date(part.firstAt).toISOString(),
+    last_at: new Date(lastAt).toISOString(),
+    calls: part.calls,
+    failures: part.failures,
+    last_failure: shown,
+    replica: part.replica,
+  };
+};

@@ -1,0 +1,63 @@
+import type { RestartReason } from './classify-death.ts';
+
+/** Tool files that share processes, and how those do. `file`: relative to TOOLS_DIR. */
+export type HostGroup = {
+  /** At most 50 of them. */
+  readonly files: readonly string[];
+  readonly processes: number;
+  /** Of the largest process, in bytes; 0: the system does not tell. */
+  readonly memoryBytes: number;
+  readonly limitBytes: number;
+  /** Of the last hour, by reason. */
+  readonly restarts: ReadonlyMap<RestartReason, number>;
+  /** In milliseconds of the pool's clock; null: none in the last hour. */
+  readonly lastRestartAt: number | null;
+  /** What the last process that was replaced wrote to stderr at its end, in lines that are cut with lookahead. Not redacted. */
+  readonly lastLines: readonly string[];
+};
+
+type FileRestarts = {
+  at: number;
+  lastLines: readonly string[];
+  /** By minute of the pool's clock. */
+  readonly minutes: Map<number, Map<RestartReason, number>>;
+};
+
+const MINUTE_MS = 60_000;
+const HOUR_MINUTES = 60;
+
+/** Which processes had to be replaced in the last hour, by the file that they ran: 60 minutes of counts a file. */
+export class HostRestarts {
+  readonly #files = new Map<string, FileRestarts>();
+
+  /** `file`: as in `HostGroup`. */
+  add(file: string, reason: RestartReason, lastLines: readonly string[], now: number): void {
+    const known: FileRestarts = this.#files.get(file) ?? { at: now, lastLines, minutes: new Map() };
+    const minute = Math.floor(now / MINUTE_MS);
+    const counts = known.minutes.get(minute) ?? new Map<RestartReason, number>();
+    counts.set(reason, (counts.get(reason) ?? 0) + 1);
+    known.minutes.set(minute, counts);
+    this.#files.set(file, Object.assign(known, { at: now, lastLines }));
+    this.#forget(now);
+  }
+
+  /** What became of the processes of these files. */
+  sum(files: readonly string[], now: number): Pick<HostGroup, 'restarts' | 'lastRestartAt' | 'lastLines'> {
+    this.#forget(now);
+    const found = files.flatMap((file) => this.#files.get(file) ?? []);
+    const restarts = new Map<RestartReason, number>();
+    for (const { minutes } of found)
+      for (const counts of minutes.values())
+        for (const [reason, count] of counts) restarts.set(reason, (restarts.get(reason) ?? 0) + count);
+    const last = found.toSorted((one, other) => other.at - one.at)[0];
+    return { restarts, lastRestartAt: last?.at ?? null, lastLines: last?.lastLines ?? [] };
+  }
+
+  #forget(now: number): void {
+    const oldest = Math.floor(now / MINUTE_MS) - HOUR_MINUTES;
+    for (const [file, { minutes }] of this.#files) {
+      for (const minute of minutes.keys()) if (minute <= oldest) minutes.delete(minute);
+      if (minutes.size === 0) this.#files.delete(file);
+    }
+  }
+}
