@@ -2,6 +2,7 @@ import { createApprovalMetrics } from '@recourse/decide/approval-metrics';
 import { createAuditMetrics } from '@recourse/decide/audit/audit-metrics';
 import { createEffectMetrics } from '@recourse/decide/effect-metrics';
 import { createRuleMetrics } from '@recourse/decide/rules/rule-metrics';
+import { createListMetrics } from '@recourse/oncall/lists/lists';
 import { createTenantMetrics } from '@recourse/oncall/reports/tenant-metrics';
 import type { Registry } from 'prom-client';
 import { createMetrics } from '../src/telemetry/metrics.ts';
@@ -14,5 +15,6 @@ export const createAllMetrics = (): Registry => {
   createRuleMetrics(metrics);
   createApprovalMetrics(metrics);
   createTenantMetrics(metrics, []);
+  createListMetrics(metrics);
   return metrics.registry;
 };

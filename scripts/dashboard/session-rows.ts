@@ -353,9 +353,17 @@ export const SESSIONS_ROW: Row = {
         kind: 'graph',
         title: 'Not kept',
         description:
-          'Journals, results, pending calls and webhook messages that were not stored, per second: the store was nearly full, or its tenant kept its part of it.',
+          'Journals, results, pending calls, webhook messages and lists that were not stored, per second: the store was nearly full, or its tenant kept its part of it.',
         unit: 'ops',
         queries: only(sumBy('kind, limit', rate('recourse_session_store_not_kept_total')), '{{kind}} ({{limit}})'),
+      },
+      {
+        kind: 'graph',
+        title: 'Missing in lists',
+        description:
+          'Sessions and failures that the lists of sessions and failed calls lack, per second: more came than a second may have (flood), the store has no room for them (room), or it failed (store).',
+        unit: 'ops',
+        queries: only(sumBy('reason', rate('recourse_oncall_lines_dropped_total')), '{{reason}}'),
       },
       {
         kind: 'graph',

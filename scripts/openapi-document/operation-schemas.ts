@@ -2,10 +2,10 @@ import * as z from 'zod';
 import { CATALOGUE_FORMATS } from '../../src/contract/message-format.ts';
 import { SessionView } from '../../src/contract/session.ts';
 import { type JsonSchema, ToolCatalogue, ToolDescription } from '../../src/contract/tool-description.ts';
-import { PENDING_STATES, ToolCallsResponse } from '../../src/contract/tool-result.ts';
+import { ToolCallsResponse } from '../../src/contract/tool-result.ts';
 import { Ready } from '../../src/routes/health.ts';
 import { createNotStoredProblem, createStoreProblem, overloaded, ProblemError } from '../../src/routes/problems.ts';
-import { createSessionIdProblem, createToolNameProblem } from '../../src/routes/sessions.ts';
+import { createSessionHashProblem, createSessionIdProblem, createToolNameProblem } from '../../src/routes/sessions.ts';
 import { createKeyInFlightProblem, createReusedKeyProblem } from '../../src/routes/tool-calls.ts';
 import { createNoToolProblem } from '../../src/routes/tools.ts';
 import {
@@ -21,6 +21,14 @@ import {
 } from './answer-schemas.ts';
 import { APPROVAL_SCHEMA, DECIDE_SCHEMA, LIST_APPROVALS_SCHEMA, WITHDRAW_SCHEMA } from './approval-operations.ts';
 import { ANSWER_EXAMPLES, REFUSED_ENVELOPE, REQUEST_EXAMPLES, readExample } from './call-examples.ts';
+import {
+  GET_CALL_SCHEMA,
+  GET_PENDING_SCHEMA,
+  LIST_CALLS_SCHEMA,
+  LIST_PENDING_SCHEMA,
+  LIST_SESSIONS_SCHEMA,
+  SEARCH_SCHEMA,
+} from './list-operations.ts';
 import { OVERVIEW_SCHEMA } from './overview-operations.ts';
 import { TOOL_REPORTS_SCHEMA } from './report-operations.ts';
 import { STREAM_CONTENT } from './stream-schemas.ts';
@@ -159,7 +167,8 @@ const SESSION_ID = {
   type: 'string',
   minLength: 1,
   maxLength: 256,
-  description: 'The session id that its batches send, percent-encoded: `team/7` is `team%2F7`.',
+  description:
+    'The session id that its batches send, percent-encoded: `team/7` is `team%2F7`. Or `~` and the SHA-256 of that id, 64 hex digits, or of one of the latest sessions the first 8 or more.',
   examples: ['agent_7'],
 };
 const TOOL_NAME = {
@@ -184,6 +193,11 @@ const REFUSALS = {
   ),
 } as const;
 
+const OF_HASH = {
+  404: problem('None of the latest sessions has a hash that begins so.', createSessionHashProblem(0)),
+  409: problem('Several of the latest sessions have a hash that begins so.', createSessionHashProblem(2)),
+} as const;
+
 const GET_SESSION_SCHEMA = {
   operationId: 'getSession',
   summary: 'Show the state of a session',
@@ -191,7 +205,7 @@ const GET_SESSION_SCHEMA = {
     "Budgets, streaks, limits, the last calls with their late results, and the result of each reducer. An unknown session is empty, not an error. Sessions belong to the caller's tenant.",
   tags: ['sessions'],
   params: ofSession,
-  response: { 200: ok(SessionView, 'The session.', { example: readExample('session') }), ...REFUSALS },
+  response: { 200: ok(SessionView, 'The session.', { example: readExample('session') }), ...REFUSALS, ...OF_HASH },
 };
 
 const END_SESSION_SCHEMA = {
@@ -200,7 +214,7 @@ const END_SESSION_SCHEMA = {
   description: 'Deletes budgets, limits, streaks and journal. Calls still running are answered, but no longer counted.',
   tags: ['sessions'],
   params: ofSession,
-  response: { 204: DONE, ...REFUSALS, 415: NO_MEDIA_TYPE },
+  response: { 204: DONE, ...REFUSALS, ...OF_HASH, 415: NO_MEDIA_TYPE },
 };
 
 const RESET_BUDGETS_SCHEMA = {
@@ -210,7 +224,7 @@ const RESET_BUDGETS_SCHEMA = {
     'Restores the retries of every tool and of the session, and ends failure streaks. Call and round counts and the journal are kept.',
   tags: ['sessions'],
   params: ofSession,
-  response: { 204: DONE, ...REFUSALS, 415: NO_MEDIA_TYPE },
+  response: { 204: DONE, ...REFUSALS, ...OF_HASH, 415: NO_MEDIA_TYPE },
 };
 
 const RESET_TOOL_SCHEMA = {
@@ -222,6 +236,7 @@ const RESET_TOOL_SCHEMA = {
   response: {
     204: DONE,
     ...REFUSALS,
+    ...OF_HASH,
     400: problem('An invalid session id or tool name.', createToolNameProblem()),
     415: NO_MEDIA_TYPE,
   },
@@ -317,10 +332,6 @@ const CANCEL_CALL_SCHEMA = {
   },
 };
 
-const LIST_PROBLEM = problem(
-  'A parameter is not valid or not known.',
-  new ProblemError(400, 'invalid_query', 'key: must be the first 8 to 64 hex digits of the SHA-256 of a key'),
-);
 const NO_FILTER_PROBLEM = problem(
   'A parameter is not valid or not known, or no filter is named.',
   new ProblemError(400, 'invalid_query', 'query: name the calls by key= or tool='),
@@ -335,72 +346,6 @@ const FILTER = {
   },
   tool: { ...TOOL_NAME, description: 'Calls of one tool.' },
 };
-const PendingList = z.object({
-  calls: z.array(
-    z.object({
-      request_id: z.string().describe('Of the batch that made the call.'),
-      index: z.int().min(0).describe('The place of the call in its batch.'),
-      call: z.string().describe('The handle of the call.'),
-      tool: z.string(),
-      key: z.string().nullable().describe('The name of the API key or the subject of the token; null while anonymous.'),
-      key_hash: z
-        .string()
-        .nullable()
-        .describe('The first 8 hex digits of the SHA-256 of its API key; null without one.'),
-      state: z.enum(PENDING_STATES),
-      since: z.string(),
-      expires_at: z.string(),
-      session: z.string().nullable().describe('The SHA-256 of the id of its session; null without one.'),
-    }),
-  ),
-  total: z.int().min(0).describe('How many fit the filter, listed or not.'),
-});
-const PENDING_EXAMPLE = {
-  calls: [
-    {
-      request_id: 'lost-answer-0001',
-      index: 0,
-      call: 'c_0123456789abcdefghijkl',
-      tool: 'read_file',
-      key: 'ci',
-      key_hash: '1a2b3c4d',
-      state: 'queued',
-      since: '2026-11-28T03:00:00.000Z',
-      expires_at: '2026-11-28T04:00:00.000Z',
-      session: null,
-    },
-  ],
-  total: 1,
-};
-
-const LIST_PENDING_SCHEMA = {
-  operationId: 'listPendingCalls',
-  summary: 'List the pending calls of a tenant',
-  description:
-    "Calls of the caller's tenant that have not ended, of the tools that its key may use; anonymous callers see those of their address. For operators: what a key still has queued.",
-  tags: ['tool calls'],
-  querystring: {
-    type: 'object',
-    properties: {
-      ...FILTER,
-      limit: {
-        type: 'integer',
-        minimum: 1,
-        maximum: 1000,
-        description: 'How many are listed. Default 100.',
-        examples: [10],
-      },
-    },
-  },
-  response: {
-    200: ok(PendingList, 'The calls.', { example: PENDING_EXAMPLE }),
-    ...PROBLEMS,
-    400: LIST_PROBLEM,
-    414: TOO_LONG,
-    503: REFUSALS[503],
-  },
-};
-
 const CancelCounts = z.object({
   cancelled: z.int().min(0).describe('Calls that had not begun: none of them begins any more.'),
   running: z.int().min(0).describe('Calls that run: safe ones are aborted, writes go on unless `force` is true.'),
@@ -611,6 +556,33 @@ const RESET_RULE_SCHEMA = {
   },
 };
 
+const CLOSE_CIRCUIT_SCHEMA = {
+  operationId: 'closeCircuit',
+  summary: 'Close an open circuit',
+  description:
+    'The circuits of a tool, or of the upstream whose tools share one, let calls run again in all replicas, within two seconds, and count anew from 0 failures. For operators: a key needs the operation `operate`, which is never implied. GET /overview lists those that are open.',
+  tags: ['operations'],
+  params: {
+    type: 'object',
+    properties: {
+      name: {
+        ...{ type: 'string', description: 'The name of the tool or the upstream, as GET /overview has it.' },
+        examples: ['search', 'mcp:crm'],
+      },
+    },
+    required: ['name'],
+  },
+  response: {
+    204: done('Closed.'),
+    ...REFUSALS,
+    404: problem(
+      'No replica has such a circuit open, or the key may use none of its tools.',
+      new ProblemError(404, 'circuit_not_found', 'No replica has an open circuit of this name.'),
+    ),
+    415: NO_MEDIA_TYPE,
+  },
+};
+
 /** The routes that the document describes, in its order; a test compares them with those of the service. */
 export const OPERATIONS = [
   ['POST', '/tool-calls', TOOL_CALLS_SCHEMA],
@@ -625,14 +597,20 @@ export const OPERATIONS = [
   ['GET', '/approvals/:id', APPROVAL_SCHEMA],
   ['POST', '/approvals/:id', DECIDE_SCHEMA],
   ['DELETE', '/approvals/:id', WITHDRAW_SCHEMA],
+  ['GET', '/calls', LIST_CALLS_SCHEMA],
+  ['GET', '/calls/:reference', GET_CALL_SCHEMA],
   ['GET', '/calls/pending', LIST_PENDING_SCHEMA],
+  ['GET', '/calls/pending/:call', GET_PENDING_SCHEMA],
+  ['GET', '/search', SEARCH_SCHEMA],
   ['DELETE', '/calls/pending', CANCEL_PENDING_SCHEMA],
   ['GET', '/tools', LIST_TOOLS_SCHEMA],
   ['GET', '/tools/:name', GET_TOOL_SCHEMA],
   ['GET', '/overview', OVERVIEW_SCHEMA],
+  ['DELETE', '/circuits/:name', CLOSE_CIRCUIT_SCHEMA],
   ['GET', '/live', LIVE_SCHEMA],
   ['GET', '/ready', READY_SCHEMA],
   ['GET', '/metrics', METRICS_SCHEMA],
+  ['GET', '/sessions', LIST_SESSIONS_SCHEMA],
   ['GET', '/sessions/:id', GET_SESSION_SCHEMA],
   ['DELETE', '/sessions/:id', END_SESSION_SCHEMA],
   ['DELETE', '/sessions/:id/budgets', RESET_BUDGETS_SCHEMA],

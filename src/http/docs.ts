@@ -6,7 +6,7 @@ import fastify, {
   type FastifyRequest,
 } from 'fastify';
 import { keepLoaded } from '../routes/keep-loaded.ts';
-import { toPageHeaders } from '../routes/pages.ts';
+import { readTokens, toPageHeaders } from '../routes/pages.ts';
 import { refuseOtherMethods } from '../routes/problem-handler.ts';
 import { WITHOUT_COMPILERS } from './http-server.ts';
 
@@ -14,17 +14,19 @@ import { WITHOUT_COMPILERS } from './http-server.ts';
 export const addDocs: FastifyPluginAsync = async (app) => {
   let text: string | undefined;
   const documentOf = (): string => (text ??= readDocument(app));
-  const load = keepLoaded(() => createPages(documentOf()));
+  const load = keepLoaded(() => createPages(documentOf(), app.hasRoute({ url: '/console', method: 'GET' })));
   app.get('/openapi.json', (_request, reply) => reply.type('application/json; charset=utf-8').send(documentOf()));
   refuseOtherMethods(app, '/openapi.json', ['GET', 'HEAD']);
   for (const url of ['/docs', '/docs/*'])
     app.get(url, async (request, reply) => sendPage(await load(), request, reply));
 };
 
+const readBeside = (name: string): string => readFileSync(new URL(name, import.meta.url), 'utf8');
+
 /** The document that `npm run generate` has made, with those of its operations that are served here. */
 const readDocument = (app: FastifyInstance): string => {
   const document: { readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>> } = JSON.parse(
-    readFileSync(new URL('openapi.json', import.meta.url), 'utf8'),
+    readBeside('openapi.json'),
   );
   const paths = Object.entries(document.paths).flatMap(([path, operations]) => {
     const url = path.replace(/\{(\w+)\}/g, ':$1');
@@ -34,8 +36,8 @@ const readDocument = (app: FastifyInstance): string => {
   return JSON.stringify({ ...document, paths: Object.fromEntries(paths) });
 };
 
-/** What answers below /docs, Swagger UI without Swagger's bar and names: an app of its own, which never listens. */
-const createPages = async (document: string): Promise<FastifyInstance> => {
+/** What answers below /docs, Swagger UI in the console's colours without Swagger's bar and names: an app of its own, which never listens. */
+const createPages = async (document: string, hasConsole: boolean): Promise<FastifyInstance> => {
   const [swagger, swaggerUi] = await Promise.all([import('@fastify/swagger'), import('@fastify/swagger-ui')]);
   const app = fastify({ logger: false, schemaController: WITHOUT_COMPILERS });
   app.setValidatorCompiler(() => () => true);
@@ -43,7 +45,14 @@ const createPages = async (document: string): Promise<FastifyInstance> => {
   await app.register(swagger.default, { mode: 'static', specification: { document: JSON.parse(document) } });
   await app.register(swaggerUi.default, {
     routePrefix: '/docs',
-    theme: { title: 'Recourse API', favicon: [] },
+    theme: {
+      ...{ title: 'Recourse API', favicon: [] },
+      css: [{ filename: 'docs.css', content: readTokens() + readBeside('docs.css') }],
+      js: ['docs-colours.js', ...(hasConsole ? ['docs-link.js'] : [])].map((filename) => ({
+        filename,
+        content: readBeside(filename),
+      })),
+    },
     uiConfig: { layout: 'BaseLayout' },
   });
   await app.ready();

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import { refuseOtherMethods } from './problem-handler.ts';
 
@@ -21,6 +22,9 @@ export const toPageHeaders = (styles: string, more: readonly string[] = []): Rea
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
 });
+
+/** The style sheet that every page for people begins with: colours, space and type by name. */
+export const readTokens = (): string => readFileSync(new URL('tokens.css', import.meta.url), 'utf8');
 
 /** GET /: where everything is. A browser is sent to the console. Says nothing that needs a key. */
 export const addRootRoute = (

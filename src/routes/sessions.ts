@@ -37,9 +37,8 @@ export const addSessionsRoutes = (app: FastifyInstance, options: SessionsOptions
   };
   const findHash = async (tenant: string, prefix: string): Promise<string> => {
     const [hash, other] = await askStore(options.findSessions(tenant, prefix));
-    if (hash === undefined) throw new ProblemError(404, 'session_not_listed', NOT_LISTED);
-    if (other !== undefined) throw new ProblemError(409, 'session_ambiguous', AMBIGUOUS);
-    return hash;
+    if (hash !== undefined && other === undefined) return hash;
+    throw createSessionHashProblem(hash === undefined ? 0 : 2);
   };
   const requireAllTools = (request: FastifyRequest<OfSession>): FastifyRequest<OfSession> => {
     if (callerOf(request).tools === 'all') return request;
@@ -96,6 +95,13 @@ const SOME_TOOLS =
 
 const SESSION_HASH = /^~([0-9a-f]{8,64})$/i;
 const HASH_DIGITS = 64;
+
+/** What the beginning of a hash is answered that is of no listed session, or of several. */
+export const createSessionHashProblem = (sessions: 0 | 2): ProblemError =>
+  sessions === 0
+    ? new ProblemError(404, 'session_not_listed', NOT_LISTED)
+    : new ProblemError(409, 'session_ambiguous', AMBIGUOUS);
+
 const NOT_LISTED =
   'None of the latest sessions has a hash that begins so. Send all 64 hex digits of the SHA-256 of its id.';
 const AMBIGUOUS = 'Several of the latest sessions have a hash that begins so. Send more digits.';

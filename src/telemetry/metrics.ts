@@ -175,7 +175,7 @@ const createStoreSpaceMetrics = ({ counter, countBy, gauge }: Define) => {
     ),
     storeNotKept: counter(
       'session_store_not_kept_total',
-      'Times that something (journals, results, pending_results, arguments, deliveries) was not stored because the store was nearly full, or its tenant kept its part of it.',
+      'Times that something (journals, results, pending_results, arguments, deliveries, index) was not stored because the store was nearly full, or its tenant kept its part of it.',
       ['kind', 'limit'],
     ),
     storeUnopened: countBy(

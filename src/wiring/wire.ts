@@ -124,7 +124,7 @@ const openServices = async (config: Config, log: Logger, options: WireOptions) =
   const { version } = readManifest();
   const createId = createIdFactory();
   const metrics = createMetrics(version, now);
-  const oncall = (await PACKAGES.oncall()).beginOncall();
+  const oncall = (await PACKAGES.oncall()).beginOncall(config, metrics);
   const { observer, onResponse } = createObservers(config, { metrics, log, watch: oncall.watch }, options);
   redaction.countIn(metrics.secretsRedacted);
   const { stores: memory, requests: budget } = wireMemory(config, log, metrics);

@@ -416,6 +416,7 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   '@oncall/reports/report-book.ts':
     'counts that the store does not take are sent again; the store reports its own failures',
   'redaction/service-redactor.ts': 'what cannot be redacted is left out, and its error, which may show it, too',
+  '@oncall/lists/call-index.ts': 'lines that the store does not take are counted, and missing in the lists',
   '@decide/audit/audit-file.ts': 'a disk that is full, or a directory that is gone, costs no call its answer',
   '@decide/audit/audit.ts': 'a line that cannot be made is counted, and costs no call its answer',
   '@decide/approvals/approval-book.ts': 'nothing runs that a person has to approve while the store is away',

@@ -92,6 +92,7 @@ const STAYS_ZERO = [
   'Updates decided again, A',
   // Of a Redis that is nearly full: `store-space.system.test.ts`.
   'Not kept, A',
+  'Missing in lists, A',
   // Of a store that something else writes to: `packages/background/test/store-keys.system.test.ts`.
   'Not acted on in the store, A',
 ];
@@ -119,6 +120,7 @@ const STAYS_SILENT = [
   'recourse_connections_stalled_total',
   'recourse_stream_events_dropped_total',
   'recourse_session_store_not_kept_total',
+  'recourse_oncall_lines_dropped_total',
   'recourse_session_store_conflicts_total',
   'recourse_session_store_unopened_total',
   'recourse_reconciles_total',

@@ -17,7 +17,13 @@ test('a key that lists pending calls without a pause holds up itself alone: neit
   const { ask } = await startSessionRoutes({
     addRoutes: (app) =>
       addPendingCallsRoutes(app, {
-        records: { live: { ...live, list }, describe: async () => null, cancel: async () => null },
+        records: {
+          live: { ...live, list },
+          heads: async () => [],
+          describe: async () => null,
+          cancel: async () => null,
+        },
+        laneOf: () => 'default',
         onFailed: () => undefined,
         end: async () => undefined,
         closed: new AbortController().signal,

@@ -14,6 +14,7 @@ const OPERATIONS = [
   'page',
   'webhook',
   'space',
+  'oncall',
 ] as const;
 
 const createSubject = () => {
@@ -81,7 +82,7 @@ test('a Redis that evicts when it is full is warned of once, and what finds no r
   expect(lines[2]).toMatchObject({ level: 'warn', msg: 'the store is nearly full: this kind is not kept' });
   expect(lines[4]).toMatchObject({ msg: 'a tenant keeps its part of the store: more of this kind is not kept' });
   expect(await exported('recourse_session_store_not_kept_total')).toEqual([
-    ...['journals', 'results', 'pending_results', 'arguments', 'deliveries'].flatMap((kind) => [
+    ...['journals', 'results', 'pending_results', 'arguments', 'deliveries', 'index'].flatMap((kind) => [
       `recourse_session_store_not_kept_total{kind="${kind}",limit="store"} ${/^(journals|results)$/.test(kind) ? 3 : 0}`,
       `recourse_session_store_not_kept_total{kind="${kind}",limit="tenant"} ${kind === 'results' ? 9 : 0}`,
     ]),

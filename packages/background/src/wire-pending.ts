@@ -80,7 +80,7 @@ export const wirePending = async (config: Config, parts: PendingParts) => {
     added: {
       addRoutes: (app) => {
         const end = service.end.bind(service);
-        addPendingCallsRoutes(app, { records, onFailed, end, closed: closing.signal });
+        addPendingCallsRoutes(app, { records, laneOf, onFailed, end, closed: closing.signal });
       },
     } satisfies AddedRoutes,
     tasks: createPendingTasks(service, time),

@@ -56,6 +56,7 @@ const watchQuestions = (records: CallRecords) => {
     durability: 'durable',
     holdsArguments: false,
     withdraw: (key) => records.withdraw(key),
+    heads: (keys) => records.heads(keys),
     describe: (key) => records.describe(key),
     publishPart: (lease, valueJson) => records.publishPart(lease, valueJson),
     create: (key, spec) => records.create(key, spec),

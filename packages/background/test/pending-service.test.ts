@@ -66,6 +66,7 @@ const loseAnswers = (records: CallRecords, lost: { confirm: number; withdraw: nu
     holdsArguments: records.holdsArguments,
     create: (key, spec) => records.create(key, spec),
     versions: (keys) => records.versions(keys),
+    heads: (keys) => records.heads(keys),
     describe: (key) => records.describe(key),
     settle: (key, result) => records.settle(key, result),
     publishPart: (lease, valueJson) => records.publishPart(lease, valueJson),

@@ -87,10 +87,10 @@ const readStream = async (answer: Response): Promise<readonly unknown[]> => {
   return toWords({ results });
 };
 
-const Pending = z.object({ calls: z.array(z.unknown()) });
+const Pending = z.object({ items: z.array(z.unknown()) });
 
 const hasPending = async ({ url }: RunningProcess, tool: string): Promise<boolean> =>
-  Pending.parse(await (await fetch(`${url}/calls/pending?tool=${tool}`)).json()).calls.length > 0;
+  Pending.parse(await (await fetch(`${url}/calls/pending?tool=${tool}`)).json()).items.length > 0;
 
 // Where the first try of each is when its service dies. `ended`: the calls have run. `confirmed`: no worker knows of them.
 // `created`: there is a record that nobody has confirmed.

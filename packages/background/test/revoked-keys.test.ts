@@ -78,29 +78,33 @@ describe.each(['memory', 'redis'] as const)('queued calls of an API key, on %s',
     const leaked = [await queue(LEAKED), await queue(LEAKED), await queue(LEAKED)];
     const staying = await queue(STAYING);
     const { body } = await ask(`?key=${HASH8}&limit=2`);
-    expect(body).toMatchObject({ total: 3, calls: [{ tool: 'work' }, { tool: 'work' }] });
+    const newest = [...leaked].toReversed();
+    expect(body.items.map(({ request_id: id }: { request_id: string }) => id)).toEqual(newest.slice(0, 2));
+    const { body: next } = await ask(`?key=${HASH8}&limit=2&cursor=${body.next_cursor}`);
+    expect(next).toMatchObject({ items: [{ request_id: newest[2] }], next_cursor: null });
     const all = (await ask('')).body;
-    expect([all.total, all.calls.map(({ request_id: id }: { request_id: string }) => id).toSorted()]).toEqual([
-      5,
-      [block, ...leaked, staying].toSorted(),
-    ]);
+    expect(all.items.map(({ request_id: id }: { request_id: string }) => id)).toEqual([staying, ...newest, block]);
+    expect((await ask('?state=running')).body.items).toMatchObject([{ request_id: block, tool: 'block' }]);
     const {
       since,
       expires_at: expiresAt,
       ...listed
-    } = all.calls.find(({ request_id: id }: { request_id: string }) => id === leaked[0]);
+    } = all.items.find(({ request_id: id }: { request_id: string }) => id === leaked[0]);
     expect(listed).toEqual({
       request_id: leaked[0],
       index: 0,
       call: expect.stringMatching(/^c_/),
       tool: 'work',
+      lane: 'default',
       key: 'agent',
       key_hash: HASH8,
       state: 'queued',
       session: null,
     });
     expect(Date.parse(expiresAt)).toBeGreaterThan(Date.parse(since));
-    expect((await ask('?tool=work', 'GET', OTHERS)).body).toEqual({ calls: [], total: 0 });
+    expect((await ask(`/${listed.call}`)).body).toEqual({ ...listed, since, expires_at: expiresAt });
+    expect(await ask(`/${listed.call}`, 'GET', OTHERS)).toMatchObject({ status: 404, code: 'call_not_pending' });
+    expect((await ask('?tool=work', 'GET', OTHERS)).body).toEqual({ items: [], next_cursor: null });
     expect((await ask('?tool=work', 'DELETE', OTHERS)).body).toEqual({ cancelled: 0, running: 0 });
     for (const [path, status, code] of [
       ['', 400, 'invalid_query'],
@@ -116,7 +120,7 @@ describe.each(['memory', 'redis'] as const)('queued calls of an API key, on %s',
         executed: 'no',
         error: { code: 'cancelled' },
       });
-    expect((await ask(`?key=${HASH8}`)).body.total).toBe(0);
+    expect((await ask(`?key=${HASH8}`)).body.items).toEqual([]);
     expect(await ask('?tool=block', 'DELETE')).toMatchObject({ status: 202, body: { cancelled: 0, running: 1 } });
     expect((await finish(block, as(OPERATOR))).results[0]?.error?.code).toBe('cancelled');
     free();

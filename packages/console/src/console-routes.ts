@@ -10,15 +10,19 @@ import { loadConsoleFiles } from './console-files.ts';
 const HEADERS = toPageHeaders("'self'", ["require-trusted-types-for 'script'", 'trusted-types lit-html']);
 
 const PAGE = 'page.html';
+// Named, and not to be left out (RFC 9110, section 12.5.3).
+const TAKES_GZIP = /(?:^|,)\s*gzip\s*(?:,|$|;\s*q=(?!0(?:\.0*)?\s*(?:,|$)))/i;
 
 /** GET /console and what the page loads from /console/…, from memory. Holds no data: the page asks the API for it, with a key. */
-export const addConsoleRoutes = (app: FastifyInstance, pages: RouteHost['consolePages']): void => {
-  const files = loadConsoleFiles(pages);
+export const addConsoleRoutes = (app: FastifyInstance, pages: RouteHost['consolePages'], traceUrl: string): void => {
+  const files = loadConsoleFiles(pages, traceUrl);
   const send = (name: string, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const file = files.get(name)?.();
     if (file === undefined) throw new ProblemError(404, 'not_found', 'The console does not have this file.');
-    void reply.headers(HEADERS);
-    return sendUnlessKnown(request, reply, file.etag, () => reply.type(file.type).send(file.body));
+    const isPacked = TAKES_GZIP.test(request.headers['accept-encoding'] ?? '');
+    const { bytes, etag } = isPacked ? file.packed : file.plain;
+    void reply.headers({ ...HEADERS, vary: 'accept-encoding', ...(isPacked && { 'content-encoding': 'gzip' }) });
+    return sendUnlessKnown(request, reply, etag, () => reply.type(file.type).send(bytes));
   };
   app.get('/console', (request, reply) => send(PAGE, request, reply));
   // The page names its files as `console/…`, so that it works below any prefix of a proxy; that needs this one address.

@@ -57,7 +57,9 @@ test('every file that the page or a script names is served, and no other', async
   const { url } = await start();
   const files = loadConsoleFiles();
   const named = [...files.values()].flatMap((make) =>
-    [...make().body.matchAll(/(?:(?:from |import\()'\.\/|(?:src|href)="console\/)([^'"]+)['"]/g)].map(([, name = '']) => name),
+    [...make().body.matchAll(/(?:(?:from |import\()'\.\/|(?:src|href)="console\/)([^'"]+)['"]/g)].map(
+      ([, name = '']) => name,
+    ),
   );
   expect(new Set(named).size).toBeGreaterThan(10);
   for (const name of new Set([...named, ...files.keys()])) {

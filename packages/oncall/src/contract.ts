@@ -200,6 +200,7 @@ export const PendingItem = z
     expires_at: Moment,
     session: SessionHash.nullable(),
     key: z.string().nullable(),
+    key_hash: z.string().nullable().optional().describe('The first 8 hex digits of the SHA-256 of its API key.'),
   })
   .meta({ id: 'PendingItem' });
 const pageOf = <Item extends z.ZodType>(item: Item) =>

@@ -11,6 +11,7 @@ import { beginFigures } from './figures/figures.ts';
 import { beginLists, type ListParts } from './lists/lists.ts';
 import { openOverview, type Waiting } from './overview/overview.ts';
 import { beginReports } from './reports/begin-reports.ts';
+import { createTenantMetrics } from './reports/tenant-metrics.ts';
 import { REPLICA } from './states/own-report.ts';
 import { openStates, type StatesParts } from './states/states.ts';
 
@@ -38,15 +39,19 @@ export type OncallPart = {
 };
 
 /** Begins to count calls, before there is a store: what the service tells of its calls goes to `watch`. */
-export const beginOncall = () => {
+export const beginOncall = ({ METRICS_TENANTS }: Config, metrics: Metrics) => {
   const figures = beginFigures();
   const lists = beginLists();
-  const reports = beginReports(figures.counts);
+  const reports = beginReports(figures.takeCalls);
+  const tenants = METRICS_TENANTS.length === 0 ? null : createTenantMetrics(metrics, METRICS_TENANTS);
   const watch: CallWatch = {
-    answered: (tenant, tool, failure, durationMs) => {
-      figures.watch.answered(tenant, tool, failure, durationMs);
-      reports.answered(tenant, failure, durationMs);
-    },
+    answered:
+      tenants === null
+        ? figures.watch.answered
+        : (...told) => {
+            figures.watch.answered(...told);
+            tenants.answered(...told);
+          },
     failed: (event, failure, call, retry) => {
       figures.watch.failed(event, failure, call, retry);
       lists.watch.failed(event, failure, call, retry);
@@ -67,12 +72,7 @@ export const beginOncall = () => {
       sessions: listed.summary,
       onFailed: (error) => log.debug({ causes: describeCauses(error) }, 'part of the overview could not be read'),
     });
-    const parts: readonly OncallPart[] = [
-      states,
-      { ...counted, ...overview },
-      listed.part,
-      reports.open(config.METRICS_TENANTS, options),
-    ];
+    const parts: readonly OncallPart[] = [states, { ...counted, ...overview }, listed.part, reports.open(options)];
     const addRoutes: AddedRoutes['addRoutes'] = (app, host) => {
       for (const part of parts) part.addRoutes(app, host);
     };

@@ -6,7 +6,7 @@ test('the overview counts calls and failures, and says what fails now', async ()
   const service = await startService();
   onTestFinished(service.stop);
   await service.call([
-    { name: 'echo', arguments: { message: 'a' } },
+    { name: 'echo', arguments: { text: 'a' } },
     { name: 'nope', arguments: {} },
   ]);
   const answer = await fetch(`${service.url}/overview`);

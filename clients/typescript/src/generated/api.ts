@@ -195,6 +195,46 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/calls": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * List the latest failed calls of a tenant
+         * @description The last 1,000 of 24 hours, of the tools that the key may use, the latest first. Never arguments.
+         */
+        readonly get: operations["listFailedCalls"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/calls/{reference}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Show the failed call of a reference
+         * @description By the reference of its result and of the log. Equal failures that the log has once have one reference: the latest of them, or that of `request_id` and `index`.
+         */
+        readonly get: operations["getFailedCall"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/calls/pending": {
         readonly parameters: {
             readonly query?: never;
@@ -204,7 +244,7 @@ export interface paths {
         };
         /**
          * List the pending calls of a tenant
-         * @description Calls of the caller's tenant that have not ended, of the tools that its key may use; anonymous callers see those of their address. For operators: what a key still has queued.
+         * @description Calls of the caller's tenant that have not ended, of the tools that its key may use, the latest first; anonymous callers see those of their address. For operators: what a key still has queued.
          */
         readonly get: operations["listPendingCalls"];
         readonly put?: never;
@@ -214,6 +254,46 @@ export interface paths {
          * @description As cancelling each of them. At least one of `key` and `tool` is required; with both, calls that fit both.
          */
         readonly delete: operations["cancelPendingCalls"];
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/calls/pending/{call}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Show a pending call
+         * @description One of the list of pending calls, by its handle.
+         */
+        readonly get: operations["getPendingCall"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/search": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Find what has an id
+         * @description A request id, the reference of a failure, a session id, its hash or the first 8 or more digits of that, or the handle of a pending call.
+         */
+        readonly get: operations["search"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
         readonly options?: never;
         readonly head?: never;
         readonly patch?: never;
@@ -279,6 +359,26 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/circuits/{name}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        readonly post?: never;
+        /**
+         * Close an open circuit
+         * @description The circuits of a tool, or of the upstream whose tools share one, let calls run again in all replicas, within two seconds, and count anew from 0 failures. For operators: a key needs the operation `operate`, which is never implied. GET /overview lists those that are open.
+         */
+        readonly delete: operations["closeCircuit"];
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/live": {
         readonly parameters: {
             readonly query?: never;
@@ -331,6 +431,26 @@ export interface paths {
          * @description All metrics of docs/metrics.md, for Prometheus. Needs no key.
          */
         readonly get: operations["metrics"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/sessions": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * List the latest sessions of a tenant
+         * @description Sessions of the last 24 hours, the latest first: the last 1,000 that have failed, and the last 1,000 others. A session is named by the SHA-256 of its id; a tool that the key may not use is not told of.
+         */
+        readonly get: operations["listSessions"];
         readonly put?: never;
         readonly post?: never;
         readonly delete?: never;
@@ -519,6 +639,129 @@ export interface components {
             /** @description Why: of a denial the model reads it. */
             readonly reason?: string;
         };
+        readonly SessionPage: {
+            readonly items: readonly components["schemas"]["SessionItem"][];
+            /** @description Of the next page; null: this is the last. */
+            readonly next_cursor: string | null;
+        };
+        readonly SessionItem: {
+            /** @description GET /sessions/~{session}. */
+            readonly session: string;
+            /** @description As its caller chose it; null unless SESSION_IDS=clear. */
+            readonly id: string | null;
+            /**
+             * @description `blocked`: a tool may not be called any more.
+             * @enum {string}
+             */
+            readonly state: "failing" | "blocked" | "ok";
+            readonly blocked_tools: readonly string[];
+            /** Format: date-time */
+            readonly first_at: string;
+            /** Format: date-time */
+            readonly last_at: string;
+            readonly calls: number;
+            readonly failures: number;
+            readonly last_failure: {
+                /** @description A registered tool name, or `_unknown`. */
+                readonly tool: string;
+                /** @enum {string} */
+                readonly code: "invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "interrupted" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "rule_refused" | "approval_required" | "approval_denied" | "approval_expired" | "approval_stale" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "audit_unavailable" | "internal_error";
+                readonly message: string;
+                /** Format: date-time */
+                readonly at: string;
+            } | null;
+            /** @description Where its last call was answered. */
+            readonly replica: string;
+        };
+        readonly FailedCallPage: {
+            readonly items: readonly components["schemas"]["FailedCall"][];
+            /** @description Of the next page; null: this is the last. */
+            readonly next_cursor: string | null;
+        };
+        readonly FailedCall: {
+            readonly reference: string;
+            readonly request_id: string;
+            readonly index: number;
+            readonly id: string | number | null;
+            readonly session: string | null;
+            /** @description A registered tool name, or `_unknown`. */
+            readonly tool: string;
+            /** @description The name that was asked for, at most 64 characters. */
+            readonly name: string | null;
+            /** @enum {string} */
+            readonly code: "invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "interrupted" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "rule_refused" | "approval_required" | "approval_denied" | "approval_expired" | "approval_stale" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "audit_unavailable" | "internal_error";
+            /** @enum {string} */
+            readonly fault: "caller" | "tool" | "upstream" | "policy" | "service";
+            /** @enum {string} */
+            readonly outcome: "success" | "retry" | "failed" | "refused" | "unknown" | "pending";
+            /** @enum {string} */
+            readonly executed: "yes" | "no" | "maybe";
+            /** Format: date-time */
+            readonly at: string;
+            readonly duration_ms: number;
+            /** @description What the model read, at most 300 characters. */
+            readonly message: string;
+            readonly trace_id: string | null;
+            /** @description The name of the key that sent it. */
+            readonly key: string | null;
+            readonly replica: string;
+        };
+        readonly SearchResult: {
+            /** @description At most 20. */
+            readonly found: readonly ({
+                /** @enum {string} */
+                readonly kind: "session";
+                readonly session: string;
+                /** @enum {string} */
+                readonly state: "failing" | "blocked" | "ok";
+            } | {
+                /** @enum {string} */
+                readonly kind: "call";
+                readonly reference: string;
+                /** @description A registered tool name, or `_unknown`. */
+                readonly tool: string;
+                /** @enum {string} */
+                readonly code: "invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "interrupted" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "rule_refused" | "approval_required" | "approval_denied" | "approval_expired" | "approval_stale" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "audit_unavailable" | "internal_error";
+            } | {
+                /** @enum {string} */
+                readonly kind: "request";
+                readonly request_id: string;
+                /** @description Of the last day: GET /calls?request_id={request_id}. */
+                readonly failures: number;
+                /** @description GET /tool-calls/{request_id} has them. */
+                readonly has_results: boolean;
+            } | {
+                /** @enum {string} */
+                readonly kind: "pending";
+                readonly call: string;
+                readonly request_id: string;
+                readonly index: number;
+                readonly tool: string;
+            })[];
+        };
+        readonly PendingPage: {
+            readonly items: readonly components["schemas"]["PendingItem"][];
+            /** @description Of the next page; null: this is the last. */
+            readonly next_cursor: string | null;
+        };
+        readonly PendingItem: {
+            /** @description The handle: GET /calls/pending/{call}. */
+            readonly call: string;
+            readonly request_id: string;
+            readonly index: number;
+            readonly tool: string;
+            /** @enum {string} */
+            readonly state: "queued" | "waiting_for_approval" | "running";
+            readonly lane: string | null;
+            /** Format: date-time */
+            readonly since: string;
+            /** Format: date-time */
+            readonly expires_at: string;
+            readonly session: string | null;
+            readonly key: string | null;
+            /** @description The first 8 hex digits of the SHA-256 of its API key. */
+            readonly key_hash?: string | null;
+        };
         readonly Overview: {
             /** Format: date-time */
             readonly at: string;
@@ -614,35 +857,6 @@ export interface components {
             readonly message: string;
             /** @description Of the last one: GET /calls/{reference}. */
             readonly reference: string;
-        };
-        readonly SessionItem: {
-            /** @description GET /sessions/~{session}. */
-            readonly session: string;
-            /** @description As its caller chose it; null unless SESSION_IDS=clear. */
-            readonly id: string | null;
-            /**
-             * @description `blocked`: a tool may not be called any more.
-             * @enum {string}
-             */
-            readonly state: "failing" | "blocked" | "ok";
-            readonly blocked_tools: readonly string[];
-            /** Format: date-time */
-            readonly first_at: string;
-            /** Format: date-time */
-            readonly last_at: string;
-            readonly calls: number;
-            readonly failures: number;
-            readonly last_failure: {
-                /** @description A registered tool name, or `_unknown`. */
-                readonly tool: string;
-                /** @enum {string} */
-                readonly code: "invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "interrupted" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "rule_refused" | "approval_required" | "approval_denied" | "approval_expired" | "approval_stale" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "audit_unavailable" | "internal_error";
-                readonly message: string;
-                /** Format: date-time */
-                readonly at: string;
-            } | null;
-            /** @description Where its last call was answered. */
-            readonly replica: string;
         };
         readonly ReplicaState: {
             /** @description As its log names it: host name and pid. */
@@ -6109,14 +6323,24 @@ export interface operations {
             };
         };
     };
-    readonly listPendingCalls: {
+    readonly listFailedCalls: {
         readonly parameters: {
             readonly query?: {
-                /** @description Calls of one API key: the first 8 or more hex digits of its SHA-256, as its line in API_KEYS_FILE has it. */
-                readonly key?: string;
                 /** @description Calls of one tool. */
                 readonly tool?: string;
-                /** @description How many are listed. Default 100. */
+                /** @description Failures of one code. */
+                readonly code?: "invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "interrupted" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "rule_refused" | "approval_required" | "approval_denied" | "approval_expired" | "approval_stale" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "audit_unavailable" | "internal_error";
+                /** @description Failures of one fault. */
+                readonly fault?: "caller" | "tool" | "upstream" | "policy" | "service";
+                /** @description Of one session: the first 8 or more hex digits of the SHA-256 of its id. */
+                readonly session?: string;
+                /** @description Of one request. */
+                readonly request_id?: string;
+                /** @description From then on. */
+                readonly since?: string;
+                /** @description `next_cursor` of the page before. Items that come in meanwhile move none. */
+                readonly cursor?: string;
+                /** @description How many are listed. Default 50. */
                 readonly limit?: number;
             };
             readonly header?: never;
@@ -6125,7 +6349,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description The calls. */
+            /** @description The failures. */
             readonly 200: {
                 headers: {
                     /** @description The id of this request: sent by the client, or generated by the service. */
@@ -6135,46 +6359,31 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "calls": [
+                     *       "items": [
                      *         {
-                     *           "request_id": "lost-answer-0001",
+                     *           "reference": "01M7YS1XNXZX345EQCMYZYC2PR",
+                     *           "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ",
                      *           "index": 0,
-                     *           "call": "c_0123456789abcdefghijkl",
-                     *           "tool": "read_file",
+                     *           "id": "call_1",
+                     *           "session": "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
+                     *           "tool": "lookup",
+                     *           "name": "lookup",
+                     *           "code": "timeout",
+                     *           "fault": "tool",
+                     *           "outcome": "retry",
+                     *           "executed": "maybe",
+                     *           "at": "2026-11-30T03:02:10.000Z",
+                     *           "duration_ms": 5002.1,
+                     *           "message": "Timed out after 5 s.",
+                     *           "trace_id": null,
                      *           "key": "ci",
-                     *           "key_hash": "1a2b3c4d",
-                     *           "state": "queued",
-                     *           "since": "2026-11-28T03:00:00.000Z",
-                     *           "expires_at": "2026-11-28T04:00:00.000Z",
-                     *           "session": null
+                     *           "replica": "pod-7f9c:1"
                      *         }
                      *       ],
-                     *       "total": 1
+                     *       "next_cursor": null
                      *     }
                      */
-                    readonly "application/json": {
-                        readonly calls: readonly {
-                            /** @description Of the batch that made the call. */
-                            readonly request_id: string;
-                            /** @description The place of the call in its batch. */
-                            readonly index: number;
-                            /** @description The handle of the call. */
-                            readonly call: string;
-                            readonly tool: string;
-                            /** @description The name of the API key or the subject of the token; null while anonymous. */
-                            readonly key: string | null;
-                            /** @description The first 8 hex digits of the SHA-256 of its API key; null without one. */
-                            readonly key_hash: string | null;
-                            /** @enum {string} */
-                            readonly state: "queued" | "waiting_for_approval" | "running";
-                            readonly since: string;
-                            readonly expires_at: string;
-                            /** @description The SHA-256 of the id of its session; null without one. */
-                            readonly session: string | null;
-                        }[];
-                        /** @description How many fit the filter, listed or not. */
-                        readonly total: number;
-                    };
+                    readonly "application/json": components["schemas"]["FailedCallPage"];
                 };
             };
             /** @description A parameter is not valid or not known. */
@@ -6191,7 +6400,7 @@ export interface operations {
                      *       "title": "Bad Request",
                      *       "status": 400,
                      *       "code": "invalid_query",
-                     *       "detail": "key: must be the first 8 to 64 hex digits of the SHA-256 of a key",
+                     *       "detail": "limit: must be from 1 to 200",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -6374,13 +6583,575 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The session store is unavailable, the token cannot be verified now, or the service is stopping. */
+            /** @description The store is unavailable, the token cannot be verified now, or the service is stopping. */
             readonly 503: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:store_unavailable",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "code": "store_unavailable",
+                     *       "detail": "The session store is unavailable. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly getFailedCall: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Of one request. */
+                readonly request_id?: string;
+                /** @description The place of the call in its batch. */
+                readonly index?: number;
+            };
+            readonly header?: never;
+            readonly path: {
+                /**
+                 * @description As in the result.
+                 * @example 01M7YS1XNXZX345EQCMYZYC2PR
+                 */
+                readonly reference: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The failure. */
+            readonly 200: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "reference": "01M7YS1XNXZX345EQCMYZYC2PR",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ",
+                     *       "index": 0,
+                     *       "id": "call_1",
+                     *       "session": "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
+                     *       "tool": "lookup",
+                     *       "name": "lookup",
+                     *       "code": "timeout",
+                     *       "fault": "tool",
+                     *       "outcome": "retry",
+                     *       "executed": "maybe",
+                     *       "at": "2026-11-30T03:02:10.000Z",
+                     *       "duration_ms": 5002.1,
+                     *       "message": "Timed out after 5 s.",
+                     *       "trace_id": null,
+                     *       "key": "ci",
+                     *       "replica": "pod-7f9c:1"
+                     *     }
+                     */
+                    readonly "application/json": components["schemas"]["FailedCall"];
+                };
+            };
+            /** @description A parameter is not valid or not known. */
+            readonly 400: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:invalid_query",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "code": "invalid_query",
+                     *       "detail": "limit: must be from 1 to 200",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            readonly 401: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description The required authentication scheme. */
+                    readonly "WWW-Authenticate"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unauthorized",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "code": "unauthorized",
+                     *       "detail": "Send a valid key as Authorization: Bearer … or X-API-Key.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Requests from this origin are refused, or the key lacks the permission. */
+            readonly 403: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:forbidden_origin",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "forbidden_origin",
+                     *       "detail": "Requests from this origin or for this host are refused. Add the origin to ALLOWED_ORIGINS; without keys use a loopback host.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No such failure is listed. */
+            readonly 404: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:call_not_listed",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "code": "call_not_listed",
+                     *       "detail": "No failure of the last day that this key may see has that reference.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request did not arrive in time. */
+            readonly 408: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The path is too long. */
+            readonly 414: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:uri_too_long",
+                     *       "title": "URI Too Long",
+                     *       "status": 414,
+                     *       "code": "uri_too_long",
+                     *       "detail": "The path is too long.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Expect header is not 100-continue. */
+            readonly 417: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue is supported.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This caller has sent too many requests. */
+            readonly 429: {
                 headers: {
                     /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
+                    /** @description Whose rate is used up, and seconds until it is not (draft 10). */
+                    readonly RateLimit?: string;
+                    /** @description That rate: requests, and seconds of its window. */
+                    readonly "RateLimit-Policy"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:rate_limited",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "code": "rate_limited",
+                     *       "detail": "This key may send 600 requests in 60 s, and has sent them. Nothing has run; retry after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The headers are too large. */
+            readonly 431: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error: a bug of the service, logged under the request id. */
+            readonly 500: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The store is unavailable, the token cannot be verified now, or the service is stopping. */
+            readonly 503: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:store_unavailable",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "code": "store_unavailable",
+                     *       "detail": "The session store is unavailable. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly listPendingCalls: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Calls of one API key: the first 8 or more hex digits of its SHA-256, as its line in API_KEYS_FILE has it. */
+                readonly key?: string;
+                /** @description Calls of one tool. */
+                readonly tool?: string;
+                /** @description Calls of one state. */
+                readonly state?: "queued" | "waiting_for_approval" | "running";
+                /** @description `next_cursor` of the page before. Items that come in meanwhile move none. */
+                readonly cursor?: string;
+                /** @description How many are listed. Default 50. */
+                readonly limit?: number;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The calls. */
+            readonly 200: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "call": "c_0123456789abcdefghijkl",
+                     *           "request_id": "lost-answer-0001",
+                     *           "index": 0,
+                     *           "tool": "read_file",
+                     *           "state": "queued",
+                     *           "lane": "default",
+                     *           "since": "2026-11-28T03:00:00.000Z",
+                     *           "expires_at": "2026-11-28T04:00:00.000Z",
+                     *           "session": null,
+                     *           "key": "ci",
+                     *           "key_hash": "1a2b3c4d"
+                     *         }
+                     *       ],
+                     *       "next_cursor": null
+                     *     }
+                     */
+                    readonly "application/json": components["schemas"]["PendingPage"];
+                };
+            };
+            /** @description A parameter is not valid or not known. */
+            readonly 400: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:invalid_query",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "code": "invalid_query",
+                     *       "detail": "limit: must be from 1 to 200",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            readonly 401: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description The required authentication scheme. */
+                    readonly "WWW-Authenticate"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unauthorized",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "code": "unauthorized",
+                     *       "detail": "Send a valid key as Authorization: Bearer … or X-API-Key.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Requests from this origin are refused, or the key lacks the permission. */
+            readonly 403: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:forbidden_origin",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "forbidden_origin",
+                     *       "detail": "Requests from this origin or for this host are refused. Add the origin to ALLOWED_ORIGINS; without keys use a loopback host.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request did not arrive in time. */
+            readonly 408: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The path is too long. */
+            readonly 414: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:uri_too_long",
+                     *       "title": "URI Too Long",
+                     *       "status": 414,
+                     *       "code": "uri_too_long",
+                     *       "detail": "The path is too long.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Expect header is not 100-continue. */
+            readonly 417: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue is supported.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This caller has sent too many requests. */
+            readonly 429: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    readonly "Retry-After"?: number;
+                    /** @description Whose rate is used up, and seconds until it is not (draft 10). */
+                    readonly RateLimit?: string;
+                    /** @description That rate: requests, and seconds of its window. */
+                    readonly "RateLimit-Policy"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:rate_limited",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "code": "rate_limited",
+                     *       "detail": "This key may send 600 requests in 60 s, and has sent them. Nothing has run; retry after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The headers are too large. */
+            readonly 431: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error: a bug of the service, logged under the request id. */
+            readonly 500: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The store is unavailable, the token cannot be verified now, or the service is stopping. */
+            readonly 503: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -6662,6 +7433,542 @@ export interface operations {
                     readonly "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:store_unavailable",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "code": "store_unavailable",
+                     *       "detail": "The session store is unavailable. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly getPendingCall: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /**
+                 * @description The handle.
+                 * @example c_0123456789abcdefghijkl
+                 */
+                readonly call: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The call. */
+            readonly 200: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "call": "c_0123456789abcdefghijkl",
+                     *       "request_id": "lost-answer-0001",
+                     *       "index": 0,
+                     *       "tool": "read_file",
+                     *       "state": "queued",
+                     *       "lane": "default",
+                     *       "since": "2026-11-28T03:00:00.000Z",
+                     *       "expires_at": "2026-11-28T04:00:00.000Z",
+                     *       "session": null,
+                     *       "key": "ci",
+                     *       "key_hash": "1a2b3c4d"
+                     *     }
+                     */
+                    readonly "application/json": components["schemas"]["PendingItem"];
+                };
+            };
+            /** @description The request is malformed. */
+            readonly 400: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:bad_request",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "code": "bad_request",
+                     *       "detail": "The request is malformed.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            readonly 401: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description The required authentication scheme. */
+                    readonly "WWW-Authenticate"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unauthorized",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "code": "unauthorized",
+                     *       "detail": "Send a valid key as Authorization: Bearer … or X-API-Key.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Requests from this origin are refused, or the key lacks the permission. */
+            readonly 403: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:forbidden_origin",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "forbidden_origin",
+                     *       "detail": "Requests from this origin or for this host are refused. Add the origin to ALLOWED_ORIGINS; without keys use a loopback host.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No call of this handle is pending. */
+            readonly 404: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:call_not_pending",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "code": "call_not_pending",
+                     *       "detail": "No call of this handle is pending: it has ended, or never was.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request did not arrive in time. */
+            readonly 408: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The path is too long. */
+            readonly 414: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:uri_too_long",
+                     *       "title": "URI Too Long",
+                     *       "status": 414,
+                     *       "code": "uri_too_long",
+                     *       "detail": "The path is too long.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Expect header is not 100-continue. */
+            readonly 417: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue is supported.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This caller has sent too many requests. */
+            readonly 429: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    readonly "Retry-After"?: number;
+                    /** @description Whose rate is used up, and seconds until it is not (draft 10). */
+                    readonly RateLimit?: string;
+                    /** @description That rate: requests, and seconds of its window. */
+                    readonly "RateLimit-Policy"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:rate_limited",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "code": "rate_limited",
+                     *       "detail": "This key may send 600 requests in 60 s, and has sent them. Nothing has run; retry after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The headers are too large. */
+            readonly 431: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error: a bug of the service, logged under the request id. */
+            readonly 500: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The store is unavailable, the token cannot be verified now, or the service is stopping. */
+            readonly 503: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:store_unavailable",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "code": "store_unavailable",
+                     *       "detail": "The session store is unavailable. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly search: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description What to find. */
+                readonly q?: string;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description What was found; may be empty. */
+            readonly 200: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "found": [
+                     *         {
+                     *           "kind": "session",
+                     *           "session": "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
+                     *           "state": "blocked"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    readonly "application/json": components["schemas"]["SearchResult"];
+                };
+            };
+            /** @description A parameter is not valid or not known. */
+            readonly 400: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:invalid_query",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "code": "invalid_query",
+                     *       "detail": "limit: must be from 1 to 200",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            readonly 401: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description The required authentication scheme. */
+                    readonly "WWW-Authenticate"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unauthorized",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "code": "unauthorized",
+                     *       "detail": "Send a valid key as Authorization: Bearer … or X-API-Key.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Requests from this origin are refused, or the key lacks the permission. */
+            readonly 403: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:forbidden_origin",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "forbidden_origin",
+                     *       "detail": "Requests from this origin or for this host are refused. Add the origin to ALLOWED_ORIGINS; without keys use a loopback host.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request did not arrive in time. */
+            readonly 408: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The path is too long. */
+            readonly 414: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:uri_too_long",
+                     *       "title": "URI Too Long",
+                     *       "status": 414,
+                     *       "code": "uri_too_long",
+                     *       "detail": "The path is too long.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Expect header is not 100-continue. */
+            readonly 417: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue is supported.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This caller has sent too many requests. */
+            readonly 429: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    readonly "Retry-After"?: number;
+                    /** @description Whose rate is used up, and seconds until it is not (draft 10). */
+                    readonly RateLimit?: string;
+                    /** @description That rate: requests, and seconds of its window. */
+                    readonly "RateLimit-Policy"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:rate_limited",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "code": "rate_limited",
+                     *       "detail": "This key may send 600 requests in 60 s, and has sent them. Nothing has run; retry after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The headers are too large. */
+            readonly 431: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error: a bug of the service, logged under the request id. */
+            readonly 500: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The store is unavailable, the token cannot be verified now, or the service is stopping. */
+            readonly 503: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -7612,6 +8919,291 @@ export interface operations {
             };
         };
     };
+    readonly closeCircuit: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The name of the tool or the upstream, as GET /overview has it. */
+                readonly name: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Closed. */
+            readonly 204: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The session id is empty or longer than 256 characters. */
+            readonly 400: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:invalid_session_id",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "code": "invalid_session_id",
+                     *       "detail": "A session id has 1 to 256 characters, percent-encoded in the path.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            readonly 401: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description The required authentication scheme. */
+                    readonly "WWW-Authenticate"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unauthorized",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "code": "unauthorized",
+                     *       "detail": "Send a valid key as Authorization: Bearer … or X-API-Key.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Requests from this origin are refused, or the key lacks the permission. */
+            readonly 403: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:forbidden_origin",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "forbidden_origin",
+                     *       "detail": "Requests from this origin or for this host are refused. Add the origin to ALLOWED_ORIGINS; without keys use a loopback host.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No replica has such a circuit open, or the key may use none of its tools. */
+            readonly 404: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:circuit_not_found",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "code": "circuit_not_found",
+                     *       "detail": "No replica has an open circuit of this name.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request did not arrive in time. */
+            readonly 408: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The path is too long. */
+            readonly 414: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:uri_too_long",
+                     *       "title": "URI Too Long",
+                     *       "status": 414,
+                     *       "code": "uri_too_long",
+                     *       "detail": "The path is too long.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Content-Type is present but is not a media type. */
+            readonly 415: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unsupported_media_type",
+                     *       "title": "Unsupported Media Type",
+                     *       "status": 415,
+                     *       "code": "unsupported_media_type",
+                     *       "detail": "Send application/json in UTF-8 (with curl: -H 'content-type: application/json').",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Expect header is not 100-continue. */
+            readonly 417: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue is supported.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This caller has sent too many requests. */
+            readonly 429: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    readonly "Retry-After"?: number;
+                    /** @description Whose rate is used up, and seconds until it is not (draft 10). */
+                    readonly RateLimit?: string;
+                    /** @description That rate: requests, and seconds of its window. */
+                    readonly "RateLimit-Policy"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:rate_limited",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "code": "rate_limited",
+                     *       "detail": "This key may send 600 requests in 60 s, and has sent them. Nothing has run; retry after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The headers are too large. */
+            readonly 431: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error: a bug of the service, logged under the request id. */
+            readonly 500: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The session store is unavailable, the token cannot be verified now, or the service is stopping. */
+            readonly 503: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    readonly "Retry-After"?: number;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:store_unavailable",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "code": "store_unavailable",
+                     *       "detail": "The session store is unavailable. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     readonly live: {
         readonly parameters: {
             readonly query?: never;
@@ -8192,13 +9784,288 @@ export interface operations {
             };
         };
     };
+    readonly listSessions: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description `failing`: a call of its last batch failed. `blocked`: a tool may not be called any more. Default `recent`: all. */
+                readonly state?: "failing" | "blocked" | "recent";
+                /** @description The id of a session, the first 8 or more hex digits of its hash, or part of an id that is kept. */
+                readonly q?: string;
+                /** @description `next_cursor` of the page before. Items that come in meanwhile move none. */
+                readonly cursor?: string;
+                /** @description How many are listed. Default 50. */
+                readonly limit?: number;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The sessions. */
+            readonly 200: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "session": "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
+                     *           "id": null,
+                     *           "state": "blocked",
+                     *           "blocked_tools": [
+                     *             "lookup"
+                     *           ],
+                     *           "first_at": "2026-11-30T03:00:00.000Z",
+                     *           "last_at": "2026-11-30T03:02:10.000Z",
+                     *           "calls": 6,
+                     *           "failures": 5,
+                     *           "last_failure": {
+                     *             "tool": "lookup",
+                     *             "code": "timeout",
+                     *             "message": "Timed out after 5 s.",
+                     *             "at": "2026-11-30T03:02:10.000Z"
+                     *           },
+                     *           "replica": "pod-7f9c:1"
+                     *         }
+                     *       ],
+                     *       "next_cursor": null
+                     *     }
+                     */
+                    readonly "application/json": components["schemas"]["SessionPage"];
+                };
+            };
+            /** @description A parameter is not valid or not known. */
+            readonly 400: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:invalid_query",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "code": "invalid_query",
+                     *       "detail": "limit: must be from 1 to 200",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            readonly 401: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description The required authentication scheme. */
+                    readonly "WWW-Authenticate"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unauthorized",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "code": "unauthorized",
+                     *       "detail": "Send a valid key as Authorization: Bearer … or X-API-Key.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Requests from this origin are refused, or the key lacks the permission. */
+            readonly 403: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:forbidden_origin",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "forbidden_origin",
+                     *       "detail": "Requests from this origin or for this host are refused. Add the origin to ALLOWED_ORIGINS; without keys use a loopback host.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request did not arrive in time. */
+            readonly 408: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The path is too long. */
+            readonly 414: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:uri_too_long",
+                     *       "title": "URI Too Long",
+                     *       "status": 414,
+                     *       "code": "uri_too_long",
+                     *       "detail": "The path is too long.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Expect header is not 100-continue. */
+            readonly 417: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue is supported.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This caller has sent too many requests. */
+            readonly 429: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    readonly "Retry-After"?: number;
+                    /** @description Whose rate is used up, and seconds until it is not (draft 10). */
+                    readonly RateLimit?: string;
+                    /** @description That rate: requests, and seconds of its window. */
+                    readonly "RateLimit-Policy"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:rate_limited",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "code": "rate_limited",
+                     *       "detail": "This key may send 600 requests in 60 s, and has sent them. Nothing has run; retry after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The headers are too large. */
+            readonly 431: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error: a bug of the service, logged under the request id. */
+            readonly 500: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The store is unavailable, the token cannot be verified now, or the service is stopping. */
+            readonly 503: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:store_unavailable",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "code": "store_unavailable",
+                     *       "detail": "The session store is unavailable. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     readonly getSession: {
         readonly parameters: {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
                 /**
-                 * @description The session id that its batches send, percent-encoded: `team/7` is `team%2F7`.
+                 * @description The session id that its batches send, percent-encoded: `team/7` is `team%2F7`. Or `~` and the SHA-256 of that id, 64 hex digits, or of one of the latest sessions the first 8 or more.
                  * @example agent_7
                  */
                 readonly id: string;
@@ -8435,6 +10302,27 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description None of the latest sessions has a hash that begins so. */
+            readonly 404: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:session_not_listed",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "code": "session_not_listed",
+                     *       "detail": "None of the latest sessions has a hash that begins so. Send all 64 hex digits of the SHA-256 of its id.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description The request did not arrive in time. */
             readonly 408: {
                 headers: {
@@ -8450,6 +10338,27 @@ export interface operations {
                      *       "status": 408,
                      *       "code": "request_timeout",
                      *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Several of the latest sessions have a hash that begins so. */
+            readonly 409: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:session_ambiguous",
+                     *       "title": "Conflict",
+                     *       "status": 409,
+                     *       "code": "session_ambiguous",
+                     *       "detail": "Several of the latest sessions have a hash that begins so. Send more digits.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -8598,7 +10507,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /**
-                 * @description The session id that its batches send, percent-encoded: `team/7` is `team%2F7`.
+                 * @description The session id that its batches send, percent-encoded: `team/7` is `team%2F7`. Or `~` and the SHA-256 of that id, 64 hex digits, or of one of the latest sessions the first 8 or more.
                  * @example agent_7
                  */
                 readonly id: string;
@@ -8681,6 +10590,27 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description None of the latest sessions has a hash that begins so. */
+            readonly 404: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:session_not_listed",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "code": "session_not_listed",
+                     *       "detail": "None of the latest sessions has a hash that begins so. Send all 64 hex digits of the SHA-256 of its id.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description The request did not arrive in time. */
             readonly 408: {
                 headers: {
@@ -8696,6 +10626,27 @@ export interface operations {
                      *       "status": 408,
                      *       "code": "request_timeout",
                      *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Several of the latest sessions have a hash that begins so. */
+            readonly 409: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:session_ambiguous",
+                     *       "title": "Conflict",
+                     *       "status": 409,
+                     *       "code": "session_ambiguous",
+                     *       "detail": "Several of the latest sessions have a hash that begins so. Send more digits.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -8865,7 +10816,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /**
-                 * @description The session id that its batches send, percent-encoded: `team/7` is `team%2F7`.
+                 * @description The session id that its batches send, percent-encoded: `team/7` is `team%2F7`. Or `~` and the SHA-256 of that id, 64 hex digits, or of one of the latest sessions the first 8 or more.
                  * @example agent_7
                  */
                 readonly id: string;
@@ -8948,6 +10899,27 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description None of the latest sessions has a hash that begins so. */
+            readonly 404: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:session_not_listed",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "code": "session_not_listed",
+                     *       "detail": "None of the latest sessions has a hash that begins so. Send all 64 hex digits of the SHA-256 of its id.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description The request did not arrive in time. */
             readonly 408: {
                 headers: {
@@ -8963,6 +10935,27 @@ export interface operations {
                      *       "status": 408,
                      *       "code": "request_timeout",
                      *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Several of the latest sessions have a hash that begins so. */
+            readonly 409: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:session_ambiguous",
+                     *       "title": "Conflict",
+                     *       "status": 409,
+                     *       "code": "session_ambiguous",
+                     *       "detail": "Several of the latest sessions have a hash that begins so. Send more digits.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -9132,7 +11125,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /**
-                 * @description The session id that its batches send, percent-encoded: `team/7` is `team%2F7`.
+                 * @description The session id that its batches send, percent-encoded: `team/7` is `team%2F7`. Or `~` and the SHA-256 of that id, 64 hex digits, or of one of the latest sessions the first 8 or more.
                  * @example agent_7
                  */
                 readonly id: string;
@@ -9220,6 +11213,27 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description None of the latest sessions has a hash that begins so. */
+            readonly 404: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:session_not_listed",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "code": "session_not_listed",
+                     *       "detail": "None of the latest sessions has a hash that begins so. Send all 64 hex digits of the SHA-256 of its id.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description The request did not arrive in time. */
             readonly 408: {
                 headers: {
@@ -9235,6 +11249,27 @@ export interface operations {
                      *       "status": 408,
                      *       "code": "request_timeout",
                      *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Several of the latest sessions have a hash that begins so. */
+            readonly 409: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:session_ambiguous",
+                     *       "title": "Conflict",
+                     *       "status": 409,
+                     *       "code": "session_ambiguous",
+                     *       "detail": "Several of the latest sessions have a hash that begins so. Send more digits.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -9404,7 +11439,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /**
-                 * @description The session id that its batches send, percent-encoded: `team/7` is `team%2F7`.
+                 * @description The session id that its batches send, percent-encoded: `team/7` is `team%2F7`. Or `~` and the SHA-256 of that id, 64 hex digits, or of one of the latest sessions the first 8 or more.
                  * @example agent_7
                  */
                 readonly id: string;

@@ -256,6 +256,10 @@ export const createCall = (
   result: null,
 });
 
+/** Of a call that is confirmed and has not ended; null: it is not. */
+export const describeHead = ({ call }: StoredCall) =>
+  call === null || call.state === 'ended' || !call.confirmed ? null : { createdAt: call.createdAt, state: call.state };
+
 /** '' as long as a call has neither ended nor said how far it is, else a text that changes with that. */
 export const describeVersion = ({ call }: StoredCall): string => {
   if (call === null || call.state === 'ended') return 'ended';

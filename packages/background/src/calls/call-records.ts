@@ -18,6 +18,7 @@ import {
   BRIEF_FIELDS,
   callKind,
   createCall,
+  describeHead,
   describeVersion,
   endCall,
   findHeld,
@@ -196,6 +197,11 @@ class StoredCallRecords {
     return this.#seals.settle(key, await this.#calls.read(key, look, BRIEF_FIELDS));
   }
 
+  /** When each of these calls was made, and its state; null: it is not pending. For much less than `describe`. */
+  async heads(keys: readonly string[]): Promise<readonly ReturnType<typeof describeHead>[]> {
+    return Promise.all(keys.map((key) => this.#calls.read(key, describeHead, HEAD_FIELDS)));
+  }
+
   /**
    * What tells whether something has happened to each of these calls, for much less than `find`: '' as long as it has neither
    * ended nor said how far it is, else a text that changes with that; a call that is unknown has ended.
@@ -341,10 +347,7 @@ class StoredCallRecords {
     return this.#leases.due(most);
   }
 
-  /**
-   * Has a sweep look at a call that is in the store after so many milliseconds, and its session list it, whatever room there is.
-   * Best effort, and waits for nothing.
-   */
+  /** Has a sweep look at a stored call after so many milliseconds, and its session list it, whatever room there is. Best effort. */
   enterAgain(key: string, spec: CallSpec, afterMs: number): void {
     this.sessions.enterAgain(key, spec);
     const { budget } = this.#options;
@@ -369,10 +372,8 @@ class StoredCallRecords {
     void this.live.leave(entry).then(ignore, ignore);
   }
 
-  /**
-   * Sends what the handler of a held call shows, JSON text without secrets, to the readers that watch the call now, in any process.
-   * Best effort: kept nowhere, dropped rather than waited for. Never throws.
-   */
+  // JSON text without secrets, to readers in any process that watch the call now.
+  /** Sends what the handler of a held call shows. Best effort: kept nowhere, dropped rather than waited for. Never throws. */
   publishPart(lease: HeldBy, valueJson: string): void {
     const isHeld = (stored: StoredCall): boolean => findHeld(stored, lease) !== null;
     const ask = async (): Promise<boolean> => (await this.#calls.read(lease.key, isHeld, HEAD_FIELDS)) === true;

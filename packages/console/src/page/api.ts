@@ -12,6 +12,12 @@ export type PendingCall = Schemas['PendingCall'];
 export type CallsAnswer = Schemas['ToolCallsResponse'];
 export type SessionView = Schemas['SessionView'];
 export type StreamEvent = Schemas['StreamEvent'];
+export type Overview = Schemas['Overview'];
+export type SessionItem = Schemas['SessionItem'];
+export type FailedCall = Schemas['FailedCall'];
+export type PendingItem = Schemas['PendingItem'];
+export type ToolReports = Schemas['ToolReports'];
+export type SearchResult = Schemas['SearchResult'];
 
 /** Why there is no answer, by the problem that was answered; `status` is 0 where nothing was received. */
 export type Trouble = Pick<Schemas['Problem'], 'status' | 'code' | 'detail' | 'request_id'> & {
@@ -24,44 +30,64 @@ export type Answer<Body> =
   | { readonly trouble: null; readonly text: string; readonly body: Body }
   | { readonly trouble: Trouble };
 
-export type Request = RequestInit & {
+export type Request<Body = unknown> = RequestInit & {
   readonly path: string;
   /** Gets each event of a streamed answer; without it the answer comes in one piece. */
   readonly watch?: (event: StreamEvent) => void;
+  /** Gets each body of an answer that is sent anew whenever it changes. */
+  readonly watchSnapshots?: (body: Body) => void;
 };
 
 const NDJSON = 'application/x-ndjson';
-const UNREACHABLE: Trouble = { status: 0, code: '', detail: '', request_id: '', retryAfterSeconds: null };
+export const UNREACHABLE: Trouble = { status: 0, code: '', detail: '', request_id: '', retryAfterSeconds: null };
 const FOREIGN = { ...UNREACHABLE, detail: 'The answer is not from this service: a proxy may have sent it.' };
 
 /** Asks the service; never rejects. The key goes into a header, and nowhere else. */
-export const callService = <Body>(request: Request, key: string): Promise<Answer<Body>> => {
-  const { path, watch, ...sent } = request;
+export const callService = <Body>(request: Request<Body>, key: string): Promise<Answer<Body>> => {
+  const { path, watch, watchSnapshots, ...sent } = request;
   const headers = new Headers(request.headers);
-  if (watch !== undefined) headers.set('accept', NDJSON);
+  if (watch !== undefined || watchSnapshots !== undefined) headers.set('accept', NDJSON);
   if (key !== '') headers.set('authorization', `Bearer ${key}`);
   // `document.baseURI` is the page, `…/console`: the API lies beside it, also below the prefix of a proxy.
   return fetch(new URL(path, document.baseURI), {
     ...{ ...sent, headers, cache: 'no-store', credentials: 'omit', redirect: 'error' },
     referrerPolicy: 'no-referrer',
   })
-    .then((response) => readAnswer<Body>(response, watch))
+    .then((response) => readAnswer<Body>(response, request))
     .then(
       (answer) => answer,
       () => ({ trouble: UNREACHABLE }),
     );
 };
 
-const readAnswer = async <Body>(response: Response, watch: Request['watch']): Promise<Answer<Body>> => {
-  const { status, headers, body } = response;
-  const isStream = watch !== undefined && headers.get('content-type') === NDJSON;
-  const text = isStream && body !== null ? await readStream(body, watch) : await response.text();
+const readText = <Body>(response: Response, { watch, watchSnapshots }: Request<Body>): Promise<string> => {
+  const stream = response.headers.get('content-type') === NDJSON ? response.body : null;
+  if (stream === null) return response.text();
+  if (watchSnapshots !== undefined) return readSnapshots(stream, watchSnapshots);
+  return watch === undefined ? response.text() : readStream(stream, watch);
+};
+
+const readAnswer = async <Body>(response: Response, request: Request<Body>): Promise<Answer<Body>> => {
+  const { status, headers } = response;
+  const text = await readText(response, request);
   const parsed = parseJson<Body & Partial<Schemas['Problem']>>(status === 204 ? 'null' : text);
   if (response.ok && 'value' in parsed) return { trouble: null, text, body: parsed.value };
   const isProblem = headers.get('content-type')?.startsWith('application/problem+json') && 'value' in parsed;
   const retryAfter = headers.get('retry-after') ?? '';
   const retryAfterSeconds = /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : null;
   return { trouble: { ...FOREIGN, ...(isProblem && parsed.value), status, retryAfterSeconds } };
+};
+
+/** Reads bodies, one to a line; gives a text that is JSON if there was one. */
+const readSnapshots = async <Body>(stream: ReadableStream<Uint8Array>, take: (body: Body) => void): Promise<string> => {
+  let text = '';
+  for await (const line of readLines(stream)) {
+    const parsed = parseJson<{ readonly event: string; readonly data: Body }>(line);
+    if ('why' in parsed || parsed.value.event !== 'snapshot') continue;
+    text = 'null';
+    take(parsed.value.data);
+  }
+  return text;
 };
 
 /** Reads a stream of events; gives the body that it comes to, with results as they were written. Rejects if it breaks. */

@@ -3,18 +3,20 @@ import { showExtension } from './extension-page.ts';
 import { PageModel } from './page-model.ts';
 import { pageTemplate } from './page-template.ts';
 
-type Shown = Partial<Pick<PageModel, 'route'> & Pick<PageModel['seen'], 'tools' | 'keyState'>>;
+type Shown = Partial<Pick<PageModel, 'route' | 'view'> & Pick<PageModel['seen'], 'tools' | 'keyState'>>;
 
 const start = (root: HTMLElement): void => {
   let shown: Shown = {};
-  let isFollowed = false;
+  // A link to a part of the first page is followed from outside as well.
+  let isFollowed = /^#overview=./.test(location.hash);
   const page = new PageModel(() => {
     show(page, root, shown);
-    shown = { route: page.route, ...page.seen };
+    shown = { route: page.route, view: page.view, ...page.seen };
     // A reader who followed a link by keyboard, or on a narrow screen, is taken to what it led to, once it is there.
     if (!isFollowed || page.view === undefined) return;
-    isFollowed = false;
-    root.querySelector<HTMLElement>(TITLES)?.focus();
+    const title = root.querySelector<HTMLElement>(titleOf(page));
+    isFollowed = title === null;
+    title?.focus();
   });
   addEventListener('hashchange', () => {
     isFollowed = true;
@@ -32,14 +34,19 @@ const start = (root: HTMLElement): void => {
   });
   // What counts down does so between two readings as well.
   setInterval(() => {
-    if (page.route.page === 'approvals' && !document.hidden) page.update({});
+    if (isCounting(page) && !document.hidden) page.update({});
   }, 1_000);
   document.addEventListener('visibilitychange', () => page.readPage());
   root.replaceChildren();
   page.load();
 };
 
+const isCounting = ({ route }: PageModel): boolean => route.page === 'approvals' || route.page === 'overview';
+
 const TITLES = '#page-title, #tool-title, #session-title, #unknown-title, #approval-title, #extension-title';
+
+const titleOf = ({ route }: PageModel): string =>
+  route.page === 'overview' && route.section !== null ? `#overview-${CSS.escape(route.section)}` : TITLES;
 
 const show = (page: PageModel, root: HTMLElement, shown: Shown): void => {
   const { route, key, question, seen } = page;
@@ -48,9 +55,9 @@ const show = (page: PageModel, root: HTMLElement, shown: Shown): void => {
   renderPage(page, root);
   root.querySelector<HTMLDialogElement>('dialog:not([open])')?.showModal();
   void showExtension(route.page === 'extension' ? route.name : null, key);
-  if (route !== shown.route || seen.tools !== shown.tools)
+  if (route !== shown.route || page.view !== shown.view || seen.tools !== shown.tools)
     root.querySelector('.names [aria-current]')?.scrollIntoView({ block: 'nearest' });
-  if (seen.keyState === 'refused' && shown.keyState === 'in use') focusKey();
+  if (seen.keyState !== shown.keyState) focusKey();
 };
 
 const isIn = (target: EventTarget | null, selector: string): boolean =>

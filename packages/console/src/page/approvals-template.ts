@@ -11,8 +11,9 @@ import {
   takeApproval,
   toArgumentsText,
 } from './approvals.ts';
+import { askDecision, stepApproval } from './changes.ts';
 import { indentJson } from './json.ts';
-import type { PageModel } from './page-model.ts';
+import type { PageModel, TroublePlace } from './page-model.ts';
 import {
   factList,
   firstLineOf,
@@ -44,12 +45,29 @@ export const view = (page: PageModel): TemplateResult => {
 const chosenOf = ({ route }: PageModel): string | null => (route.page === 'approvals' ? route.id : null);
 
 export const read = (page: PageModel, signal: AbortSignal): void => {
-  const { seen } = page;
-  void page.read<ApprovalList>(APPROVALS_PATH, (list) => seen.takeWaiting(list), signal);
+  readEntries(page, signal, 'readTrouble');
   const id = chosenOf(page);
-  const takeOne = (call: ApprovalRecord): void => takeApproval(seen.approvals, call);
-  if (id !== null) void page.read(approvalPath(id), takeOne, signal, 'approvalTrouble');
+  const takeOne = (call: ApprovalRecord): void => takeApproval(page.seen.approvals, call);
+  if (id !== null) void page.read(approvalPath(id), takeOne, signal, { place: 'approvalTrouble' });
 };
+
+export const readEntries = (page: PageModel, signal: AbortSignal, place: TroublePlace = 'approvalTrouble'): void =>
+  void page.read<ApprovalList>(APPROVALS_PATH, (list) => page.seen.takeWaiting(list), signal, { place });
+
+/** As list items: the first calls, each with what would run and the buttons that decide it. */
+export const entries = (page: PageModel, most: number): readonly TemplateResult[] =>
+  [...page.seen.approvals.values()].slice(0, most).map((asked) => {
+    const { call } = asked;
+    return html`<li class="card">
+      <h4 class="row" tabindex="-1">
+        <a class="name" href=${routeLink({ approvals: call.id })}>${toVisibleName(call.tool)}</a>
+        ${outcomeMark(MARKS[call.state], explainApproval(asked))} ${isWaiting(asked) ? leftTemplate(call) : nothing}
+      </h4>
+      <p>${toVisibleExcerpt(call.summary)}</p>
+      ${argumentsTemplate(page, call)} ${isWaiting(asked) ? buttonsTemplate(page, asked) : nothing}
+      ${troubleBox(page, page.seen.refusals.get(call.id) ?? null)}
+    </li>`;
+  });
 
 const listTemplate = ({ seen }: PageModel, chosen: string | null): TemplateResult => {
   const { readAt, waitingCount } = seen;
@@ -167,7 +185,7 @@ const buttonsTemplate = (page: PageModel, asked: Asked): TemplateResult => {
     ${choicesOf(asked).map(
       ({ letter, decision, label, kind, ask }) => html`<button type="button" class=${kind} aria-keyshortcuts=${letter}
         aria-label="${label}: ${toVisibleName(tool)} ${toVisibleName(id)}"
-        @click=${() => page.askDecision(asked, decision, ask(asked.call))}>${label} ${key(letter)}</button>`,
+        @click=${() => askDecision(page, asked, decision, ask(asked.call))}>${label} ${key(letter)}</button>`,
     )}
   </div>`;
 };
@@ -237,12 +255,12 @@ export const pressKey = (page: PageModel, pressed: string): 'moved' | 'asked' | 
   if (route.page !== 'approvals') return null;
   const step = STEPS.get(pressed);
   if (step !== undefined) {
-    page.stepApproval(step);
+    stepApproval(page, step);
     return 'moved';
   }
   const asked = seen.approvals.get(route.id ?? '');
   const choice = asked && choicesOf(asked).find(({ letter }) => letter.toLowerCase() === pressed);
   if (!choice) return null;
-  page.askDecision(asked, choice.decision, choice.ask(asked.call));
+  askDecision(page, asked, choice.decision, choice.ask(asked.call));
   return 'asked';
 };

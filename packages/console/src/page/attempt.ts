@@ -16,9 +16,18 @@ export const isHarmless = ({ effects }: api.ToolDescription): boolean => effects
 export const findPending = ({ answer }: Attempt): string | null =>
   answer?.trouble === null && answer.body.results[0]?.outcome === 'pending' ? answer.body.request_id : null;
 
+/** `check`: says what would come of the call, and runs nothing. */
+type CallKind = 'plain' | 'background' | 'check';
+
+/** Whether a check says that the call would run, or wait for an approval. */
+export const mayRun = (answer: api.Answer<api.CallsAnswer>): boolean => {
+  const [result] = answer.trouble === null ? answer.body.results : [];
+  return result?.outcome === 'checked' && ['run', 'ask', 'replay'].includes(result.dry_run.would);
+};
+
 // The arguments go as the text that was typed, as models send them: nothing is rounded, and what is no JSON gets the
 // answer that a model would get.
-export const callRequest = (name: string, text: string, options: CallOptions, isBackground: boolean): api.Request => {
+export const callRequest = (name: string, text: string, options: CallOptions, kind: CallKind): api.Request => {
   const { sessionId, idempotencyKey, timeoutMs } = options;
   const typed = timeoutMs.trim();
   const timeout = typed !== '' && { timeout_ms: Number.isFinite(Number(typed)) ? Number(typed) : typed };
@@ -30,9 +39,13 @@ export const callRequest = (name: string, text: string, options: CallOptions, is
       'content-type': 'application/json',
       ...(idempotencyKey !== '' && { 'idempotency-key': idempotencyKey }),
       // A call that ends within a second is answered as any other.
-      ...(isBackground && { prefer: 'respond-async, wait=1' }),
+      ...(kind === 'background' && { prefer: 'respond-async, wait=1' }),
     },
-    body: JSON.stringify({ ...(sessionId !== '' && { session_id: sessionId }), calls: [call] }),
+    body: JSON.stringify({
+      ...(sessionId !== '' && { session_id: sessionId }),
+      ...(kind === 'check' && { dry_run: true }),
+      calls: [call],
+    }),
   };
 };
 

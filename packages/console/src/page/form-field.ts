@@ -30,7 +30,7 @@ export const buildFields = (root: JsonRecord): { readonly fields: readonly Field
   return { fields, left: namesOf(top).length - fields.length };
 };
 
-const recordOf = (value: unknown): JsonRecord => (isRecord(value) ? value : {});
+export const recordOf = (value: unknown): JsonRecord => (isRecord(value) ? value : {});
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
@@ -75,7 +75,7 @@ const optionsOf = (schema: JsonRecord): readonly unknown[] => {
 };
 
 /** Follows `$ref` within the document, and "this or null"; a description nearer to the field wins. */
-const resolve = (declared: JsonRecord, root: JsonRecord, steps = MAX_DEPTH): JsonRecord => {
+export const resolve = (declared: JsonRecord, root: JsonRecord, steps = MAX_DEPTH): JsonRecord => {
   const next = steps === 0 ? null : follow(declared, root);
   if (next === null) return declared;
   const { description } = declared;

@@ -1,5 +1,119 @@
-import { html, type TemplateResult } from 'lit-html';
+import { html, nothing, type TemplateResult } from 'lit-html';
+import type { Overview } from './api.ts';
+import { failingSection, figuresTemplate } from './overview-figures.ts';
+import { approvalsSection, blockedSection, loadDecisions, unknownSection } from './overview-people.ts';
+import {
+  circuitsSection,
+  filesSection,
+  hostsSection,
+  lanesSection,
+  replicasSection,
+  storeSection,
+  upstreamsSection,
+  warningsSection,
+} from './overview-states.ts';
 import type { PageModel } from './page-model.ts';
+import { folded, moment, outcomeMark, some, troubleBox } from './page-parts.ts';
+import { routeLink } from './route.ts';
+import type { Seen } from './seen.ts';
+import { toVisibleName } from './visible-text.ts';
 
-/** The first page. */
-export const view = (_page: PageModel): TemplateResult => html`<h2 id="page-title" tabindex="-1">Overview</h2>`;
+/** A part of the first page: open and above where something is wrong, one folded line below where nothing is. */
+export type Section = {
+  readonly isWrong: boolean;
+  readonly title: string;
+  /** How it stands, in a few words. */
+  readonly line: string;
+  readonly content: () => unknown;
+};
+
+// In this order, by the name that an address has for each: what all else depends on first.
+const SECTIONS: Readonly<Record<string, (page: PageModel, overview: Overview) => Section>> = {
+  store: storeSection,
+  replicas: replicasSection,
+  failing: failingSection,
+  circuits: circuitsSection,
+  files: filesSection,
+  hosts: hostsSection,
+  upstreams: upstreamsSection,
+  lanes: lanesSection,
+  unknown: unknownSection,
+  approvals: approvalsSection,
+  blocked: blockedSection,
+  warnings: warningsSection,
+};
+
+const OVERVIEWS = new WeakMap<Seen, Overview>();
+
+/** The first page: what is wrong now, the figures of the last hour, and one line for all that is well. */
+export const view = (page: PageModel): TemplateResult => {
+  const overview = OVERVIEWS.get(page.seen);
+  return html`<div class="row">
+      <h2 id="page-title" tabindex="-1">Overview</h2>
+      ${liveTemplate(page)}
+      ${some(overview, ({ version }) => html`<span class="muted last">Version ${toVisibleName(version)}</span>`)}
+    </div>
+    ${troubleBox(page, page.seen.readTrouble)}
+    ${some(overview, (read) => partsTemplate(page, read))}`;
+};
+
+export const read = (page: PageModel, signal: AbortSignal): void => {
+  const { route, seen } = page;
+  if (route.page === 'overview' && route.section !== null) page.opened.add(`section:${route.section}`);
+  const load = loadDecisions(page, signal);
+  const take = (overview: Overview): void => {
+    OVERVIEWS.set(seen, overview);
+    Object.assign(seen, {
+      unknownCount: overview.unknown.total,
+      waitingCount: overview.approvals.total,
+      isCounted: true,
+    });
+    load(overview);
+  };
+  void page.read<Overview>('overview', take, signal, { isStreamed: true });
+};
+
+const liveTemplate = (page: PageModel): TemplateResult => {
+  const isLive = page.polling === 'live';
+  return html`<button type="button" class="quiet" @click=${() => page.setPolling(isLive ? 'paused' : 'live')}>
+      ${isLive ? 'Pause' : 'Resume'}
+    </button>
+    <span class="muted left">${isLive ? 'Live.' : 'Paused.'} ${some(page.seen.readAt, (at) => html`Last change ${moment(at)}.`)}</span>`;
+};
+
+// Each section keeps its place in both lists: no button is another's after the next reading.
+const partsTemplate = (page: PageModel, overview: Overview): TemplateResult => {
+  const sections = Object.entries(SECTIONS).map(([name, make]) => [name, make(page, overview)] as const);
+  return html`${summaryTemplate(sections)}
+    <div class="wrongs">${sections.map(([name, section]) => (section.isWrong ? wrongTemplate(name, section) : nothing))}</div>
+    ${figuresTemplate(page, overview)}
+    <section aria-labelledby="quiet-title">
+      <h3 id="quiet-title">Without a finding</h3>
+      ${sections.map(([name, section]) => (section.isWrong ? nothing : quietTemplate(page, name, section)))}
+    </section>`;
+};
+
+type Named = readonly [name: string, section: Section];
+
+const summaryTemplate = (sections: readonly Named[]): TemplateResult => {
+  const wrong = sections.filter(([, { isWrong }]) => isWrong);
+  if (wrong.length === 0) return html`<p class="summary">${outcomeMark('success', 'Nothing is wrong')}</p>`;
+  return html`<ul class="row summary" aria-label="What is wrong">
+    ${wrong.map(
+      ([name, { title, line }]) => html`<li>
+        <a class="mark failed" href=${routeLink({ overview: name })}><span aria-hidden="true">✕</span> ${title}: ${line}</a>
+      </li>`,
+    )}
+  </ul>`;
+};
+
+const wrongTemplate = (name: string, { title, line, content }: Section): TemplateResult =>
+  html`<section class="card wrong" aria-labelledby="overview-${name}">
+    <h3 class="row" id="overview-${name}" tabindex="-1">${title} <span class="mark failed">${line}</span></h3>
+    ${content()}
+  </section>`;
+
+const quietTemplate = (page: PageModel, name: string, { title, line, content }: Section): TemplateResult =>
+  html`<div id="overview-${name}" tabindex="-1">
+    ${folded(page, `section:${name}`, html`<span class="row"><b>${title}</b> <span class="muted">${line}</span></span>`, content)}
+  </div>`;

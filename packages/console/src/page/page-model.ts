@@ -1,14 +1,5 @@
 import * as api from './api.ts';
 import {
-  type ApprovalRecord,
-  type Asked,
-  buildDecision,
-  type Decision,
-  explainApproval,
-  findRefusedEdit,
-  stepFrom,
-} from './approvals.ts';
-import {
   type Attempt,
   addShown,
   type CallOptions,
@@ -16,13 +7,12 @@ import {
   type Draft,
   findPending,
   isHarmless,
+  mayRun,
 } from './attempt.ts';
 import { type JsonPath, parseJson, withValueAt } from './json.ts';
-import type { Kept } from './kept-list.ts';
 import { FIRST_VIEWS, LATER_VIEWS, NOT_LOADED, type PageView } from './pages.ts';
-import { type PageName, parseRoute, type Route, routeLink } from './route.ts';
+import { type PageName, parseRoute, type Route } from './route.ts';
 import { type Question, Seen, type Typed } from './seen.ts';
-import { buildVerdict, explainState, type Outcome, type UnknownCall, type Verdict } from './unknown-outcomes.ts';
 import { toVisibleName } from './visible-text.ts';
 
 // What a browser can send as a header, and a key may consist of.
@@ -30,8 +20,14 @@ const SENDABLE_KEY = /^[\x21-\x7e]*$/;
 const KEY_ITEM = 'recourse.api-key';
 const SHOW_EVERY_MS = 50;
 const POLL_MS = 2_000;
+// A stream begins with what there is: one that shows nothing for so long is held back on its way.
+const FIRST_SNAPSHOT_MS = 10_000;
 // Longer ones help no person who looks at the page, and one of more than 31 bits would be over at once.
 const LONGEST_POLL_MS = 600_000;
+
+/** Where the trouble of a reading is shown. */
+export type TroublePlace = 'readTrouble' | 'approvalTrouble';
+type ReadHow = { readonly place?: TroublePlace; readonly isStreamed?: boolean };
 
 /**
  * The state of the page and what a person can do with it. It owns the key in use, what that key has seen, the one
@@ -147,19 +143,16 @@ export class PageModel {
     this.editText(tool, JSON.stringify(withValueAt(root, path, value), null, 2));
   }
 
-  /** Sends the call; asks first unless the tool is known to do no harm. */
-  send(tool: api.ToolDescription): void {
-    const act = (): void => void this.#post(tool);
-    const title = `Run ${toVisibleName(tool.name)}?`;
-    const text = 'Its effect may be permanent, and running it twice may apply it twice.';
-    if (isHarmless(tool)) act();
-    else this.update({ question: { title, text, label: 'Run', act } });
+  /** Sends the call. Unless the tool is known to do no harm, has it checked first, and asks, with a view of what would be sent. */
+  send(tool: api.ToolDescription, preview: (text: string) => unknown): void {
+    if (isHarmless(tool)) void this.#post(tool, this.draftOf(tool.name).text);
+    else void this.#check(tool, preview);
   }
 
   /** Asks for the end of a pending call; what comes of it is seen as any end of it. */
   async cancelCall(requestId: string): Promise<void> {
     const answer = await this.ask({ path: api.resultsPath(requestId), method: 'DELETE' });
-    if (answer !== null) this.#announce(answer.trouble ? 'The call was not cancelled.' : 'The call was asked to end.');
+    if (answer !== null) this.announce(answer.trouble ? 'The call was not cancelled.' : 'The call was asked to end.');
   }
 
   setPolling(polling: PageModel['polling']): void {
@@ -191,36 +184,6 @@ export class PageModel {
     view?.read?.(this, this.#reading.signal);
   }
 
-  /** Lets the tool of a write look for it now. */
-  look(outcome: Outcome): void {
-    void this.#reconcile(outcome, {}, 'Nobody has looked.');
-  }
-
-  /** Settles a write by hand, as it stands now, after a yes. */
-  askVerdict(outcome: Outcome, verdict: Verdict, question: Omit<Question, 'act'>): void {
-    const { call } = outcome;
-    const act = (typed: Typed): void =>
-      void this.#reconcile(outcome, buildVerdict(call, verdict, typed), 'It was not settled.');
-    this.update({ question: { ...question, act } });
-  }
-
-  /** Decides on a call as it was read, after a yes. */
-  askDecision(asked: Asked, decision: Decision, question: Omit<Question, 'act'>): void {
-    const { call } = asked;
-    const act = (typed: Typed): void => void this.#decide(asked, call, decision, typed, question);
-    this.update({ question: { ...question, act } });
-  }
-
-  /** Leads to another approval of the list, or with 0 to the list alone. Keeps one step in the history of the browser. */
-  stepApproval(step: number): void {
-    const { route, seen } = this;
-    if (route.page !== 'approvals') return;
-    const id = step === 0 ? null : stepFrom(seen.approvals, route.id, step);
-    const link = routeLink({ approvals: id ?? '' });
-    history.replaceState(null, '', link);
-    this.go(link);
-  }
-
   /** Deletes what `path` names below the session that is looked at, after a yes; then says `done`. */
   confirmDelete(question: Omit<Question, 'act'>, path: string, done: string): void {
     const { route } = this;
@@ -229,7 +192,22 @@ export class PageModel {
     this.update({ question: { ...question, act } });
   }
 
-  #announce(text: string): void {
+  /** Deletes what a path names, after a yes; then says `done`. What is refused is found under the path. */
+  askDelete(question: Omit<Question, 'act'>, path: string, done: string): void {
+    this.update({ question: { ...question, act: () => void this.#deleteAt(path, done) } });
+  }
+
+  async #deleteAt(path: string, done: string): Promise<void> {
+    this.seen.refusals.delete(path);
+    const answer = await this.ask({ path, method: 'DELETE' });
+    if (answer === null) return;
+    if (answer.trouble !== null) this.seen.refusals.set(path, answer.trouble);
+    this.announce(answer.trouble === null ? done : 'The change was not made.');
+    if (answer.trouble === null) this.readPage();
+  }
+
+  /** Says it aloud, by a screen reader. */
+  announce(text: string): void {
     this.seen.announcement = text;
     this.#render();
   }
@@ -238,33 +216,65 @@ export class PageModel {
    * Asks the service with the key in use; never rejects. Null: the page no longer waits for the answer, because it aborted
    * the request, or because what comes for a former key is not shown under the key that followed.
    */
-  async ask<Body>({ watch, ...request }: api.Request): Promise<api.Answer<Body> | null> {
+  async ask<Body>({ watch, watchSnapshots, ...request }: api.Request<Body>): Promise<api.Answer<Body> | null> {
     const { seen, key } = this;
-    const watchOwn = (event: api.StreamEvent): void => {
-      if (this.seen === seen) watch?.(event);
+    const own =
+      <Told>(tell: (told: Told) => void) =>
+      (told: Told): void => {
+        if (this.seen === seen && !request.signal?.aborted) tell(told);
+      };
+    const watched = {
+      ...(watch && { watch: own(watch) }),
+      ...(watchSnapshots && { watchSnapshots: own(watchSnapshots) }),
     };
-    const answer = await api.callService<Body>({ ...request, ...(watch && { watch: watchOwn }) }, key);
+    const answer = await api.callService<Body>({ ...request, ...watched }, key);
     if (this.seen !== seen || request.signal?.aborted) return null;
-    if (answer.trouble === null) seen.keyState = 'in use';
-    else if (answer.trouble.status === 401 && key !== '') seen.keyState = 'refused';
+    const hasKey = key !== '';
+    if (answer.trouble === null) Object.assign(seen, { keyState: hasKey ? 'in use' : 'none', isAnswered: true });
+    else if (answer.trouble.status === 401) seen.keyState = hasKey ? 'refused' : 'missing';
     return answer;
   }
 
-  async #post({ name, background }: api.ToolDescription): Promise<void> {
-    const draft = this.draftOf(name);
+  async #check(tool: api.ToolDescription, preview: (text: string) => unknown): Promise<void> {
+    const { route } = this;
+    const draft = this.draftOf(tool.name);
+    const { text } = draft;
+    const before = draft.attempt;
+    const attempt = this.#beginAttempt(draft);
+    const answer = await this.ask<api.CallsAnswer>(callRequest(tool.name, text, this.options, 'check'));
+    if (answer === null || draft.attempt !== attempt) return;
+    // What would fail as it is needs no answer of a person.
+    if (!mayRun(answer)) return this.#settle(draft, attempt, answer);
+    draft.attempt = before;
+    if (this.route !== route) return;
+    const question = {
+      title: `Run ${toVisibleName(tool.name)}?`,
+      text: 'Its effect may be permanent, and running it twice may apply it twice.',
+      ...{ label: 'Run', preview: () => preview(text), act: (): void => void this.#post(tool, text) },
+    };
+    this.update({ question });
+  }
+
+  #beginAttempt(draft: Draft): Attempt {
     const attempt: Attempt = { progress: '', parts: [], answer: null };
     draft.attempt = attempt;
     this.#render();
-    const request = callRequest(name, draft.text, this.options, background !== undefined);
+    return attempt;
+  }
+
+  async #post({ name, background }: api.ToolDescription, text: string): Promise<void> {
+    const draft = this.draftOf(name);
+    const attempt = this.#beginAttempt(draft);
+    const request = callRequest(name, text, this.options, background === undefined ? 'plain' : 'background');
     // A background call is followed by its state, which has a button to end it.
     const watch = background === undefined && { watch: (event: api.StreamEvent) => this.#addShown(attempt, event) };
     this.#settle(draft, attempt, await this.ask<api.CallsAnswer>({ ...request, ...watch }));
     const requestId = findPending(attempt);
-    if (requestId !== null) await this.#follow(draft, attempt, api.resultsPath(requestId));
+    if (requestId !== null) await this.#followCall(draft, attempt, api.resultsPath(requestId));
   }
 
   /** Reads a pending call until it has ended, or another call of the tool was made. */
-  async #follow(draft: Draft, attempt: Attempt, path: string): Promise<void> {
+  async #followCall(draft: Draft, attempt: Attempt, path: string): Promise<void> {
     // A browser has six connections to the service: one may be held by a stream for hours, the latest.
     this.#watching.abort();
     const watching = new AbortController();
@@ -288,7 +298,7 @@ export class PageModel {
     attempt.answer = answer;
     const [result] = answer.trouble === null ? answer.body.results : [];
     const code = result?.error ? `, ${result.error.code}` : '';
-    this.#announce(result ? `Result: ${result.outcome}${code}.` : 'The service did not answer the call.');
+    this.announce(result ? `Result: ${result.outcome}${code}.` : 'The service did not answer the call.');
   }
 
   /** Takes what a call shows; the page shows it a few times a second. */
@@ -301,34 +311,63 @@ export class PageModel {
     }, SHOW_EVERY_MS);
   }
 
-  /** Reads again and again, until the signal or a lasting refusal. */
-  async read<Body>(
-    path: string,
-    take: (body: Body) => void,
-    signal: AbortSignal,
-    place: 'readTrouble' | 'approvalTrouble' = 'readTrouble',
-  ): Promise<void> {
-    const answer = signal.aborted ? null : await this.ask<Body>({ path, signal });
-    if (answer === null) return;
-    const { trouble } = answer;
-    this.seen[place] = trouble;
-    if (trouble === null) {
-      take(answer.body);
-      this.seen.readAt = new Date().toISOString();
+  /** Reads again and again, until the signal or a lasting refusal; what is streamed is taken as it changes. */
+  async read<Body>(path: string, take: (body: Body) => void, signal: AbortSignal, how: ReadHow = {}): Promise<void> {
+    const { place = 'readTrouble', isStreamed = false } = how;
+    let isTaken = false;
+    const takeNow = (body: Body): void => {
+      isTaken = true;
+      take(body);
+      Object.assign(this.seen, { [place]: null, readAt: new Date().toISOString() });
       this.#countOnce();
-    }
+      this.#render();
+    };
+    const answer = isStreamed
+      ? await this.#follow(path, takeNow, signal, () => isTaken)
+      : await this.ask<Body>({ path, signal });
+    if (answer === null) return;
+    if (!isTaken && answer.trouble === null) takeNow(answer.body);
+    // A stream that breaks after it was read is begun again, and says so only where that fails.
+    const trouble = isTaken ? null : answer.trouble;
+    this.seen[place] = trouble;
     this.#render();
     // A refusal that another key or another page is needed for stays.
     if (this.polling === 'paused' || (trouble && !api.mayPass(trouble))) return;
     const delayMs = Math.min(LONGEST_POLL_MS, Math.max(POLL_MS, (trouble?.retryAfterSeconds ?? 0) * 1000));
-    setTimeout(() => void this.read(path, take, signal, place), delayMs);
+    // Where there is no place for a stream, or a proxy holds it back, it is read like all else.
+    const next = { place, isStreamed: isStreamed && isTaken };
+    setTimeout(() => signal.aborted || void this.read(path, take, signal, next), delayMs);
+  }
+
+  /** Takes what a stream shows until it ends, or shows nothing for too long; null: it is no longer waited for. */
+  async #follow<Body>(
+    path: string,
+    take: (body: Body) => void,
+    signal: AbortSignal,
+    isTaken: () => boolean,
+  ): Promise<api.Answer<Body> | null> {
+    const silent = new AbortController();
+    const giveUp = setTimeout(() => isTaken() || silent.abort(), FIRST_SNAPSHOT_MS);
+    const both = AbortSignal.any([signal, silent.signal]);
+    const answer = await this.ask<Body>({ path, signal: both, watchSnapshots: take });
+    clearTimeout(giveUp);
+    return answer === null && silent.signal.aborted ? { trouble: api.UNREACHABLE } : answer;
+  }
+
+  /** Reads once what does not change; a trouble is shown as that of other readings. */
+  async readOnce<Body>(path: string, take: (body: Body) => void, signal: AbortSignal): Promise<void> {
+    const answer = signal.aborted ? null : await this.ask<Body>({ path, signal });
+    if (answer === null) return;
+    this.seen.readTrouble = answer.trouble;
+    if (answer.trouble === null) take(answer.body);
+    this.#render();
   }
 
   async #delete(path: string, done: string): Promise<void> {
     const answer = await this.ask({ path, method: 'DELETE' });
     if (answer === null) return;
     this.seen.readTrouble = answer.trouble;
-    this.#announce(answer.trouble === null ? done : 'The change was not made.');
+    this.announce(answer.trouble === null ? done : 'The change was not made.');
     if (answer.trouble === null) this.readPage();
   }
 
@@ -347,55 +386,5 @@ export class PageModel {
     if (route.page !== 'unknown') seen.unknownCount = (await ask(api.UNKNOWN_PATH)) ?? seen.unknownCount;
     if (route.page !== 'approvals') seen.waitingCount = (await ask(api.APPROVALS_PATH)) ?? seen.waitingCount;
     this.#render();
-  }
-
-  async #reconcile(outcome: Outcome, sent: Pick<api.Request, 'headers' | 'body'>, failed: string): Promise<void> {
-    const { request_id: id, index, tool, effect_id: effectId } = outcome.call;
-    const path = `${api.resultsPath(id)}/calls/${index}/reconcile`;
-    await this.#change<UnknownCall>(outcome, effectId, { path, ...sent }, (trouble) =>
-      trouble === null ? `${toVisibleName(tool)}: ${explainState(outcome)}.` : failed,
-    );
-  }
-
-  async #decide(
-    asked: Asked,
-    call: ApprovalRecord,
-    decision: Decision,
-    typed: Typed,
-    question: Omit<Question, 'act'>,
-  ): Promise<void> {
-    const { id, tool } = call;
-    const sent = { path: api.approvalPath(id), ...buildDecision(call, decision, typed) };
-    const trouble = await this.#change<ApprovalRecord>(asked, id, sent, (trouble) =>
-      trouble === null ? `${toVisibleName(tool)}: ${explainApproval(asked)}.` : 'It was not decided.',
-    );
-    const mistake = trouble === null ? null : findRefusedEdit(trouble);
-    const { route } = this;
-    if (mistake === null || this.question !== null || route.page !== 'approvals' || route.id !== id) return;
-    // What was typed is there again, beside what is wrong with it.
-    this.seen.refusals.delete(id);
-    const fields = question.fields?.map((field) => ({ ...field, value: typed[field.name] ?? '' })) ?? [];
-    this.askDecision(asked, decision, { ...question, fields, typed, mistake });
-  }
-
-  /** Asks for a change of a call of a list, one at a time; null: it was made, or nobody waits for it any more. */
-  async #change<Call>(
-    kept: Kept<Call>,
-    id: string,
-    sent: api.Request,
-    explain: (trouble: api.Trouble | null) => string,
-  ): Promise<api.Trouble | null> {
-    if (kept.isAsked) return null;
-    kept.isAsked = true;
-    this.seen.refusals.delete(id);
-    this.#render();
-    const answer = await this.ask<Call>({ method: 'POST', ...sent });
-    if (answer === null) return null;
-    kept.isAsked = false;
-    if (answer.trouble === null) kept.call = answer.body;
-    else this.seen.refusals.set(id, answer.trouble);
-    this.#announce(explain(answer.trouble));
-    this.readPage();
-    return answer.trouble;
   }
 }

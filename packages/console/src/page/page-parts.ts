@@ -44,11 +44,19 @@ export const fieldBox = (id: string, label: unknown, control: unknown, about: un
     ${control} ${some(about, (text) => html`<div class="about" id=${`${id}-about`}>${text}</div>`)}
   </div>`;
 
-const SYMBOLS = { success: '✓', retry: '↻', failed: '✕', refused: '⊘', unknown: '?', pending: '…', checked: '≈' };
+export const OUTCOME_SYMBOLS = {
+  success: '✓',
+  retry: '↻',
+  failed: '✕',
+  refused: '⊘',
+  unknown: '?',
+  pending: '…',
+  checked: '≈',
+};
 
 /** A mark that is told by its word and sign, not by its colour alone; its word is the outcome's unless it has another. */
-export const outcomeMark = (outcome: keyof typeof SYMBOLS, word: string = outcome): TemplateResult =>
-  html`<span class="mark ${outcome}"><span aria-hidden="true">${SYMBOLS[outcome]}</span> ${word}</span>`;
+export const outcomeMark = (outcome: keyof typeof OUTCOME_SYMBOLS, word: string = outcome): TemplateResult =>
+  html`<span class="mark ${outcome}"><span aria-hidden="true">${OUTCOME_SYMBOLS[outcome]}</span> ${word}</span>`;
 
 /** Why something could not be had, and what to do. */
 export const troubleBox = ({ key }: PageModel, trouble: Trouble | null): unknown =>
@@ -74,6 +82,10 @@ export const toAge = (ms: number): string => {
   if (minutes === 0) return `${seconds} s`;
   return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 };
+
+/** How long ago something was, with the exact time on hover. */
+export const ago = (iso: string): TemplateResult =>
+  html`<time datetime=${iso} title=${iso}>${toAge(Date.now() - Date.parse(iso))} ago</time>`;
 
 /** How long something still lasts, to the second and of one width for hours on end. */
 export const toLeft = (ms: number): string => {
@@ -109,6 +121,19 @@ const MAX_LINE = 240;
 export const firstLineOf = (message: string): string => {
   const [line = ''] = message.slice(0, MAX_LINE + 1).split('\n', 1);
   return line.length < message.length ? `${line.slice(0, MAX_LINE)}…` : line;
+};
+
+const BRIEF_LINES = 4;
+
+/** The beginning of a text, with its line ends. */
+export const briefOf = (message: string): string => {
+  const brief = message
+    .slice(0, MAX_LINE * 2)
+    .split('\n')
+    .slice(0, BRIEF_LINES)
+    .join('\n')
+    .trimEnd();
+  return brief.length < message.trimEnd().length ? `${brief} …` : brief;
 };
 
 /** What a control has now. */

@@ -8,21 +8,27 @@ import { toVisible } from './visible-text.ts';
 
 /** The whole page. */
 export const pageTemplate = (page: PageModel): TemplateResult => {
-  const { route, seen } = page;
+  const { seen } = page;
+  const locked = isLocked(page);
   return html`<header class="row">
       <h1>Recourse <span class="muted">console</span></h1>
-      <nav class="row" aria-label="Pages">
-        ${NAVIGATION.map((entry) => linkTemplate(page, entry))}
-        ${extensionLinks(route.page === 'extension' ? route.name : null)}
-      </nav>
-      <form role="search" autocomplete="off" @submit=${onEnter('find', find)}>
-        <input id="find" type="search" spellcheck="false" aria-label="Find" placeholder="Find an id, a hash, a tool" />
-      </form>
-      ${keyTemplate(page)}
+      ${locked ? nothing : navigationTemplate(page)}
+      <div class="row last">${keyTemplate(page)} <a href="docs">API</a></div>
     </header>
-    <main>${page.view?.view(page)}</main>
+    <main>${keyForm(page)} ${locked ? nothing : page.view?.view(page)}</main>
     <div class="unseen" role="status" aria-live="polite">${seen.announcement}</div>
     ${questionTemplate(page)}`;
+};
+
+const navigationTemplate = (page: PageModel): TemplateResult => {
+  const { route } = page;
+  return html`<nav class="row" aria-label="Pages">
+      ${NAVIGATION.map((entry) => linkTemplate(page, entry))}
+      ${extensionLinks(route.page === 'extension' ? route.name : null)}
+    </nav>
+    <form class="find" role="search" autocomplete="off" @submit=${onEnter('find', find)}>
+      <input id="find" type="search" spellcheck="false" aria-label="Find" placeholder="Find an id, a hash, a tool" />
+    </form>`;
 };
 
 const NAVIGATION: readonly (readonly [link: string, label: string, pages: readonly PageName[]])[] = [
@@ -90,23 +96,36 @@ const typedInto = (event: Event): Readonly<Record<string, string>> => {
   return Object.fromEntries(entries.map(([name, typed]) => [name, String(typed)]));
 };
 
-/** The field for the API key while there is none or the service refuses it; else that one is in use. */
-const keyTemplate = (page: PageModel): TemplateResult => {
-  const { key, keyMistake, seen } = page;
-  const isRefused = key !== '' && seen.keyState === 'refused';
-  const forget =
-    key === ''
-      ? nothing
-      : html`<button type="button" class="quiet" @click=${() => page.setKey('')}>Forget key</button>`;
-  if (key !== '' && !isRefused)
-    return html`<div class="row last"><span class="muted">API key in use, in this tab only</span> ${forget}</div>`;
+/** Whether the service wants a key before it shows anything. */
+const isLocked = ({ seen }: PageModel): boolean =>
+  !seen.isAnswered && (seen.keyState === 'missing' || seen.keyState === 'refused');
+
+const keyTemplate = (page: PageModel): unknown =>
+  page.key === ''
+    ? nothing
+    : html`<span class="muted">API key in use, in this tab only</span>
+        <button type="button" class="quiet" @click=${() => page.setKey('')}>Forget key</button>`;
+
+/** Asks for an API key: where there is none, or the service refuses the one in use. */
+const keyForm = (page: PageModel): unknown => {
+  const { keyMistake, seen } = page;
+  if (seen.keyState !== 'missing' && seen.keyState !== 'refused') return nothing;
+  const isRefused = seen.keyState === 'refused';
   const isWrong = isRefused || keyMistake !== '';
-  return html`<form class="row last" autocomplete="off" @submit=${onEnter('api-key', (typed) => page.setKey(typed.trim()))}>
-    ${isRefused ? html`<span id="key-refused" class="mistake">API key refused</span>` : nothing}
-    <label for="api-key">API key</label>
-    <input id="api-key" type="password" autocomplete="off" spellcheck="false"
-      aria-invalid=${isWrong ? 'true' : nothing} aria-describedby=${isWrong ? 'key-refused key-mistake' : nothing} />
-    <button>Use key</button>
-    ${forget} ${some(keyMistake, (why) => html`<span id="key-mistake" class="mistake" role="alert">${why}</span>`)}
+  return html`<form class=${isLocked(page) ? 'card key' : 'card'} autocomplete="off" @submit=${onEnter('api-key', (typed) => page.setKey(typed.trim()))}>
+    <h2 id="key-title">${isRefused ? 'The API key was not accepted.' : 'This service requires an API key.'}</h2>
+    <p id="key-about">
+      ${isRefused ? 'It is wrong, expired or removed.' : ''}
+      The operators of this service make one with <code>recourse key --tenant NAME</code>. It stays in this tab.
+    </p>
+    <div class="field">
+      <label for="api-key">API key</label>
+      <div class="row">
+        <input id="api-key" type="password" autocomplete="off" spellcheck="false"
+          aria-invalid=${isWrong ? 'true' : nothing} aria-describedby=${keyMistake === '' ? 'key-title key-about' : 'key-mistake'} />
+        <button class="primary">Use key</button>
+      </div>
+    </div>
+    ${some(keyMistake, (why) => html`<p id="key-mistake" class="mistake" role="alert">${why}</p>`)}
   </form>`;
 };

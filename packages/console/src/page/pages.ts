@@ -25,7 +25,13 @@ export const FIRST_VIEWS: readonly (readonly [PageName, PageView])[] = [
 /** The code of a page is loaded when it is first gone to. */
 export const LATER_VIEWS: Readonly<Partial<Record<PageName, () => Promise<PageView>>>> = {
   tools: () => import('./tools-template.ts'),
+  reports: () => import('./reports-template.ts'),
+  sessions: () => import('./sessions-template.ts'),
   session: () => import('./session-template.ts'),
+  calls: () => import('./calls-template.ts'),
+  call: () => import('./call-template.ts'),
+  pending: () => import('./pending-template.ts'),
+  search: () => import('./search-template.ts'),
   unknown: () => import('./unknown-template.ts'),
   approvals: () => import('./approvals-template.ts'),
 };

@@ -43,7 +43,7 @@ const resultTemplate = (page: PageModel, identity: string, id: string, result: T
       ${[...(error?.fatal ? ['fatal'] : []), ...marks].map((mark) => html`<span class="mark">${mark}</span>`)}
     </p>
     ${shown} ${outcome === 'pending' ? pendingTemplate(page, id, result.pending) : nothing}
-    <h5>What the model reads</h5>
+    <h5>${outcome === 'checked' ? 'What the check says: nothing was run' : 'What the model reads'}</h5>
     ${readingTemplate(page, identity, result)}
     ${some(
       explainStop(result),

@@ -31,7 +31,10 @@ export type Typed = Readonly<Record<string, string>>;
 
 /** What one key has seen; another key begins with nothing. */
 export class Seen {
-  keyState: 'in use' | 'refused' = 'in use';
+  /** `none`: the service answers without a key; `missing`: it does not. */
+  keyState: 'unasked' | 'none' | 'in use' | 'missing' | 'refused' = 'unasked';
+  /** Whether the service has answered anything: a key that is refused later takes nothing away that was read before. */
+  isAnswered = false;
   tools: readonly api.ToolDescription[] | null = null;
   toolsTrouble: api.Trouble | null = null;
   readonly drafts = new Map<string, Draft>();

@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { isAddressable, type SessionView, sessionPath } from './api.ts';
-import { indentJson, toJsonText } from './json.ts';
+import { toJsonText } from './json.ts';
 import type { PageModel } from './page-model.ts';
 import {
   factList,
@@ -9,45 +9,38 @@ import {
   liveTemplate,
   longText,
   moment,
-  onEnter,
   outcomeMark,
   some,
-  toDuration,
   troubleBox,
 } from './page-parts.ts';
 import { routeLink } from './route.ts';
+import { storyTemplate } from './session-story.ts';
+import * as sessions from './sessions-template.ts';
 import { toVisible, toVisibleName } from './visible-text.ts';
 
 type SessionTool = SessionView['tools'][number];
 type SessionRule = NonNullable<SessionView['rules']>[number];
-type SessionCall = SessionView['calls'][number];
 
-/** One session, live: its budgets, streaks and slices, and what was called. */
+const idOf = ({ route }: PageModel): string => (route.page === 'session' ? route.id : '');
+
+/** One session, live: what stops it, what was called, and what else is kept of it. Without an id: those that were active. */
 export const view = (page: PageModel): TemplateResult => {
   const { session, readTrouble } = page.seen;
-  const id = page.route.page === 'session' ? page.route.id : '';
-  const watch = (typed: string): void => {
-    if (typed !== '') location.hash = routeLink({ session: typed });
-  };
+  const id = idOf(page);
+  if (id === '') return sessions.view(page);
   return html`<section aria-labelledby="session-title">
-    <h2 id="session-title" tabindex="-1">${id === '' ? 'Watch a session' : html`Session <span class="name">${toVisibleName(id)}</span>`}</h2>
-    <form autocomplete="off" @submit=${onEnter('session-id', watch)}>
-      <label for="session-id">Session id</label>
-      <div class="row">
-        <input id="session-id" spellcheck="false" maxlength="512" .value=${id} />
-        <button class="primary">Watch</button>
-      </div>
-    </form>
-    ${id === '' || isAddressable(id) ? nothing : html`<p class="notice">This id cannot be written into a URL path.</p>`}
-    ${isAddressable(id) ? liveTemplate(page) : nothing} ${troubleBox(page, readTrouble)}
-    ${some(session, (view) => viewTemplate(page, view))}
+    <h2 id="session-title" tabindex="-1">Session <span class="name">${toVisibleName(id)}</span></h2>
+    ${isAddressable(id) ? liveTemplate(page) : html`<p class="notice">This id cannot be written into a URL path.</p>`}
+    ${troubleBox(page, readTrouble)} ${some(session, (view) => viewTemplate(page, view))}
   </section>`;
 };
 
 export const read = (page: PageModel, signal: AbortSignal): void => {
-  const { route, seen } = page;
-  if (route.page !== 'session' || !isAddressable(route.id)) return;
-  void page.read<SessionView>(sessionPath(route.id), (session) => void Object.assign(seen, { session }), signal);
+  const id = idOf(page);
+  const { seen } = page;
+  if (id === '') sessions.read(page, signal);
+  if (!isAddressable(id)) return;
+  void page.read<SessionView>(sessionPath(id), (session) => void Object.assign(seen, { session }), signal);
 };
 
 const RESET_ALL = {
@@ -62,10 +55,9 @@ const END_SESSION = {
 };
 
 const viewTemplate = (page: PageModel, view: SessionView): TemplateResult => {
-  const { session, tools, calls } = view;
+  const { session, tools } = view;
   const isLocal = session.mode === 'local';
-  const resetAll = (): void => page.confirmDelete(RESET_ALL, '/budgets', 'All budgets are reset.');
-  const end = (): void => page.confirmDelete(END_SESSION, '', 'The session has ended.');
+  const [used, healthy] = splitTools(tools);
   return html`${noticeTemplate(view)}
     ${factList([
       ['Rounds', ofLimit(session.rounds, session.max_rounds)],
@@ -73,34 +65,57 @@ const viewTemplate = (page: PageModel, view: SessionView): TemplateResult => {
       ['Retries', ofLimit(session.retries_used, session.retries_limit)],
       ['Stored in', isLocal ? 'this replica, until Redis is back' : session.mode],
     ])}
-    <h3>Budgets</h3>
-    ${tools.length > 0 ? nothing : html`<p class="muted">No tool has used its budget or has a streak or a count yet.</p>`}
-    <ul class="budgets">${tools.map((tool) => budgetTemplate(page, tool, isLocal))}</ul>
-    <div class="row">
-      <button type="button" ?disabled=${isLocal} @click=${resetAll}>Reset all budgets</button>
-      <button type="button" class="danger" ?disabled=${isLocal} @click=${end}>End session</button>
-    </div>
-    ${rulesTemplate(page, view.rules ?? [])}
-    <h3>Calls</h3>
-    ${calls.length > 0 ? nothing : html`<p class="muted">The journal is empty.</p>`}
-    <ol class="timeline" reversed>${calls.toReversed().map((call) => callTemplate(page, call))}</ol>
+    ${used.length > 0 ? html`<h3>Budgets</h3><ul class="budgets">${used.map((tool) => budgetTemplate(page, tool, isLocal))}</ul>` : nothing}
+    ${healthyTemplate(healthy)} ${storyTemplate(page, view)} ${rulesTemplate(page, view.rules ?? [])}
     <h3>Slices</h3>
     ${Object.entries(view.slice_errors ?? {}).map(
       ([name, why]) => html`<p class="trouble"><strong>${toVisibleName(name)}</strong> ${toVisible(why)}</p>`,
     )}
     ${Object.entries(view.slices).map(([name, slice]) =>
       folded(page, `slice:${name}`, toVisibleName(name), () => longText(page, `slice:${name}:all`, toJsonText(slice))),
-    )}`;
+    )}
+    ${isEmpty(view) ? nothing : changesTemplate(page, isLocal)}`;
 };
 
-const noticeTemplate = ({ session, tools, calls }: SessionView): unknown => {
+const changesTemplate = (page: PageModel, isLocal: boolean): TemplateResult => {
+  const resetAll = (): void => page.confirmDelete(RESET_ALL, '/budgets', 'All budgets are reset.');
+  const end = (): void => page.confirmDelete(END_SESSION, '', 'The session has ended.');
+  return html`<div class="row changes">
+    <button type="button" class="quiet" ?disabled=${isLocal} @click=${resetAll}>Reset all budgets</button>
+    <button type="button" class="quiet danger" ?disabled=${isLocal} @click=${end}>End session</button>
+  </div>`;
+};
+
+/** Those whose budget somebody must know of, the blocked ones first; and the others. */
+const splitTools = (tools: readonly SessionTool[]): readonly [readonly SessionTool[], readonly SessionTool[]] => {
+  const matters = ({ exhausted, failing, used, running }: SessionTool): boolean =>
+    exhausted || failing || used + running > 0;
+  const used = tools.filter(matters).toSorted((one, other) => Number(other.exhausted) - Number(one.exhausted));
+  return [used, tools.filter((tool) => !matters(tool))];
+};
+
+const healthyTemplate = (tools: readonly SessionTool[]): unknown =>
+  some(tools, (healthy) => {
+    const noted = healthy.map((tool) => {
+      const streaks = explainStreaks(tool);
+      return html`<a class="name" href=${routeLink({ tool: tool.name })}>${toVisibleName(tool.name)}</a>${streaks === '' ? '' : ` (${streaks})`} `;
+    });
+    return html`<p class="muted healthy">No retry used: ${noted}</p>`;
+  });
+
+const isEmpty = ({ tools, calls, pending = [] }: SessionView): boolean =>
+  tools.length + calls.length + pending.length === 0;
+
+const noticeTemplate = (view: SessionView): unknown => {
+  const { session } = view;
   if (session.mode === 'local')
     return html`<p class="notice">
       <strong>Redis is away.</strong> This is what this replica counted since ${some(session.since, moment)}; the session
       itself is in Redis. It can be reset or ended when Redis is back.
     </p>`;
-  const isEmpty = tools.length + calls.length === 0;
-  return isEmpty ? html`<p class="notice">This session has no data: it was never used, or has ended.</p>` : nothing;
+  return isEmpty(view)
+    ? html`<p class="notice">This session has no data: it was never used, or has ended.</p>`
+    : nothing;
 };
 
 const ofLimit = (count: number, limit: number | null): string => (limit === null ? `${count}` : `${count} of ${limit}`);
@@ -122,14 +137,16 @@ const budgetTemplate = (page: PageModel, tool: SessionTool, isLocal: boolean): T
     page.confirmDelete(question, `/budgets/${encodeURIComponent(tool.name)}`, `The budget of ${name} is reset.`);
   const button = html`<button type="button" class="quiet last" aria-label="Reset ${name}"
     ?disabled=${isLocal} @click=${reset}>Reset</button>`;
-  return html`<li class="card">
-    <div class="row"><span class="name">${name}</span> ${stateMark(tool)} ${isAddressable(tool.name) ? button : nothing}</div>
+  const streaks = explainStreaks(tool);
+  return html`<li>
     <div class="row">
+      <a class="name" href=${routeLink({ tool: tool.name })}>${name}</a> ${stateMark(tool)}
       <meter min="0" max=${Math.max(limit, 1)} .value=${used} aria-label="Retries used by ${name}"></meter>
-      <span>${used} of ${limit} retries used${running > 0 ? `, ${running} running` : ''}</span>
+      <span><b>${used} of ${limit}</b> retries used${running > 0 ? `, ${running} running` : ''}</span>
+      <span class="muted">${streaks}</span>
+      ${isAddressable(tool.name) ? button : nothing}
     </div>
-    <p class="muted">${explainStreaks(tool)}</p>
-    ${some(tool.last_error, (error) => longText(page, `error:${tool.name}`, error))}
+    ${some(tool.last_error, (error) => html`<p class="brief">${toVisible(firstLineOf(error))}</p>`)}
   </li>`;
 };
 
@@ -165,42 +182,3 @@ const explainStreaks = ({ streak, calls, max_calls }: SessionTool): string =>
     ...(streak.failed === 0 ? [] : [`same call failed ${streak.failed}× in a row`]),
     ...(streak.same_answer === 0 ? [] : [`same answer ${streak.same_answer}× in a row`]),
   ].join(' · ');
-
-/** A call of the session; folds out to its arguments and its whole message. */
-const callTemplate = (page: PageModel, call: SessionCall): TemplateResult => {
-  const { late } = call;
-  const identity = `call:${call.request_id}:${call.step}:${call.index}`;
-  const brief = page.opened.has(identity) ? '' : firstLineOf(call.message);
-  return html`<li>
-    ${folded(page, identity, lineTemplate(call), () => detailsTemplate(page, identity, call))}
-    ${some(brief, (line) => html`<p class="first-line">${toVisible(line)}</p>`)}
-    ${some(
-      late,
-      ({ time, outcome, code, message }) => html`<p class="late muted">
-        Finished later, at ${moment(time)}: ${outcomeMark(outcome)} ${some(code, (code) => html`<code>${code}</code>`)}
-        ${toVisible(firstLineOf(message))}
-      </p>`,
-    )}
-  </li>`;
-};
-
-const lineTemplate = (call: SessionCall): TemplateResult => html`<span class="row">
-  <span class="muted">${moment(call.time)} <span>round ${call.step}</span></span>
-  <span class="name">${toVisibleName(call.name ?? call.tool ?? '(no name)')}</span>
-  ${outcomeMark(call.outcome)} ${some(call.code, (code) => html`<code>${code}</code>`)}
-  ${some(call.repeats, (times) => html`<span class="muted">(${times} times)</span>`)}
-  <span class="muted">${toDuration(call.duration_ms)}${call.replayed ? ', replayed' : ''}</span>
-</span>`;
-
-const detailsTemplate = (page: PageModel, identity: string, call: SessionCall): TemplateResult => {
-  const entry = (term: string, text: string | undefined): unknown =>
-    some(text, (all) => html`<dt>${term}</dt><dd>${longText(page, `${identity}:${term}`, all)}</dd>`);
-  return html`<dl class="reading">
-    ${entry('Arguments', indentJson(call.arguments))} ${entry('Message', call.message)}
-    ${entry('Late message', call.late?.message)}
-  </dl>
-  <p class="muted">
-    executed: ${call.executed} · retries left: ${call.retries_left ?? 'not counted'} · request
-    <code>${toVisible(call.request_id)}</code>
-  </p>`;
-};

@@ -1,7 +1,8 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { UNKNOWN_PATH } from './api.ts';
+import { askVerdict, look } from './changes.ts';
 import { indentJson } from './json.ts';
-import type { PageModel } from './page-model.ts';
+import type { PageModel, TroublePlace } from './page-model.ts';
 import {
   factList,
   firstLineOf,
@@ -32,8 +33,14 @@ export const view = (page: PageModel): TemplateResult => {
   </section>`;
 };
 
-export const read = (page: PageModel, signal: AbortSignal): void =>
-  void page.read<UnknownList>(UNKNOWN_PATH, (list) => page.seen.takeUnknown(list), signal);
+export const read = (page: PageModel, signal: AbortSignal): void => readEntries(page, signal, 'readTrouble');
+
+/** As list items: the first of them. */
+export const entries = (page: PageModel, most: number): readonly TemplateResult[] =>
+  [...page.seen.outcomes.values()].slice(0, most).map((outcome) => outcomeTemplate(page, outcome));
+
+export const readEntries = (page: PageModel, signal: AbortSignal, place: TroublePlace = 'approvalTrouble'): void =>
+  void page.read<UnknownList>(UNKNOWN_PATH, (list) => page.seen.takeUnknown(list), signal, { place });
 
 const NONE =
   'No outcome is unknown: a write would be listed here if it broke off, its tool has a reconcile, and nobody knows whether it took effect.';
@@ -82,9 +89,9 @@ const openTemplate = (page: PageModel, outcome: Outcome): TemplateResult => {
   ])}
   ${argumentsTemplate(page, outcome)}
   <div class="row">
-    ${button('Look now', () => page.look(outcome), 'primary')}
-    ${button('It happened', () => page.askVerdict(outcome, 'happened', askHappened(outcome)))}
-    ${button('It did not happen', () => page.askVerdict(outcome, 'did_not_happen', askNot(outcome)), 'danger')}
+    ${button('Look now', () => look(page, outcome), 'primary')}
+    ${button('It happened', () => askVerdict(page, outcome, 'happened', askHappened(outcome)))}
+    ${button('It did not happen', () => askVerdict(page, outcome, 'did_not_happen', askNot(outcome)), 'danger')}
   </div>`;
 };
 

@@ -9,6 +9,9 @@ const MOST_COUNTED = 10_000;
 const MOST_BYTES = 16 * 1024 * 1024;
 const MOST_TENANTS = 1000;
 
+/** Tells how many calls of each tool came since it was asked last. */
+export type TakeCalls = (take: (tenant: string, tool: string, calls: number) => void) => void;
+
 /**
  * Counts the calls of this process by tenant, tool and minute. Beyond its bounds a further tool of a minute is not counted, and the tenant
  * that was called least lately is forgotten.
@@ -17,12 +20,12 @@ export class CallCounts {
   readonly hours = new Map<string, TenantHour>();
   /** That is counted now, since 1970; 0 before there is a store, whose time it is. */
   minute = 0;
-  /** Called before the minute that is counted is cleared. */
-  beforeTurn: () => void = () => undefined;
   /** Tools of the minute that is counted, of all tenants. */
   #counted = 0;
   /** What is not counted. */
   readonly #beyond = new ToolCounts();
+  /** Of minutes that are over, and not taken yet. */
+  #passed: (readonly [tenant: string, tool: string, calls: number])[] = [];
   // Where the call before was counted: calls of a batch are often of one tool.
   #tenant = '';
   #tool = '';
@@ -43,6 +46,22 @@ export class CallCounts {
     if (failure !== null) counts.fail(failure.code);
   };
 
+  readonly takeCalls: TakeCalls = (take) => {
+    const passed = this.#passed;
+    this.#passed = [];
+    for (const [tenant, tool, calls] of passed) take(tenant, tool, calls);
+    this.#takeNew(take);
+  };
+
+  #takeNew(take: Parameters<TakeCalls>[0]): void {
+    for (const [tenant, { tools }] of this.hours)
+      for (const [tool, counts] of tools) {
+        if (counts.calls === counts.taken) continue;
+        take(tenant, tool, counts.calls - counts.taken);
+        counts.taken = counts.calls;
+      }
+  }
+
   /** A call that was counted has failed. */
   failed(tenant: string, failure: Omit<FailureRun, 'since' | 'last'>, now: number): void {
     const hour = this.hours.get(tenant);
@@ -61,7 +80,7 @@ export class CallCounts {
     // What came before there was a time is of the first minute.
     this.minute = next;
     if (minute === 0) return 0;
-    this.beforeTurn();
+    this.#takeNew((...passed) => void this.#passed.push(passed));
     for (const hour of this.hours.values()) this.#counted -= hour.turn(minute, next);
     this.#forget(next);
     const { calls } = this.#beyond;

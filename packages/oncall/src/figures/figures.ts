@@ -4,6 +4,7 @@ import type { StoreBackend } from 'recourse-server/sessions/store-backend';
 import { describeCauses } from 'recourse-server/telemetry/describe-error';
 import type { HourFigures } from '../contract.ts';
 import { CallCounts } from './call-counts.ts';
+import { openHourRecords } from './hour-kind.ts';
 import { HourWriter } from './hour-writer.ts';
 import { TenantFigures } from './tenant-figures.ts';
 import { MINUTE_MS, type TenantHour } from './tenant-hour.ts';
@@ -35,7 +36,7 @@ export const beginFigures = () => {
     timeOf = parts.time;
     return openFigures(counts, parts);
   };
-  return { watch, counts, open };
+  return { watch, open, takeCalls: counts.takeCalls };
 };
 
 export type Figures = ReturnType<typeof openFigures>;
@@ -43,7 +44,8 @@ export type Figures = ReturnType<typeof openFigures>;
 const openFigures = (counts: CallCounts, { backend, log, time }: FiguresParts) => {
   const { records, space, durability } = backend;
   // Where records are in memory no other process sees them.
-  const writer = durability === 'process' ? null : new HourWriter(records, space);
+  const stored = durability === 'process' ? null : openHourRecords(records);
+  const writer = stored === null ? null : new HourWriter(stored, space);
   const writtenAt = new WeakMap<TenantHour, number>();
   const reading = new Map<string, TenantFigures>();
   const onFailed = (error: unknown): void =>
@@ -81,7 +83,7 @@ const openFigures = (counts: CallCounts, { backend, log, time }: FiguresParts) =
     });
   };
   const find = (tenant: string): TenantFigures => {
-    const found = reading.get(tenant) ?? new TenantFigures(tenant, counts, records);
+    const found = reading.get(tenant) ?? new TenantFigures(tenant, counts, stored);
     found.usedAt = time();
     reading.delete(tenant);
     reading.set(tenant, found);
@@ -96,7 +98,7 @@ const openFigures = (counts: CallCounts, { backend, log, time }: FiguresParts) =
     read: async (tenant: string, mayUse: (tool: string) => boolean): Promise<HourFigures> => {
       turn();
       const figures = find(tenant);
-      if (writer !== null) await figures.refresh().catch(onFailed);
+      await figures.refresh().catch(onFailed);
       return figures.describe(mayUse, time());
     },
     start: (): void => {
@@ -105,6 +107,7 @@ const openFigures = (counts: CallCounts, { backend, log, time }: FiguresParts) =
     close: async (): Promise<void> => {
       clearInterval(timer);
       await writing;
+      turn();
       await write(listDue(0));
     },
   };

@@ -1,3 +1,4 @@
+import type { RecordStore } from 'recourse-server/store/record-store';
 import { createTextKind } from 'recourse-server/store/text-kind';
 
 // Longer than an hour: its first minute is whole as long as it counts.
@@ -52,3 +53,15 @@ export const enterWriter = (writers: Map<string, number>, writer: string, now: n
   for (const [name, at] of others.slice(0, MOST_WRITERS - 1)) writers.set(name, Math.min(at, Math.floor(now)));
   writers.set(writer, Math.floor(now));
 };
+
+export type HourRecords = ReturnType<typeof openHourRecords>;
+
+export const openHourRecords = (store: RecordStore) => ({
+  hours: store.open(hourKind),
+  writers: store.open(writersKind),
+});
+
+/** Where the hour of a tenant is stored that one process has counted. */
+export const hourKeyOf = (tenant: string, id: string): string => `${tenant}:${id}`;
+/** Where the processes are listed that have counted calls of a tenant. */
+export const writersKeyOf = (tenant: string): string => `${tenant}:figures`;

@@ -1,7 +1,6 @@
 import { inRoom, type StoreSpace } from 'recourse-server/sessions/store-space';
-import type { RecordStore, Records } from 'recourse-server/store/record-store';
 import { encodeRuns } from './failure-runs.ts';
-import { enterWriter, HOUR_TTL_MS, hourKind, writersKind } from './hour-kind.ts';
+import { enterWriter, HOUR_TTL_MS, type HourRecords, hourKeyOf, writersKeyOf } from './hour-kind.ts';
 import type { TenantHour } from './tenant-hour.ts';
 
 // A record that is not entered any more is found no more: this is far less than it stays.
@@ -9,24 +8,17 @@ const ENTER_EVERY_MS = 5 * 60_000;
 /** Beside its text: what Redis takes for a field. */
 const FIELD_BYTES = 100;
 
-/** Where the hour of a tenant is stored that one process has counted. */
-export const hourKeyOf = (tenant: string, id: string): string => `${tenant}:${id}`;
-/** Where the processes are listed that have counted calls of a tenant. */
-export const writersKeyOf = (tenant: string): string => `${tenant}:figures`;
-
 type Written = { enteredAt: number; weighedMinute: number; writes: number };
 
 /** Writes hours of this process to the store. */
 export class HourWriter {
   readonly #space: StoreSpace;
-  readonly #hours: Records<Map<string, string>>;
-  readonly #writers: Records<Map<string, number>>;
+  readonly #records: HourRecords;
   readonly #written = new WeakMap<TenantHour, Written>();
 
-  constructor(store: RecordStore, space: StoreSpace) {
+  constructor(records: HourRecords, space: StoreSpace) {
+    this.#records = records;
     this.#space = space;
-    this.#hours = store.open(hourKind);
-    this.#writers = store.open(writersKind);
   }
 
   /** Writes an hour as it is. Where its tenant has no room in the store it is not written. Rejects with the store. */
@@ -36,12 +28,16 @@ export class HourWriter {
     const weight = { bytes: weigh(hour, written.weighedMinute), endsAt: now + HOUR_TTL_MS };
     if ((await this.#space.take(tenant, 'results', weight)) !== null) return;
     await inRoom(this.#space, tenant, weight, () =>
-      this.#hours.update(hourKeyOf(tenant, hour.id), (record) => setAll(record, fields), 'long'),
+      this.#records.hours.update(hourKeyOf(tenant, hour.id), (record) => setAll(record, fields), 'long'),
     );
     written.writes += 1;
     written.weighedMinute = minute;
     if (now - written.enteredAt >= ENTER_EVERY_MS) {
-      await this.#writers.update(writersKeyOf(tenant), (writers, at) => enterWriter(writers, hour.id, at), 'long');
+      await this.#records.writers.update(
+        writersKeyOf(tenant),
+        (writers, at) => enterWriter(writers, hour.id, at),
+        'long',
+      );
       written.enteredAt = now;
     }
     this.#written.set(hour, written);

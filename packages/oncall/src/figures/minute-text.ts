@@ -3,6 +3,8 @@ import { BUCKETS } from './durations.ts';
 /** What is counted of one tool in one minute. */
 export class ToolCounts {
   calls = 0;
+  /** Of these, how many were taken by who counts further. */
+  taken = 0;
   /** By code; null: none failed. */
   failures: Map<string, number> | null = null;
   /** Of calls that ran. */
@@ -15,6 +17,7 @@ export class ToolCounts {
 
   clear(): void {
     this.calls = 0;
+    this.taken = 0;
     this.failures = null;
     this.durations.fill(0);
   }
@@ -48,6 +51,11 @@ class NumberWriter {
     this.#bytes[this.#length++] = rest;
   }
 
+  addTwo(one: number, other: number): void {
+    this.add(one);
+    this.add(other);
+  }
+
   /** Base64 of what was added since the last time. */
   take(): string {
     const text = this.#bytes.toString('base64', 0, this.#length);
@@ -59,18 +67,18 @@ class NumberWriter {
 const writer = new NumberWriter();
 
 /**
- * A minute as text: of each tool that was called the number of its name, calls, how many codes, each with how often it failed so, how
- * many buckets, each with its count.
+ * A minute as text. Of each tool that was called: the number of its name; twice its calls, and one more if some failed; then how many codes
+ * there are, each with its number and how often; how many buckets have counts, the first of them, and their counts one after the other,
+ * where a 0 and a number skip so many buckets.
  */
 export const encodeMinute = (tools: ReadonlyMap<string, ToolCounts>, names: Names): string => {
   for (const [tool, { calls, failures, durations }] of tools) {
     if (calls === 0) continue;
     writer.add(names.numberOf(tool));
-    writer.add(calls);
-    writer.add(failures?.size ?? 0);
-    for (const [code, count] of failures ?? []) {
-      writer.add(names.numberOf(code));
-      writer.add(count);
+    writer.add(2 * calls + (failures === null ? 0 : 1));
+    if (failures !== null) {
+      writer.add(failures.size);
+      for (const [code, count] of failures) writer.addTwo(names.numberOf(code), count);
     }
     addDurations(durations);
   }
@@ -78,40 +86,44 @@ export const encodeMinute = (tools: ReadonlyMap<string, ToolCounts>, names: Name
 };
 
 const addDurations = (durations: Int32Array): void => {
-  let filled = 0;
-  for (let bucket = 0; bucket < BUCKETS; bucket += 1) if (durations[bucket] !== 0) filled += 1;
-  writer.add(filled);
-  for (let bucket = 0; bucket < BUCKETS; bucket += 1) {
-    const count = durations[bucket] ?? 0;
-    if (count === 0) continue;
-    writer.add(bucket);
-    writer.add(count);
+  const filled: number[] = [];
+  for (let bucket = 0; bucket < BUCKETS; bucket += 1) if (durations[bucket] !== 0) filled.push(bucket);
+  writer.add(filled.length);
+  let next: number | null = null;
+  for (const bucket of filled) {
+    if (next === null) writer.add(bucket);
+    else if (next < bucket) writer.addTwo(0, bucket - next);
+    writer.add(durations[bucket] ?? 0);
+    next = bucket + 1;
   }
 };
 
-/** What is told of a minute that is read: a tool, then its codes and buckets. Names by their numbers. */
-export type MinuteVisitor = {
-  readonly tool: (name: number, calls: number) => void;
-  readonly failed: (code: number, count: number) => void;
-  readonly ran: (bucket: number, count: number) => void;
-};
+/** Numbers of a text, one after the other; 0 behind its end. */
+export class NumberReader {
+  readonly #bytes: Uint8Array;
+  #at = 0;
 
-/** Reads a minute. Of a damaged text it tells what stands before the damage, of its last tool perhaps a part. */
-export const readMinute = (text: string, visitor: MinuteVisitor): void => {
-  const bytes = Buffer.from(text, 'base64');
-  let at = 0;
-  const next = (): number => {
-    let number = 0;
-    for (let shift = 0; shift < 35; shift += 7) {
-      const byte = bytes[at++] ?? 0;
-      number += (byte & 127) * 2 ** shift;
-      if (byte < 128) return number;
+  constructor(text: string) {
+    this.#bytes = Buffer.from(text, 'base64');
+  }
+
+  get isOver(): boolean {
+    return this.#at >= this.#bytes.length;
+  }
+
+  next(): number {
+    const byte = this.#bytes[this.#at++] ?? 0;
+    return byte < 128 ? byte : this.#nextLong(byte & 127);
+  }
+
+  /** At most 28 bits: more are in none but a damaged text. */
+  #nextLong(first: number): number {
+    let number = first;
+    for (let shift = 7; shift < 28; shift += 7) {
+      const byte = this.#bytes[this.#at++] ?? 0;
+      number |= (byte & 127) << shift;
+      if (byte < 128) break;
     }
     return number;
-  };
-  while (at < bytes.length) {
-    visitor.tool(next(), next());
-    for (let codes = next(); codes > 0 && at < bytes.length; codes -= 1) visitor.failed(next(), next());
-    for (let buckets = next(); buckets > 0 && at < bytes.length; buckets -= 1) visitor.ran(next(), next());
   }
-};
+}

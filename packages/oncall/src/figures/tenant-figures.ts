@@ -1,10 +1,8 @@
-import type { RecordStore, Records } from 'recourse-server/store/record-store';
 import type { HourFigures } from '../contract.ts';
 import type { CallCounts } from './call-counts.ts';
 import { type FailureRun, FailureRuns, readRuns } from './failure-runs.ts';
-import { hourKind, writersKind } from './hour-kind.ts';
+import { type HourRecords, hourKeyOf, writersKeyOf } from './hour-kind.ts';
 import { HourSums } from './hour-sums.ts';
-import { hourKeyOf, writersKeyOf } from './hour-writer.ts';
 import { MINUTE_MS, MINUTES } from './tenant-hour.ts';
 
 /** The hour of one process, as it was read. Minutes since 1970 as texts, with the names in them. */
@@ -13,12 +11,14 @@ type Hour = {
   readonly minutes: ReadonlyMap<number, string>;
   readonly runs: readonly FailureRun[];
 };
-type StoredHour = Hour & { readonly write: string };
+/** `write`: the number of the write that it was read of. */
+type StoredHour = Hour & { readonly write: string; readonly namesText: string };
 
 type Added = { readonly id: string; readonly at: number; readonly text: string; readonly names: readonly string[] };
 /** Sums for those who may use the same tools, and what is in them, by process and minute. */
 type Group = { readonly sums: HourSums; readonly added: Map<string, Added>; usedAt: number };
 
+const SHARED_MS = 1000;
 const GROUP_IDLE_MS = 60_000;
 const MOST_GROUPS = 16;
 
@@ -26,28 +26,37 @@ const MOST_GROUPS = 16;
 export class TenantFigures {
   readonly #tenant: string;
   readonly #counts: CallCounts;
-  readonly #hours: Records<Map<string, string>>;
-  readonly #writers: Records<Map<string, number>>;
+  /** null: no other process has any. */
+  readonly #records: HourRecords | null;
   readonly #stored = new Map<string, StoredHour>();
   readonly #groups = new Map<(tool: string) => boolean, Group>();
   #readMinute = 0;
+  #refreshing: Promise<void> = Promise.resolve();
+  #refreshedAt = Number.NEGATIVE_INFINITY;
   /** When somebody asked last, by the store's time. */
   usedAt = 0;
 
-  constructor(tenant: string, counts: CallCounts, store: RecordStore) {
+  constructor(tenant: string, counts: CallCounts, records: HourRecords | null) {
     this.#tenant = tenant;
     this.#counts = counts;
-    this.#hours = store.open(hourKind);
-    this.#writers = store.open(writersKind);
+    this.#records = records;
   }
 
-  /** Reads what other processes have written since the last time. Rejects with the store. */
-  async refresh(): Promise<void> {
+  /** Reads what other processes have written since the last time; one reading serves all within a second. Rejects with the store. */
+  refresh(): Promise<void> {
+    const now = performance.now();
+    if (this.#records === null || now - this.#refreshedAt < SHARED_MS) return this.#refreshing;
+    this.#refreshedAt = now;
+    this.#refreshing = this.#refresh(this.#records);
+    return this.#refreshing;
+  }
+
+  async #refresh({ hours, writers: index }: HourRecords): Promise<void> {
     const { minute } = this.#counts;
-    const writers = await this.#writers.read(writersKeyOf(this.#tenant), (record) => [...record.keys()]);
+    const writers = await index.read(writersKeyOf(this.#tenant), (record) => [...record.keys()]);
     const own = this.#counts.hours.get(this.#tenant)?.id;
     const others = (writers ?? []).filter((id) => id !== own);
-    const read = await Promise.all(others.map((id) => this.#readHour(id, minute)));
+    const read = await Promise.all(others.map((id) => this.#readHour(hours, id, minute)));
     const gone = new Set(this.#stored.keys());
     for (const [place, hour] of read.entries()) {
       const id = others[place] ?? '';
@@ -60,17 +69,17 @@ export class TenantFigures {
   }
 
   /** What a process has written; null: its record is gone. */
-  async #readHour(id: string, minute: number): Promise<StoredHour | null> {
+  async #readHour(hours: HourRecords['hours'], id: string, minute: number): Promise<StoredHour | null> {
     const key = hourKeyOf(this.#tenant, id);
     const known = this.#stored.get(id);
-    if (known === undefined) return this.#hours.read(key, (record) => decodeHour(record, []));
-    const write = await this.#hours.read(key, (record) => record.get('h') ?? '', ['h']);
+    if (known === undefined) return hours.read(key, (record) => decodeHour(record, null));
+    const write = await hours.read(key, (record) => record.get('h') ?? '', ['h']);
     if (write === null || write === known.write) return write === null ? null : known;
     // A minute is written once more when it is over, and a process may be late.
     const first = this.#readMinute - 3;
     const fields = Array.from({ length: Math.max(1, minute - first + 2) }, (_, place) => `m:${first + place}`);
-    if (fields.length > MINUTES) return this.#hours.read(key, (record) => decodeHour(record, []));
-    return this.#hours.read(key, (record) => decodeHour(record, known.minutes), ['h', 'n', 'f', ...fields]);
+    if (fields.length > MINUTES) return hours.read(key, (record) => decodeHour(record, null));
+    return hours.read(key, (record) => decodeHour(record, known), ['h', 'n', 'f', ...fields]);
   }
 
   /** The last hour as far as it is known. `now`: the store's time. */
@@ -129,14 +138,17 @@ const addNew = (
   }
 };
 
-const decodeHour = (record: ReadonlyMap<string, string>, known: Iterable<readonly [number, string]>): StoredHour => {
-  const minutes = new Map(known);
+/** What a record has, beside what is known of it already. */
+const decodeHour = (record: ReadonlyMap<string, string>, known: StoredHour | null): StoredHour => {
+  const minutes = new Map(known?.minutes);
   for (const [name, text] of record) if (name.startsWith('m:')) minutes.set(Number(name.slice(2)), text);
   const last = Math.max(0, ...minutes.keys());
-  for (const minute of minutes.keys()) if (minute < last - MINUTES) minutes.delete(minute);
+  for (const minute of minutes.keys()) if (minute <= last - MINUTES) minutes.delete(minute);
+  const namesText = record.get('n') ?? '';
   return {
     write: record.get('h') ?? '',
-    names: (record.get('n') ?? '').split(' '),
+    namesText,
+    names: namesText === known?.namesText ? known.names : namesText.split(' '),
     minutes,
     runs: readRuns(record.get('f') ?? ''),
   };

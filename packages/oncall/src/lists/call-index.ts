@@ -1,5 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { parseJson } from 'recourse-server/json/parse-json';
+import { newestFirst } from 'recourse-server/routes/list-page';
 import type { StoreBackend } from 'recourse-server/sessions/store-backend';
 import type { Records } from 'recourse-server/store/record-store';
 import { FailedCall } from '../contract.ts';
@@ -14,7 +15,6 @@ import {
   UNWEIGHED,
   weighIndex,
 } from './index-kind.ts';
-import { newestFirst } from './list-page.ts';
 import { mergeParts, NO_SESSION, readPart, type SessionPart, toEntry, toReset } from './session-part.ts';
 
 /** A failed call, and where it stands in lists. */

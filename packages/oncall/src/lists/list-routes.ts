@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Caller } from 'recourse-server/auth/callers';
 import { FAILURE_CODES, FAULTS } from 'recourse-server/contract/failure';
+import type { CallSpec } from 'recourse-server/executor/pending-calls';
+import { PAGING, ToolName, toPage } from 'recourse-server/routes/list-page';
 import { refuseOtherMethods } from 'recourse-server/routes/problem-handler';
 import { ProblemError, readQuery } from 'recourse-server/routes/problems';
 import type { RouteHost } from 'recourse-server/routes/route-host';
@@ -10,8 +12,6 @@ import * as z from 'zod';
 import type { Found, SessionItem } from '../contract.ts';
 import type { ListedCall, TenantIndex } from './call-index.ts';
 import { hashOf } from './call-notes.ts';
-import { PAGING, ToolName, toPage } from './list-page.ts';
-import type { ListParts } from './lists.ts';
 
 /** A session in a list. */
 export type ListedSession = { readonly at: number; readonly id: string; readonly item: SessionItem };
@@ -21,7 +21,14 @@ export type ListRoutesOptions = {
   readonly read: (tenant: string) => Promise<TenantIndex>;
   /** Sessions of an index as a caller sees them, newest first. */
   readonly listSessions: (index: TenantIndex, mayUse: Caller['mayUse']) => readonly ListedSession[];
-} & Pick<ListParts, 'hasResults' | 'findPending'>;
+  /** Whether results are stored under the key of a request. Rejects with the store. */
+  readonly hasResults: (requestKey: string) => Promise<boolean>;
+  /** A call that outlives its request, ended or not. Rejects with the store. */
+  readonly findPending: (
+    tenant: string,
+    handle: string,
+  ) => Promise<Pick<CallSpec, 'tool' | 'requestId' | 'index'> | null>;
+};
 
 const MAX_TEXT = 256;
 const HASH_PREFIX = /^~?([0-9a-f]{8,64})$/i;

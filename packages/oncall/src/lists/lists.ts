@@ -1,42 +1,39 @@
+import type { FastifyInstance } from 'fastify';
 import type { Config } from 'recourse-server/config/settings/config';
-import type { CallSpec } from 'recourse-server/executor/pending-calls';
+import { newestFirst } from 'recourse-server/routes/list-page';
+import type { RouteHost } from 'recourse-server/routes/route-host';
+import type { Metrics } from 'recourse-server/telemetry/metrics';
 import { createDefinitions } from 'recourse-server/telemetry/tally';
 import type { SessionItem } from '../contract.ts';
-import type { OncallPart, OncallParts } from '../oncall.ts';
-import { CallIndex, type TenantIndex } from './call-index.ts';
+import { CallIndex, type CallIndexOptions, type DropReason, type TenantIndex } from './call-index.ts';
 import { CallNotes } from './call-notes.ts';
-import { newestFirst } from './list-page.ts';
-import { addListRoutes, type ListedSession } from './list-routes.ts';
+import { addListRoutes, type ListedSession, type ListRoutesOptions } from './list-routes.ts';
 import { describeSession } from './session-part.ts';
 
-/** What the lists need of the service beside what all parts get. */
-export type ListParts = OncallParts & {
-  /** Whether results are stored under the key of a request. Rejects with the store. */
-  readonly hasResults: (requestKey: string) => Promise<boolean>;
-  /** A call that outlives its request, ended or not. Rejects with the store. */
-  readonly findPending: (
-    tenant: string,
-    handle: string,
-  ) => Promise<Pick<CallSpec, 'tool' | 'requestId' | 'index'> | null>;
-};
+/** What the lists need of the service. */
+export type ListParts = Pick<ListRoutesOptions, 'hasResults' | 'findPending'> &
+  Pick<CallIndexOptions, 'backend' | 'redactor' | 'time'> & { readonly metrics: Metrics };
 
 export type Lists = ReturnType<ReturnType<typeof beginLists>['open']>;
 
 const MOST_BLOCKED = 10;
 const MOST_IDS = 10_000;
 
+/** Counts what lists lack; adds its metric to those of the service. */
+export const createListMetrics = ({ registry, toolNames }: Metrics) =>
+  createDefinitions(registry, toolNames).countBy(
+    'oncall_lines_dropped_total',
+    'Sessions and failures that lists lack: more came than a second may have (flood), the store has no room for them (room), it failed (store).',
+    'reason',
+    ['flood', 'room', 'store'] as const satisfies readonly DropReason[],
+  );
+
 /** Begins to note sessions and failures, before there is a store. */
 export const beginLists = () => {
   const notes = new CallNotes();
   const open = (config: Config, { replica, ...parts }: ListParts & { readonly replica: string }) => {
     const { backend, redactor, time, metrics } = parts;
-    const { countBy } = createDefinitions(metrics.registry, metrics.toolNames);
-    const dropped = countBy(
-      'oncall_lines_dropped_total',
-      'Sessions and failures that are not in the lists: more than a second may have (flood), no room for their tenant (room), or the store failed (store).',
-      'reason',
-      ['flood', 'room', 'store'],
-    );
+    const dropped = createListMetrics(metrics);
     const ids = new Map<string, string>();
     const index = new CallIndex(notes, {
       ...{ backend, redactor, time, replica },
@@ -58,10 +55,11 @@ export const beginLists = () => {
       }
       return listed.toSorted(newestFirst);
     };
-    const part: OncallPart = {
-      addRoutes: (app, host) => addListRoutes(app, host, { ...parts, read: index.read, listSessions }),
-      start: () => index.start(),
-      close: () => index.close(),
+    const part = {
+      addRoutes: (app: FastifyInstance, host: RouteHost): void =>
+        addListRoutes(app, host, { ...parts, read: index.read, listSessions }),
+      start: (): void => index.start(),
+      close: (): Promise<void> => index.close(),
     };
     return {
       part,

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { EventStream, negotiateStream, type StreamFormat } from 'recourse-server/routes/event-stream';
 import { cutOffWhenOver, noPlace } from 'recourse-server/routes/open-readings';
 import { refuseOtherMethods } from 'recourse-server/routes/problem-handler';
@@ -18,26 +18,37 @@ export const addOverviewRoutes = (
   host: RouteHost,
   find: (reader: OverviewReader) => SharedOverview,
 ): void => {
+  const open = new Set<() => void>();
+  host.draining.addEventListener('abort', () => {
+    for (const end of open) end();
+  });
   app.get('/overview', { config: { operation: 'read' } }, async (request, reply) => {
     const { tenant, tools, may, mayUse } = host.callerOf(request);
     const overview = find({ tenant, tools, may, mayUse, holder: callerKeyOf(request) });
     const format = request.method === 'HEAD' ? null : negotiateStream(request.headers.accept);
     void reply.header('vary', 'accept');
-    if (format !== null) return stream(request, reply, { overview, format, host });
+    if (format !== null) return stream(reply, { overview, format, host, open });
     void reply.header('cache-control', 'private, no-store');
     return sendReading(reply, (await overview.latest()).json);
   });
   refuseOtherMethods(app, '/overview', ['GET', 'HEAD']);
 };
 
-type Streaming = { readonly overview: SharedOverview; readonly format: StreamFormat; readonly host: RouteHost };
+type Streaming = {
+  readonly overview: SharedOverview;
+  readonly format: StreamFormat;
+  readonly host: RouteHost;
+  /** Ends each stream that is open. */
+  readonly open: Set<() => void>;
+};
 
-const stream = async (_request: FastifyRequest, reply: FastifyReply, { overview, format, host }: Streaming) => {
+const stream = async (reply: FastifyReply, { overview, format, host, open }: Streaming) => {
   if (host.draining.aborted) throw draining('other');
   const reading = host.readings.open(reply);
   if (reading === null) throw noPlace();
   const first = await overview.latest();
-  reading.shows(first.tools);
+  // Its totals are of all tools that the key may use.
+  reading.shows([...host.describeTools().map(({ name }) => name), ...first.tools]);
   reading.requireRight();
   const events = new EventStream(reply, format, host.streams, ['vary', 'accept']);
   leaseLittle(reply);
@@ -47,21 +58,16 @@ const stream = async (_request: FastifyRequest, reply: FastifyReply, { overview,
   const send = (shown: Shown): void => {
     // A reader that has not taken the last one gets the next: each is whole.
     if (shown.content === sent || reply.raw.writableLength > 0) return;
-    reading.shows(shown.tools);
-    if (reading.isLost()) return;
     sent = shown.content;
     count += 1;
     events.send('snapshot', String(count), shown.json);
   };
   send(first);
   const stop = overview.follow(send);
-  const end = (): void => {
-    stop();
-    events.close();
-  };
-  host.draining.addEventListener('abort', end, { once: true });
+  const end = (): void => events.close();
+  open.add(end);
   await reading.over;
-  host.draining.removeEventListener('abort', end);
+  open.delete(end);
   stop();
   return reply;
 };

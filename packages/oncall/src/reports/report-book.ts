@@ -6,8 +6,8 @@ import type { CallWatch } from 'recourse-server/executor/call-observer';
 import type { Redactor } from 'recourse-server/executor/redactor';
 import type { StoreSpace } from 'recourse-server/sessions/store-space';
 import type { RecordStore, Records } from 'recourse-server/store/record-store';
+import type { TakeCalls } from '../figures/call-counts.ts';
 import { foldPath, ruleOf } from './argument-rule.ts';
-import { CallTaker, type CountedCalls, type TakenCalls } from './call-taker.ts';
 import {
   addCounts,
   addWrite,
@@ -67,18 +67,17 @@ export type ReportBookParts = {
  *
  * | where        | what                                        | until                                                         |
  * |--------------|---------------------------------------------|---------------------------------------------------------------|
- * | `#calls`     | calls and codes of the minute               | ten seconds have passed, the minute is over, or they are read |
  * | `#noted`     | failures as the executor tells them         | a second has passed, or there are 256                         |
  * | `#counted`   | numbers of a tenant                         | ten seconds have passed since its last write, or it is closed |
  * | `#unwritten` | one write of a tenant, which never changes  | the store has answered it; else it is sent again              |
  * | the store    | the sum of all processes by tenant and hour | 25 hours after its last write                                 |
  */
 export class ReportBook {
-  readonly #calls: CallTaker;
   readonly #writer = randomUUID().slice(0, 8);
   #noted: NotedFailure[] = [];
   readonly #counted = new Map<string, ReportCounts>();
   readonly #unwritten = new Map<string, Write>();
+  readonly #takeCalls: TakeCalls;
   #writes = 0;
   #parts: (ReportBookParts & { readonly hours: Records<ReportHour> }) | null = null;
   #writing: Promise<void> | null = null;
@@ -86,11 +85,9 @@ export class ReportBook {
 
   readonly watch: Pick<CallWatch, 'failed' | 'recovered'> = {
     failed: ({ requestId, tenant, tool }, { code, issues }, { name }, retry) => {
-      const isLast = isLastRetry(code, retry);
-      if (!isLast && code !== 'invalid_arguments' && code !== 'unknown_tool') return;
       if (this.#noted.length >= MOST_NOTED) this.count();
       const few = code === 'invalid_arguments' ? issues.slice(0, MOST_ISSUES) : [];
-      this.#noted.push({ requestId, tenant, tool, code, name, issues: few, isLast });
+      this.#noted.push({ requestId, tenant, tool, code, name, issues: few, isLast: isLastRetry(code, retry) });
     },
     recovered: (tenant, tool, failedRounds) => {
       const counts = toolCountsOf(this.#countsOf(tenant), tool);
@@ -99,9 +96,8 @@ export class ReportBook {
     },
   };
 
-  /** `calls`: where calls and codes are counted by the minute. */
-  constructor(calls: CountedCalls) {
-    this.#calls = new CallTaker(calls, (taken) => this.#add(taken));
+  constructor(takeCalls: TakeCalls) {
+    this.#takeCalls = takeCalls;
   }
 
   open(parts: ReportBookParts): void {
@@ -121,8 +117,11 @@ export class ReportBook {
     await this.write();
   }
 
-  /** Counts what was noted. */
+  /** Counts the calls that came since the last time, and the failures that were noted. */
   count(): void {
+    this.#takeCalls((tenant, tool, calls) => {
+      toolCountsOf(this.#countsOf(tenant), tool).calls += calls;
+    });
     const noted = this.#noted;
     this.#noted = [];
     // Calls of one batch use up the retries of a session together.
@@ -140,7 +139,6 @@ export class ReportBook {
 
   /** What the tenant's calls came to since the beginning of that hour, in all processes. Rejects with the store. */
   async read(tenant: string, since: number): Promise<ReportCounts> {
-    this.#calls.take();
     this.count();
     const sum = createCounts();
     const write = this.#unwritten.get(tenant);
@@ -171,15 +169,11 @@ export class ReportBook {
     return created;
   }
 
-  #add({ tenant, tool, calls, failures }: TakenCalls): void {
-    const counts = toolCountsOf(this.#countsOf(tenant), tool);
-    counts.calls += calls;
-    for (const [code, failed] of failures) count(counts.codes, code, failed);
-  }
-
   #count({ requestId, tenant, tool, code, name, issues, isLast }: NotedFailure, last: Set<string>): void {
     const counts = this.#countsOf(tenant);
     const ofTool = toolCountsOf(counts, tool);
+    ofTool.failures += 1;
+    count(ofTool.codes, code);
     const place = `${requestId} ${tool}`;
     if (isLast && !last.has(place)) ofTool.gaveUp += 1;
     if (isLast) last.add(place);
@@ -195,7 +189,6 @@ export class ReportBook {
   async #write(): Promise<void> {
     const parts = this.#parts;
     if (parts === null) return;
-    this.#calls.take();
     this.count();
     for (const [tenant, counts] of this.#counted) {
       // What may be written already is sent again as it was, before more is.

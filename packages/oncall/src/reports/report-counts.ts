@@ -20,6 +20,7 @@ const MOST_WRITERS = 64;
 
 export type ToolCounts = {
   calls: number;
+  failures: number;
   recovered: number;
   recoveredRounds: number;
   gaveUp: number;
@@ -41,7 +42,7 @@ export const toolCountsOf = ({ tools }: ReportCounts, tool: string): ToolCounts 
   const found = tools.get(tool);
   if (found !== undefined) return found;
   const created: ToolCounts = {
-    ...{ calls: 0, recovered: 0, recoveredRounds: 0, gaveUp: 0 },
+    ...{ calls: 0, failures: 0, recovered: 0, recoveredRounds: 0, gaveUp: 0 },
     ...{ codes: new Map(), rules: new Map() },
   };
   tools.set(tool, created);
@@ -60,7 +61,8 @@ export const addCounts = (counts: ReportCounts, other: ReportCounts): void => {
 };
 
 const addToolCounts = (counts: ToolCounts, added: ToolCounts): void => {
-  for (const member of ['calls', 'recovered', 'recoveredRounds', 'gaveUp'] as const) counts[member] += added[member];
+  for (const member of ['calls', 'failures', 'recovered', 'recoveredRounds', 'gaveUp'] as const)
+    counts[member] += added[member];
   for (const [code, failures] of added.codes) count(counts.codes, code, failures);
   for (const [rule, failures] of added.rules) count(counts.rules, rule, failures);
   keepMost(counts.rules, MOST_RULES, (failures) => failures);
@@ -82,8 +84,8 @@ const Stored = z.object({
   tools: z.array(
     z.object({
       tool: z.string(),
-      /** Calls, sessions that recovered, their rounds, sessions that gave up. */
-      counts: z.tuple([Count, Count, Count, Count]),
+      /** Calls, failures, sessions that recovered, their rounds, sessions that gave up. */
+      counts: z.tuple([Count, Count, Count, Count, Count]),
       codes: z.array(z.tuple([z.enum(FAILURE_CODES), Count])),
       rules: z.array(z.tuple([z.string(), Count])),
     }),
@@ -94,9 +96,9 @@ const encode = ({ counts, writers }: ReportHour): string =>
   JSON.stringify({
     writers: [...writers].slice(-MOST_WRITERS),
     names: [...counts.names],
-    tools: [...counts.tools].map(([tool, { calls, recovered, recoveredRounds, gaveUp, codes, rules }]) => ({
+    tools: [...counts.tools].map(([tool, { calls, failures, recovered, recoveredRounds, gaveUp, codes, rules }]) => ({
       tool,
-      counts: [calls, recovered, recoveredRounds, gaveUp],
+      counts: [calls, failures, recovered, recoveredRounds, gaveUp],
       codes: [...codes],
       rules: [...rules],
     })),
@@ -108,9 +110,9 @@ const decode = (text: string | undefined): ReportHour => {
   const stored = parsed?.ok === true && isRecord(parsed.value) ? Stored.safeParse(parsed.value).data : undefined;
   if (stored === undefined) return { counts: createCounts(), writers: new Map() };
   const tools = stored.tools.map(({ tool, counts, codes, rules }): [string, ToolCounts] => {
-    const [calls, recovered, recoveredRounds, gaveUp] = counts;
+    const [calls, failures, recovered, recoveredRounds, gaveUp] = counts;
     const maps = { codes: new Map(codes), rules: new Map(rules) };
-    return [tool, { calls, recovered, recoveredRounds, gaveUp, ...maps }];
+    return [tool, { calls, failures, recovered, recoveredRounds, gaveUp, ...maps }];
   });
   return { counts: { tools: new Map(tools), names: new Map(stored.names) }, writers: new Map(stored.writers) };
 };

@@ -57,10 +57,9 @@ const listTools = ({ tools }: ReportCounts, mayUse: MayUse): ToolReport[] =>
   mostFirst([...tools].flatMap(([tool, counts]) => (mayUse(tool) ? [describeTool(tool, counts)] : [])));
 
 const describeTool = (tool: string, counts: ToolCounts): ToolReport => {
-  const { calls, codes, rules, recovered, recoveredRounds, gaveUp } = counts;
+  const { calls, failures, codes, rules, recovered, recoveredRounds, gaveUp } = counts;
   return {
-    ...{ tool, calls },
-    failures: [...codes.values()].reduce((sum, failures) => sum + failures, 0),
+    ...{ tool, calls, failures },
     codes: mostFirst([...codes].map(([code, failures]) => ({ code, fault: FAILURE_POLICY[code].fault, failures }))),
     arguments: mostFirst(
       [...rules].map(([key, failures]) => {

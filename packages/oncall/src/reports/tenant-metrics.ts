@@ -1,4 +1,5 @@
-import { FAULTS, type Fault } from 'recourse-server/contract/failure';
+import { FAILURE_POLICY, FAULTS } from 'recourse-server/contract/failure';
+import type { CallWatch } from 'recourse-server/executor/call-observer';
 import type { Metrics } from 'recourse-server/telemetry/metrics';
 import { createDefinitions, recordOf } from 'recourse-server/telemetry/tally';
 
@@ -6,7 +7,10 @@ const OTHER = '_other';
 const NAMED_FAULTS = ['none', ...FAULTS] as const;
 
 /** Counts calls by tenant, for those that METRICS_TENANTS names; all others are `_other`. Adds its metrics to those of the service. */
-export const createTenantMetrics = ({ registry, toolNames }: Metrics, tenants: readonly string[]) => {
+export const createTenantMetrics = (
+  { registry, toolNames }: Metrics,
+  tenants: readonly string[],
+): Pick<CallWatch, 'answered'> => {
   const define = createDefinitions(registry, toolNames);
   const calls = define.counter(
     'tenant_calls_total',
@@ -26,9 +30,9 @@ export const createTenantMetrics = ({ registry, toolNames }: Metrics, tenants: r
   const other = create(OTHER);
   const named = new Map(tenants.map((tenant) => [tenant, create(tenant)]));
   return {
-    answered: (tenant: string, fault: Fault | null, durationMs: number): void => {
+    answered: (tenant, _tool, failure, durationMs) => {
       const series = named.get(tenant) ?? other;
-      series.byFault[fault ?? 'none'].count += 1;
+      series.byFault[failure === null ? 'none' : FAILURE_POLICY[failure.code].fault].count += 1;
       series.seconds.count += durationMs / 1000;
     },
   };

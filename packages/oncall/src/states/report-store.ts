@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { parseJson } from 'recourse-server/json/parse-json';
 import type { StoreBackend } from 'recourse-server/sessions/store-backend';
+import type { Records } from 'recourse-server/store/record-store';
 import { createTextKind } from 'recourse-server/store/text-kind';
 import { ReplicaReport } from './replica-report.ts';
 
@@ -12,7 +13,7 @@ const FIELD = /^r:([0-9a-f]{16})$/;
 const REPORT = /^(\d{1,15}) (.+)$/s;
 
 /** By field: when a replica wrote its report, and the report. */
-const replicasKind = createTextKind<Map<string, string>>({
+export const replicasKind = createTextKind<Map<string, string>>({
   name: 'replicas',
   operation: 'oncall',
   own: FIELD,
@@ -29,9 +30,7 @@ const replicasKind = createTextKind<Map<string, string>>({
 const KEY = 'all';
 
 /** What replicas that share a store write of themselves. All of it rejects with the store. */
-export const createReportStore = ({ records, sealing }: Pick<StoreBackend, 'records' | 'sealing'>) => {
-  const stored = records.open(replicasKind);
-  const { seals } = sealing;
+export const createReportStore = (stored: Records<Map<string, string>>, { seals }: StoreBackend['sealing']) => {
   // Not the name of the replica: two containers of one host name may both have the pid 1.
   const own = `r:${randomBytes(8).toString('hex')}`;
   const placeOf = (part: string) => ({ kind: replicasKind.name, key: KEY, life: '', part });

@@ -14,7 +14,7 @@ import type { ToolRegistry } from 'recourse-server/tools/registry';
 import type { States } from '../contract.ts';
 import { createToolOrigins, mergeStates } from './merge-states.ts';
 import { createReportReader, type ReportParts } from './own-report.ts';
-import { createReportStore } from './report-store.ts';
+import { createReportStore, replicasKind } from './report-store.ts';
 import type { Viewer } from './warnings.ts';
 
 /** A person has closed a circuit. */
@@ -56,7 +56,7 @@ export const openStates = (config: Config, parts: StatesParts) => {
   const { backend, circuits, log, time, now, registry } = parts;
   const { shared } = backend;
   const readOwn = createReportReader({ ...parts, role: config.ROLE === 'worker' ? 'worker' : 'service' });
-  const reports = shared === null ? null : createReportStore(backend);
+  const reports = shared === null ? null : createReportStore(backend.records.open(replicasKind), backend.sealing);
   const origins = createToolOrigins(registry);
   const failed = createQuietLine({ write: (fields) => log.warn(fields, 'state of this replica not written'), now });
   let writing: Promise<void> | null = null;
@@ -133,8 +133,4 @@ export const openStates = (config: Config, parts: StatesParts) => {
 };
 
 const noSuchCircuit = (): ProblemError =>
-  new ProblemError(
-    404,
-    'circuit_not_found',
-    'No replica has an open circuit of this name, or it has closed meanwhile.',
-  );
+  new ProblemError(404, 'circuit_not_found', 'No replica has an open circuit of this name.');

@@ -61,7 +61,7 @@ test('a person closes a circuit in all replicas within two seconds, and it count
   ]);
   // A store that has not connected yet takes no message.
   for (const { service } of [one, other])
-    await expect.poll(() => service.metric('recourse_store_up'), { timeout: timeLimit(20_000) }).toBe(1);
+    await expect.poll(() => service.metric('recourse_session_store_up'), { timeout: timeLimit(20_000) }).toBe(1);
   await one.open();
   await other.open();
   one.health.broken = false;

@@ -1,15 +1,18 @@
-import { ProblemError } from 'recourse-server/routes/problems';
 import * as z from 'zod';
+import { ProblemError } from './problems.ts';
 
 /** Where an item stands in a list that has the newest first. */
 export type Place = { readonly at: number; readonly id: string };
 
-export const newestFirst = (one: Place, other: Place): number => other.at - one.at || (one.id < other.id ? 1 : -1);
+export const newestFirst = (one: Place, other: Place): number => {
+  if (one.at !== other.at) return other.at - one.at;
+  return one.id === other.id ? 0 : one.id < other.id ? 1 : -1;
+};
 
 // Of what stays where it is while newer items come in: a place, not a number of items.
 const PLACE = /^(\d{1,15}):([\x21-\x7e]{1,200})$/;
 
-const toCursor = ({ at, id }: Place): string => Buffer.from(`${at}:${id}`).toString('base64url');
+export const toCursor = ({ at, id }: Place): string => Buffer.from(`${at}:${id}`).toString('base64url');
 
 const readCursor = (cursor: string): Place => {
   const [, at, id] = PLACE.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
@@ -25,13 +28,19 @@ export const PAGING = {
 
 export const ToolName = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, 'must be the name of a tool');
 
-/** The items of a page, and the cursor of the next one. `sorted`: newest first. Throws where the cursor is not one. */
+/** The items after a cursor; all without one. `sorted`: newest first. Throws where the cursor is not one. */
+export const skipTo = <Item extends Place>(sorted: readonly Item[], cursor: string | undefined): readonly Item[] => {
+  if (cursor === undefined) return sorted;
+  const last = readCursor(cursor);
+  return sorted.filter((item) => newestFirst(last, item) < 0);
+};
+
+/** A page of them, and the cursor of the next one. */
 export const toPage = <Item extends Place>(
   sorted: readonly Item[],
   { cursor, limit }: { readonly cursor?: string | undefined; readonly limit: number },
 ): { readonly items: readonly Item[]; readonly next_cursor: string | null } => {
-  const after = cursor === undefined ? null : readCursor(cursor);
-  const rest = after === null ? sorted : sorted.filter((item) => newestFirst(after, item) < 0);
+  const rest = skipTo(sorted, cursor);
   const items = rest.slice(0, limit);
   const last = items.at(-1);
   return { items, next_cursor: last === undefined || rest.length <= limit ? null : toCursor(last) };

@@ -1,0 +1,77 @@
+import { html, nothing, type TemplateResult } from 'lit-html';
+import type { Overview } from './api.ts';
+import { namesOf, toCount } from './overview-figures.ts';
+import type { Section } from './overview-page.ts';
+import type { PageModel } from './page-model.ts';
+import { moment, outcomeMark, some } from './page-parts.ts';
+import { routeLink } from './route.ts';
+import { toVisibleExcerpt, toVisibleName } from './visible-text.ts';
+
+type Session = Overview['sessions']['blocked'][number];
+/** A page that decides, as far as the first page shows it: `entries` are list items. */
+type Listed = {
+  readonly entries: (page: PageModel, most: number) => unknown;
+  readonly readEntries: (page: PageModel, signal: AbortSignal) => void;
+};
+
+// Loaded once there was something to decide.
+const loaded = new Map<'unknown' | 'approvals', Listed>();
+
+/** What is done with each reading: what shows unknown outcomes and approvals is loaded, and begins to read them, when there are any. */
+export const loadDecisions = (page: PageModel, signal: AbortSignal): ((overview: Overview) => void) => {
+  const begun = new Set<string>();
+  const begin = async (name: 'unknown' | 'approvals', total: number, load: () => Promise<Listed>): Promise<void> => {
+    if (total === 0 || begun.has(name)) return;
+    begun.add(name);
+    const listed = await load().catch(() => null);
+    // Asked for again with the next reading.
+    if (listed === null) return void begun.delete(name);
+    loaded.set(name, listed);
+    listed.readEntries(page, signal);
+  };
+  return ({ unknown, approvals }) => {
+    void begin('unknown', unknown.total, () => import('./unknown-template.ts'));
+    void begin('approvals', approvals.total, () => import('./approvals-template.ts'));
+  };
+};
+
+// More are a page of their own.
+const MOST = 5;
+
+export const unknownSection = (page: PageModel, { unknown: { total } }: Overview): Section => ({
+  isWrong: total > 0,
+  title: 'Unknown outcomes',
+  line: total === 0 ? 'none' : toCount(total, 'write'),
+  content: () => html`<ul class="outcomes">${loaded.get('unknown')?.entries(page, MOST)}</ul>
+    <p><a href="#unknown=">All unknown outcomes</a></p>`,
+});
+
+export const approvalsSection = (page: PageModel, { approvals: { total } }: Overview): Section => ({
+  isWrong: total > 0,
+  title: 'Approvals',
+  line: total === 0 ? 'no call waits for a person' : toCount(total, 'call waits', 'calls wait'),
+  content: () => html`<ul class="outcomes">${loaded.get('approvals')?.entries(page, MOST)}</ul>
+    <p><a href="#approvals=">All approvals</a></p>`,
+});
+
+export const blockedSection = (_page: PageModel, { sessions: { failing, blocked } }: Overview): Section => ({
+  isWrong: blocked.length > 0,
+  title: 'Sessions with blocked tools',
+  line: blocked.length === 0 ? `none; ${toCount(failing, 'session fails', 'sessions fail')}` : `${blocked.length}`,
+  content: () => html`<ul class="findings">${blocked.map(sessionTemplate)}</ul>
+    <p><a href="#sessions=blocked">All blocked sessions</a> · <a href="#sessions=failing">Failing sessions</a></p>`,
+});
+
+const sessionTemplate = (session: Session): TemplateResult => {
+  const { id, session: hash, last_failure: last } = session;
+  const name = id === null ? `${hash.slice(0, 8)}…` : toVisibleName(id);
+  return html`<li>
+    <div class="row">
+      <a class="name strong" href=${routeLink({ session: id ?? `~${hash}` })}>${name}</a>
+      ${outcomeMark('failed', `may not call ${namesOf(session.blocked_tools)}`)}
+      <span>${session.failures} of ${toCount(session.calls, 'call')} failed</span>
+      <span class="muted">last ${moment(session.last_at)}</span>
+    </div>
+    ${last === null ? nothing : html`<p class="message"><span class="name">${toVisibleName(last.tool)}</span> <code>${last.code}</code> ${some(last.message, toVisibleExcerpt)}</p>`}
+  </li>`;
+};
