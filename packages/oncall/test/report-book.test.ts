@@ -5,6 +5,7 @@ import type { RecordStore } from 'recourse-server/store/record-store';
 import { expect, test } from 'vitest';
 import { CallCounts } from '#src/figures/call-counts.ts';
 import { ReportBook } from '#src/reports/report-book.ts';
+import { addCounts, createCounts, toolCountsOf, toStoredBytes } from '#src/reports/report-counts.ts';
 
 const EVENT: ToolInvoked = {
   ...{ requestId: 'r', traceId: null, tenant: 'acme', key: null, session: null, index: 0, callId: null },
@@ -127,6 +128,20 @@ test('a flood of invented names leaves those that come again and again, and stay
   const { names } = await open(records).book.read('acme', 0);
   expect(names.size).toBe(200);
   expect(names.get('serach')).toBe(200);
+});
+
+test('an hour of many tools that all fail in many ways stays below 200 kB', () => {
+  const sum = createCounts();
+  const some = createCounts();
+  for (let at = 0; at < 400; at += 1) {
+    const { rules, codes } = toolCountsOf(some, `some_tool_${at}`);
+    codes.set('invalid_arguments', 1);
+    for (let rule = 0; rule < 60; rule += 1) rules.set(`member_${rule}.[].name\na string of at most ${rule}`, rule);
+  }
+  addCounts(sum, some);
+  const [[, { rules }] = ['', { rules: new Map() }]] = sum.tools;
+  expect([...rules.values()].toSorted()).toEqual([55, 56, 57, 58, 59]);
+  expect(toStoredBytes({ counts: sum, writers: new Map() })).toBeLessThan(200_000);
 });
 
 test('an hour keeps 200 tools of a tenant, those that are called most', async () => {
