@@ -105,12 +105,22 @@ export type PrometheusOptions = {
   readonly ruleFiles?: readonly string[];
   /** Also how often rules are evaluated. 1 s unless told otherwise; Prometheus knows whole milliseconds. */
   readonly scrapeIntervalMs?: number;
+  /** What templates of alerts know as `$externalLabels`. */
+  readonly externalLabels?: Readonly<Record<string, string>>;
 };
 
-const toConfig = ({ targets, ruleFiles = [], scrapeIntervalMs = 1000 }: PrometheusOptions): string => {
+const toConfig = ({
+  targets,
+  ruleFiles = [],
+  scrapeIntervalMs = 1000,
+  externalLabels = {},
+}: PrometheusOptions): string => {
   const interval = `${scrapeIntervalMs}ms`;
   return stringify({
-    global: { scrape_interval: interval, scrape_timeout: interval, evaluation_interval: interval },
+    global: {
+      ...{ scrape_interval: interval, scrape_timeout: interval, evaluation_interval: interval },
+      external_labels: externalLabels,
+    },
     rule_files: ruleFiles,
     scrape_configs: [{ job_name: 'recourse', static_configs: [{ targets }] }],
   });
