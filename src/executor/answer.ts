@@ -113,6 +113,7 @@ export const renderAnswers = (batch: Batch): undefined => {
     if (call.isAccepted) renderPending(call);
     else if (!call.isAnswered) renderAnswer(call);
   }
+  if (batch.hasRetries) tellRecovered(batch);
   observeBatch(batch);
 };
 
@@ -127,10 +128,7 @@ const renderAnswer = (call: Call): void => {
   const { observer } = services;
   const failure = outcome?.kind === 'failure' ? outcome.failure : null;
   // What is answered again is counted once: a copy, and a repeat of a keyed batch.
-  if (!isReplayed(call)) {
-    observer.callAnswered(batch.request.tenant, call.budgetKey, failure, call.durationMs);
-    if (batch.hasRetries) tellRecovered(call);
-  }
+  if (!isReplayed(call)) observer.callAnswered(batch.request.tenant, call.budgetKey, failure, call.durationMs);
   const isWatched = observer.toolInvoked !== null || batch.request.trace !== null;
   if (isWatched || failure !== null) renderWatched(call, createEvent(call), failure);
   else renderOwn(call);
@@ -138,11 +136,13 @@ const renderAnswer = (call: Call): void => {
   if (services.audit !== null && batch.request.resumed === undefined) services.audit.called(call);
 };
 
-const tellRecovered = ({ batch, budgetKey, outcome }: Call): void => {
-  if (outcome?.kind !== 'success') return;
-  const permit = batch.admission?.permits.get(budgetKey);
-  if (permit?.decision === 'retry' && permit.budget !== null)
-    batch.services.observer.callRecovered(batch.request.tenant, budgetKey, permit.budget.failures);
+/** Tells of each tool once, however many calls of the batch have succeeded. */
+const tellRecovered = ({ admission, calls, request, services }: Batch): void => {
+  for (const [tool, permit] of admission?.permits ?? []) {
+    if (permit.decision !== 'retry' || permit.budget === null) continue;
+    if (calls.some((call) => call.budgetKey === tool && call.outcome?.kind === 'success' && !isReplayed(call)))
+      services.observer.callRecovered(request.tenant, tool, permit.budget.failures);
+  }
 };
 
 const renderOwn = (call: Call): void => {

@@ -81,7 +81,7 @@ export type CallObserver = {
   readonly callAnswered: (tenant: string, tool: string, failure: Failure | null, durationMs: number) => void;
   /** It has failed, and its result is made. */
   readonly callFailed: CallWatch['failed'];
-  /** A call has succeeded whose tool had failed in its session, in so many rounds in a row. */
+  /** Calls of a batch have succeeded whose tool had failed in its session, in so many rounds in a row. */
   readonly callRecovered: CallWatch['recovered'];
   readonly batchAnswered: (event: BatchAnswered) => void;
   readonly budgetDecided: (event: BudgetDecision) => void;

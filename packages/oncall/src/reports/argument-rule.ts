@@ -12,17 +12,30 @@ const MAX_RULE = 100;
  */
 export const foldPath = (path: string, schema: JsonSchema): string => {
   if (path === '') return '';
+  const known = folded.get(schema) ?? new Map<string, string>();
+  if (known.size >= MOST_REMEMBERED) known.clear();
+  const found = known.get(path) ?? fold(path, schema);
+  if (path.length <= MOST_REMEMBERED_LENGTH) folded.set(schema, known.set(path, found));
+  return found;
+};
+
+// Models make the same mistakes again and again: some 10 µs each.
+const MOST_REMEMBERED = 500;
+const MOST_REMEMBERED_LENGTH = 200;
+const folded = new WeakMap<JsonSchema, Map<string, string>>();
+
+const fold = (path: string, schema: JsonSchema): string => {
   const parts = path.split('.');
-  const folded: string[] = [];
+  const shown: string[] = [];
   const steps: PropertyKey[] = [];
   for (let from = 0; from < parts.length; ) {
-    if (folded.length === MOST_STEPS) return [...folded, '…'].join('.');
+    if (shown.length === MOST_STEPS) return [...shown, '…'].join('.');
     const step = readStep(parts, from, namesAt(schema, steps));
-    folded.push(step.shown);
+    shown.push(step.shown);
     steps.push(step.key);
     from += step.parts;
   }
-  return folded.join('.');
+  return shown.join('.');
 };
 
 type Step = { readonly shown: string; readonly key: PropertyKey; readonly parts: number };

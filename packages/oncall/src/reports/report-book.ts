@@ -148,7 +148,9 @@ export class ReportBook {
     const keys: string[] = [];
     for (let time = now; time > first - HOUR_MS; time -= HOUR_MS) keys.push(hourKeyOf(tenant, time));
     const look = (hour: ReportHour): ReportHour => structuredClone(hour);
-    for (const hour of await Promise.all(keys.map((key) => this.#parts?.hours.read(key, look) ?? null))) {
+    // One after the other: a large hour takes milliseconds to decode.
+    for (const key of keys) {
+      const hour = (await this.#parts?.hours.read(key, look)) ?? null;
       if (hour === null) continue;
       addCounts(sum, hour.counts);
       isWritten ||= write !== undefined && hasWrite(hour, this.#writer, write.number);

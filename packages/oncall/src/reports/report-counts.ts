@@ -13,7 +13,8 @@ export const HOURS = 24;
 
 // Names come from models, tools from the configuration file: beyond these the least counted are dropped.
 const MOST_TOOLS = 200;
-const MOST_RULES = 30;
+const MOST_RULES = 1000;
+const [FEWEST_OF_TOOL, MOST_OF_TOOL] = [5, 30] as const;
 const MOST_NAMES = 200;
 // How many processes are told apart in an hour. One that starts later than so many others may count a repeated write twice.
 const MOST_WRITERS = 64;
@@ -58,6 +59,9 @@ export const addCounts = (counts: ReportCounts, other: ReportCounts): void => {
   for (const [tool, added] of other.tools) addToolCounts(toolCountsOf(counts, tool), added);
   keepMost(counts.names, MOST_NAMES, (calls) => calls);
   keepMost(counts.tools, MOST_TOOLS, ({ calls }) => calls);
+  const ofTool = Math.floor(MOST_RULES / Math.max(1, counts.tools.size));
+  const mostRules = Math.max(FEWEST_OF_TOOL, Math.min(MOST_OF_TOOL, ofTool));
+  for (const { rules } of counts.tools.values()) keepMost(rules, mostRules, (failures) => failures);
 };
 
 const addToolCounts = (counts: ToolCounts, added: ToolCounts): void => {
@@ -65,7 +69,6 @@ const addToolCounts = (counts: ToolCounts, added: ToolCounts): void => {
     counts[member] += added[member];
   for (const [code, failures] of added.codes) count(counts.codes, code, failures);
   for (const [rule, failures] of added.rules) count(counts.rules, rule, failures);
-  keepMost(counts.rules, MOST_RULES, (failures) => failures);
 };
 
 const keepMost = <Value>(entries: Map<string, Value>, most: number, weigh: (value: Value) => number): void => {

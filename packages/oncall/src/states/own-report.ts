@@ -53,7 +53,7 @@ export type ReportParts = StateSources & {
   readonly role: ReplicaReport['role'];
   readonly backend: Pick<StoreBackend, 'space'>;
   readonly redactor: Pick<Redactor, 'cut' | 'text'>;
-  readonly metrics: Pick<Metrics, 'jobs'>;
+  readonly metrics: Pick<Metrics, 'jobs' | 'apiKeyFileRefused'>;
   readonly version: string;
   readonly now: () => number;
   readonly time: () => number;
@@ -103,6 +103,7 @@ export const createReportReader = (parts: ReportParts): (() => ReplicaReport) =>
         ...{ used_bytes: fill?.used ?? null, max_bytes: fill === null || fill.max === Infinity ? null : fill.max },
       },
       stale_config: status === 'stale' ? cut(reason ?? '', MAX_REASON) : null,
+      stale_keys: metrics.apiKeyFileRefused.count === 1,
       missing_tools: missing.slice(0, MOST_LISTED),
       clock_ahead_ms: Date.now() - at,
     };

@@ -66,6 +66,8 @@ export const ReplicaReport = z.object({
   }),
   /** Why the configuration file that is there cannot be used; null: it is in use, or there is none. */
   stale_config: Text.nullable(),
+  /** API_KEYS_FILE is invalid, and its previous version in effect. */
+  stale_keys: z.boolean().default(false),
   /** The entries of TOOLS_REQUIRED that are not met. */
   missing_tools: listOf(Text),
   /** By how much its clock is ahead of the store's. */

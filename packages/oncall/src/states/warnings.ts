@@ -20,6 +20,14 @@ const CHECKS: readonly ((report: ReplicaReport, viewer: Viewer) => Found)[] = [
           // It may name tools of others.
           message: `CONFIG_FILE was changed and cannot be used${tools === 'all' && reason !== '' ? `: ${reason.replace(/\.$/, '')}` : ''}. Its previous version is in effect; correct the file, it is read again at once.`,
         },
+  ({ stale_keys: isStale }) =>
+    isStale
+      ? {
+          code: 'api_keys_stale',
+          message:
+            'API_KEYS_FILE was changed and is invalid. The previous keys are in effect: new ones do not work, removed ones still do. Correct the lines that the log names; the file is read again at once.',
+        }
+      : null,
   ({ missing_tools: entries }, { tools, mayUse }) => {
     const missing = tools === 'all' ? entries : entries.filter(mayUse);
     return missing.length === 0

@@ -18,7 +18,7 @@ const reportAt = (seenAt: number, replica = 'host:1') => ({
   ...{ loop_lag_ms: 1, heap_bytes: 1, calls_in_flight: 0, calls_queued: 0 },
   ...{ circuits: [], files: [], hosts: [], upstreams: [], lanes: [], missing_tools: [] },
   store: { kind: 'redis', status: 'up', used_bytes: null, max_bytes: null, policy: null } as const,
-  ...{ stale_config: null, clock_ahead_ms: 0 },
+  ...{ stale_config: null, stale_keys: false, clock_ahead_ms: 0 },
 });
 
 const createStores = () => {
