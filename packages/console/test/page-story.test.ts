@@ -1,12 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { HOSTILE } from '@recourse/test-support/console/console-tools.ts';
 import { expect, test } from 'vitest';
-import type { ToolDescription } from '#src/page/api.ts';
 import { toCallBody, toCurl, toExample } from '#src/page/curl.ts';
 import { foldRefusals, roundsOf, type SessionCall } from '#src/page/session-calls.ts';
 import { groupTools } from '#src/page/tool-groups.ts';
 
-const RAN = {
+const RAN: Omit<SessionCall, 'step'> = {
   ...{
     time: '2026-01-31T12:00:00Z',
     request_id: 'r',
@@ -18,11 +17,11 @@ const RAN = {
   },
   ...{ arguments: '{}', success: true, outcome: 'success', executed: 'yes', code: null, fault: null, message: '' },
   ...{ duration_ms: 1, retries_left: null },
-} as const;
-const REFUSED = {
+};
+const REFUSED: Omit<SessionCall, 'step'> = {
   ...{ ...RAN, success: false, outcome: 'refused', executed: 'no' },
   ...{ code: 'retry_budget_exhausted', fault: 'policy' },
-} as const;
+};
 
 const foldedRows = (calls: readonly SessionCall[]) =>
   foldRefusals(calls).map((row) => [
@@ -117,7 +116,7 @@ test('an example has what a schema requires, within its limits', () => {
   expect(toExample({})).toEqual({});
 });
 
-const tool = (name: string, source: string): ToolDescription => ({
+const tool = (name: string, source: string): Parameters<typeof groupTools>[0][number] => ({
   ...{ name, source, description: '', effects: 'read', input_schema: {}, output_schema: null },
   ...{ available: true, unavailable_reason: null },
   limits: { timeout_ms: 1, retries: 1, concurrency: null, max_calls_per_session: null },
