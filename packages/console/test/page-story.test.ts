@@ -6,21 +6,30 @@ import { foldRefusals, roundsOf, type SessionCall } from '#src/page/session-call
 import { groupTools } from '#src/page/tool-groups.ts';
 
 const RAN: Omit<SessionCall, 'step'> = {
-  ...{
-    time: '2026-01-31T12:00:00Z',
-    request_id: 'r',
-    index: 0,
-    id: null,
-    tool: 'find',
-    name: 'find',
-    fingerprint: null,
-  },
-  ...{ arguments: '{}', success: true, outcome: 'success', executed: 'yes', code: null, fault: null, message: '' },
-  ...{ duration_ms: 1, retries_left: null },
+  time: '2026-01-31T12:00:00Z',
+  request_id: 'r',
+  index: 0,
+  id: null,
+  tool: 'find',
+  name: 'find',
+  fingerprint: null,
+  arguments: '{}',
+  success: true,
+  outcome: 'success',
+  executed: 'yes',
+  code: null,
+  fault: null,
+  message: '',
+  duration_ms: 1,
+  retries_left: null,
 };
 const REFUSED: Omit<SessionCall, 'step'> = {
-  ...{ ...RAN, success: false, outcome: 'refused', executed: 'no' },
-  ...{ code: 'retry_budget_exhausted', fault: 'policy' },
+  ...RAN,
+  success: false,
+  outcome: 'refused',
+  executed: 'no',
+  code: 'retry_budget_exhausted',
+  fault: 'policy',
 };
 
 const foldedRows = (calls: readonly SessionCall[]) =>
@@ -117,8 +126,14 @@ test('an example has what a schema requires, within its limits', () => {
 });
 
 const tool = (name: string, source: string): Parameters<typeof groupTools>[0][number] => ({
-  ...{ name, source, description: '', effects: 'read', input_schema: {}, output_schema: null },
-  ...{ available: true, unavailable_reason: null },
+  name,
+  source,
+  description: '',
+  effects: 'read',
+  input_schema: {},
+  output_schema: null,
+  available: true,
+  unavailable_reason: null,
   limits: { timeout_ms: 1, retries: 1, concurrency: null, max_calls_per_session: null },
 });
 
