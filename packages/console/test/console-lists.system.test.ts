@@ -106,7 +106,9 @@ test('more of a list comes when it is asked for, and then nothing moves until it
   const failAs = (from: number, count: number) =>
     service.call(Array.from({ length: count }, (_, at) => ({ ...find(`${from + at}`), id: `${at}` })));
   for (const from of [0, 30]) await failAs(from, 30);
-  const { page, complaints } = await lab.open(service.url, '#calls=');
+  const { page, complaints } = await lab.open(service.url, '#tools');
+  await page.clock.install();
+  await page.evaluate("location.hash = '#calls='");
   const item = page.locator('.list li');
   await expect.poll(() => item.count(), { timeout: timeLimit(30_000) }).toBe(50);
   await page.getByRole('button', { name: 'More' }).click();
@@ -114,6 +116,10 @@ test('more of a list comes when it is asked for, and then nothing moves until it
   const references = await item.locator('a').evaluateAll((all) => all.map((link) => link.getAttribute('href')));
   expect(new Set(references).size).toBe(60);
   await failAs(60, 1);
+  const asked: string[] = [];
+  page.on('request', (request) => void asked.push(request.url()));
+  await page.clock.runFor(10_000);
+  expect([asked, await item.count()]).toEqual([[], 60]);
   await page.getByText('Further entries are shown as they were at').waitFor();
   await page.getByRole('button', { name: 'Read anew' }).click();
   await page.getByText("There is no order '60'.").waitFor();
@@ -151,7 +157,12 @@ test('another key sees nothing of what the one before it listed', { timeout: SLO
   await useKey(page, 'rk_one');
   await page.getByText('secret-of-one').waitFor();
   await page.getByRole('button', { name: 'Forget key' }).click();
+  // Also not while there is nothing of its own yet.
+  await page.route('**/calls', (route) => route.fulfill({ status: 503 }));
   await useKey(page, 'rk_two');
+  await page.getByText('The service does not accept requests now.').waitFor();
+  expect(await page.locator('body').innerText()).not.toContain('secret-of-one');
+  await page.unroute('**/calls');
   await page.getByText('No call has failed in the last 24 hours.').waitFor();
   expect(await page.locator('body').innerText()).not.toContain('secret-of-one');
   expect(complaints).toEqual([]);

@@ -1,28 +1,36 @@
 import { execFileSync } from 'node:child_process';
 import { HOSTILE } from '@recourse/test-support/console/console-tools.ts';
 import { expect, test } from 'vitest';
-import type { ToolDescription } from '#src/page/api.ts';
 import { toCallBody, toCurl, toExample } from '#src/page/curl.ts';
 import { foldRefusals, roundsOf, type SessionCall } from '#src/page/session-calls.ts';
 import { groupTools } from '#src/page/tool-groups.ts';
 
-const RAN = {
-  ...{
-    time: '2026-01-31T12:00:00Z',
-    request_id: 'r',
-    index: 0,
-    id: null,
-    tool: 'find',
-    name: 'find',
-    fingerprint: null,
-  },
-  ...{ arguments: '{}', success: true, outcome: 'success', executed: 'yes', code: null, fault: null, message: '' },
-  ...{ duration_ms: 1, retries_left: null },
-} as const;
-const REFUSED = {
-  ...{ ...RAN, success: false, outcome: 'refused', executed: 'no' },
-  ...{ code: 'retry_budget_exhausted', fault: 'policy' },
-} as const;
+const RAN: Omit<SessionCall, 'step'> = {
+  time: '2026-01-31T12:00:00Z',
+  request_id: 'r',
+  index: 0,
+  id: null,
+  tool: 'find',
+  name: 'find',
+  fingerprint: null,
+  arguments: '{}',
+  success: true,
+  outcome: 'success',
+  executed: 'yes',
+  code: null,
+  fault: null,
+  message: '',
+  duration_ms: 1,
+  retries_left: null,
+};
+const REFUSED: Omit<SessionCall, 'step'> = {
+  ...RAN,
+  success: false,
+  outcome: 'refused',
+  executed: 'no',
+  code: 'retry_budget_exhausted',
+  fault: 'policy',
+};
 
 const foldedRows = (calls: readonly SessionCall[]) =>
   foldRefusals(calls).map((row) => [
@@ -117,9 +125,15 @@ test('an example has what a schema requires, within its limits', () => {
   expect(toExample({})).toEqual({});
 });
 
-const tool = (name: string, source: string): ToolDescription => ({
-  ...{ name, source, description: '', effects: 'read', input_schema: {}, output_schema: null },
-  ...{ available: true, unavailable_reason: null },
+const tool = (name: string, source: string): Parameters<typeof groupTools>[0][number] => ({
+  name,
+  source,
+  description: '',
+  effects: 'read',
+  input_schema: {},
+  output_schema: null,
+  available: true,
+  unavailable_reason: null,
   limits: { timeout_ms: 1, retries: 1, concurrency: null, max_calls_per_session: null },
 });
 

@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import type { Overview } from './api.ts';
+import { type Overview, toAddress } from './api.ts';
 import { chartTemplate } from './chart.ts';
 import { copyButton } from './copy-button.ts';
 import { toCurl } from './curl.ts';
@@ -192,7 +192,7 @@ const failuresTable = ({ failures }: Hour): TemplateResult => {
 const FIRST_CALL = '{"session_id":"first","calls":[{"id":"1","name":"echo","arguments":{"text":"hello"}}]}';
 
 const firstCallTemplate = (page: PageModel): TemplateResult => {
-  const command = toCurl(FIRST_CALL, page.key);
+  const command = toCurl(FIRST_CALL, page.key, toAddress('tool-calls'));
   return html`<div class="notice">
     <p>No call in the last hour. Send one:</p>
     <pre class="text">${command}</pre>
