@@ -20,7 +20,7 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/background': 5420,
   // 140 for recourse report.
   'packages/cli': 1825,
-  'packages/console': 5470,
+  'packages/console': 5475,
   // 760 for the audit log: its schema, its lines, the file that is reopened, retried and bounded; and the digest of tools.
   'packages/decide': 6065,
   'packages/dialects': 2940,
@@ -28,7 +28,7 @@ const LINES: Readonly<Record<string, number>> = {
   // What oncall.ts describes. 670 for what processes write of themselves, put together, and circuits that people close.
   // 850 for the index of sessions and failed calls: its record, what is noted and written, its routes.
   // 1,350 for figures of the last hour, of all replicas, and the overview.
-  'packages/oncall': 3930,
+  'packages/oncall': 4055,
   'packages/store-redis': 1280,
   'packages/store-sqlite': 720,
   'packages/testing': 831,
