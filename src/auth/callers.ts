@@ -51,9 +51,19 @@ export type AllowedTools = Pick<Caller, 'tools' | 'mayUse'>;
 
 export const ALL_TOOLS: AllowedTools = { tools: 'all', mayUse: () => true };
 
+// A token is read anew with each request, and what is made for those who may use the same tools is known by their filter.
+const filters = new Map<string, AllowedTools>();
+const MOST_FILTERS = 256;
+
 /** The tools that patterns allow; what is no pattern allows none. */
-export const toAllowedTools = (patterns: readonly string[]): AllowedTools =>
-  patterns.includes('*') ? ALL_TOOLS : { tools: 'some', mayUse: createToolFilter(patterns) };
+export const toAllowedTools = (patterns: readonly string[]): AllowedTools => {
+  if (patterns.includes('*')) return ALL_TOOLS;
+  const name = patterns.join(' ');
+  const allowed = filters.get(name) ?? { tools: 'some', mayUse: createToolFilter(patterns) };
+  if (filters.size >= MOST_FILTERS) filters.clear();
+  filters.set(name, allowed);
+  return allowed;
+};
 
 const ANONYMOUS: Caller = {
   tenant: 'anonymous',

@@ -68,8 +68,8 @@ export type CircuitBreakersOptions = {
   readonly now: () => number;
 };
 
-// Measured: a circuit with its batches and its probe.
-const CIRCUIT_BYTES = 400;
+// Measured: a circuit with its batches, its probe, and its place among those that are open.
+const CIRCUIT_BYTES = 500;
 
 /** Breakers of this process. There is a circuit from the first fault of its tool or upstream on. */
 export const createCircuitBreakers = (options: CircuitBreakersOptions): CircuitBreakers => {

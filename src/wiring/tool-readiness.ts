@@ -12,6 +12,8 @@ export type DirectoryProblems = {
     readonly file: string;
     readonly line: number | null;
     readonly message: string;
+    /** The source line, and below it a line with a caret. */
+    readonly excerpt?: string | null;
     readonly older: readonly string[] | null;
   }[];
   /** The same, each as one line with its place. */

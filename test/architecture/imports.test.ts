@@ -416,6 +416,10 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   '@oncall/reports/report-book.ts':
     'counts that the store does not take are sent again; the store reports its own failures',
   'redaction/service-redactor.ts': 'what cannot be redacted is left out, and its error, which may show it, too',
+  '@oncall/figures/figures.ts':
+    'figures that the store does not take are written again; of others the last that were read are shown',
+  '@oncall/overview/overview.ts': 'what the store does not tell is named by a warning of the overview',
+  '@oncall/overview/shared-overview.ts': 'a reading of a stream that fails is left out: the next one comes',
   '@oncall/lists/call-index.ts': 'lines that the store does not take are counted, and missing in the lists',
   '@decide/audit/audit-file.ts': 'a disk that is full, or a directory that is gone, costs no call its answer',
   '@decide/audit/audit.ts': 'a line that cannot be made is counted, and costs no call its answer',

@@ -163,6 +163,10 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
     'Only a key that may use a tool resets its budget.': [
       'test/contract/tenants-tools.test.ts: a key resets budgets of tools it may use; what would touch others it may not',
     ],
+    'Only a key that may operate and use the tool closes its circuit, for all tenants; others learn nothing of it.': [
+      'packages/oncall/test/states/close-circuit.test.ts: who may not operate is refused, and who may not use the tool learns nothing of its circuit',
+      'packages/oncall/test/states/states.test.ts: an open circuit is shown to keys that may use its tool, and its failure to the tenant that had it',
+    ],
     'A token without scopes may do nothing.': [
       'test/contract/hostile-auth-tokens.test.ts: scopes decide: without one nothing is allowed, and tools are those that are named',
     ],

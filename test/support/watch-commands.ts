@@ -16,6 +16,13 @@ type Command = { readonly words: readonly string[]; readonly inScript: boolean }
 // What a client says to a server by itself, and not for a batch.
 const OWN = new Set(['ping', 'info', 'client', 'hello', 'select', 'monitor']);
 
+// What processes write in their own time: the room that tenants take, themselves and their calls for people on call.
+const IN_BACKGROUND = /:(?:share|replicas|figures|figures-of|oncall-list|report)(?::list)?$/;
+const isInBackground = (words: readonly string[]): boolean => {
+  const keys = words.filter((word) => word.startsWith('recourse2:'));
+  return keys.length > 0 && keys.every((key) => IN_BACKGROUND.test(key));
+};
+
 const toKind = (key: string): string =>
   /:(keyed|answer)$/.exec(key)?.[1] ?? (key.endsWith(':pages') ? 'page' : 'session');
 
@@ -51,7 +58,8 @@ export const watchCommands = async (url: string): Promise<WatchedCommands> => {
     await expect.poll(() => commands.some(({ words }) => words[1] === mark)).toBe(true);
     commands = commands.filter(({ words }) => words[1] !== mark);
   };
-  const outside = () => commands.filter(({ words: [command = ''], inScript }) => !inScript && !OWN.has(command));
+  const outside = () =>
+    commands.filter(({ words, inScript }) => !inScript && !OWN.has(words[0] ?? '') && !isInBackground(words));
   return {
     clear: async () => {
       await flush();

@@ -18,6 +18,9 @@ const DIRECTORY = join(import.meta.dirname, 'page');
 // The browser's build, which lies beside the one for Node.
 const LIT = join(createRequire(import.meta.url).resolve('lit-html'), '../../lit-html.js');
 
+// In the order in which they overrule each other.
+const STYLES = ['theme.css', 'layout.css', 'lists.css'];
+
 const CONTENT_TYPES: ReadonlyMap<string, string> = new Map([
   ['.html', 'text/html; charset=utf-8'],
   ['.css', 'text/css; charset=utf-8'],
@@ -38,7 +41,9 @@ export const loadConsoleFiles = (pages: RouteHost['consolePages'] = new Map(), t
   const codes = Object.fromEntries(Object.entries(FAILURE_POLICY).map(([code, { when }]) => [code, when]));
   texts.set('service-facts.js', toModule({ CODES: codes, TRACE_URL: traceUrl }));
   texts.set('extension-pages.js', toModule({ EXTENSION_PAGES: list }));
-  texts.set('tokens.css', readTokens());
+  // One request for all of them.
+  texts.set('style.css', [readTokens(), ...STYLES.map((name) => texts.get(name) ?? '')].join('\n'));
+  for (const name of STYLES) texts.delete(name);
   texts.set('lit-html.js', read(LIT).replace(/^\/\/# sourceMappingURL=.*$/m, ''));
   const files: Files = new Map([...texts].map(([name, text]) => toEntry(name, text, () => files)));
   return files;

@@ -117,6 +117,7 @@ test('without a network the page says so, and goes on when it is back', { timeou
 
 test('an answer of a proxy is not taken for one of the service', { timeout: SLOW_MS }, async () => {
   const { page, complaints } = await lab.show(createConsoleTools(), '#tools');
+  await page.getByText('10 tools').waitFor();
   await page.route('**/tools', (route) => route.fulfill({ status: 502, contentType: 'text/html', body: '<b>Bad</b>' }));
   await page.getByRole('button', { name: 'Reload' }).click();
   await page.getByText('The service answered 502.').waitFor();

@@ -149,8 +149,10 @@ test('whatever is not known to do no harm is asked about first', { timeout: SLOW
   await page.route('**/tools', answering(200, { tools }));
   let posted = 0;
   page.on('request', (request) => {
-    if (request.method() === 'POST') posted += 1;
+    if (request.method() === 'POST' && !request.postData()?.includes('"dry_run":true')) posted += 1;
   });
+  const wouldRun = { outcome: 'checked', dry_run: { would: 'run' } };
+  await page.route('**/tool-calls', answering(200, { results: [wouldRun] }));
   await page.getByRole('button', { name: 'Reload' }).click();
   for (const { name } of tools) {
     await page.evaluate(`location.hash = '#tool=${name}'`);
@@ -171,6 +173,7 @@ test('of thousands of tools the first are listed, and all are found', { timeout:
     name: `t${at}`,
     description: 'd'.repeat(2_000),
     effects: 'read',
+    source: 'TOOLS_DIR/many.ts',
   }));
   await page.route('**/tools', answering(200, { tools }));
   await page.getByRole('button', { name: 'Reload' }).click();

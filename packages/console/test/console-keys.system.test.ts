@@ -1,7 +1,12 @@
 import { hash } from 'node:crypto';
 import { createConsoleLab, replaceHeaders, SLOW_MS, send, useKey } from '@recourse/test-support/console/console-lab.ts';
 import { createConsoleTools } from '@recourse/test-support/console/console-tools.ts';
-import { findUnnamed, readContrast, readOverflow } from '@recourse/test-support/console/page-checks.ts';
+import {
+  findAxeViolations,
+  findUnnamed,
+  readContrast,
+  readOverflow,
+} from '@recourse/test-support/console/page-checks.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import type { Page, Route } from 'playwright-core';
 import { defineTool } from 'recourse-server/internal/tools/define-tool.ts';
@@ -65,7 +70,7 @@ test.each([
   await changeKey(page, LATTER);
   await page.getByText('1 tools').waitFor();
   await held.release();
-  expect(await page.locator('.names').innerText()).toMatch(/^find_order\s+read$/);
+  expect(await page.locator('.names').innerText()).toMatch(/^(Built in\s+)?find_order\s+read$/);
   expect(await page.locator('.trouble').count()).toBe(0);
   expect(await page.locator('header').innerText()).toContain('API key in use');
   expect(complaints).toEqual([]);
@@ -168,21 +173,29 @@ test('a key that is refused can be replaced at once: the page says so, and the f
   const { url } = await lab.start(KEYS, createConsoleTools());
   const { page, complaints } = await lab.open(url, '#tools', { viewport: { width: 360, height: 800 } });
   await useKey(page, 'rk_wrong');
-  await page.getByText('Enter another at the top of the page.').waitFor();
-  const header = page.locator('header');
-  await header.getByText('API key refused').waitFor();
-  expect(await header.innerText()).not.toContain('in use');
+  await page.getByRole('heading', { name: 'The API key was not accepted.' }).waitFor();
+  expect(await page.locator('header').innerText()).not.toContain('in use');
+  // Nothing else is there that a key is needed for.
+  expect(await page.getByRole('navigation').count()).toBe(0);
+  expect(await page.getByRole('alert').count()).toBe(0);
   const field = page.getByLabel('API key');
   expect(await field.evaluate((element) => element.matches(':focus'))).toBe(true);
   expect(await field.inputValue()).toBe('');
   expect(await findUnnamed(page)).toEqual([]);
   expect((await readContrast(page)).weak).toEqual([]);
   expect(await readOverflow(page)).toBe(0);
+  expect(await findAxeViolations(page)).toEqual([]);
   await page.keyboard.type(LATTER);
   await page.keyboard.press('Enter');
   await page.getByText('1 tools').waitFor();
-  await header.getByText('API key in use').waitFor();
+  await page.locator('header').getByText('API key in use').waitFor();
   expect(complaints).toEqual([]);
+});
+
+test('a service without keys is shown at once, and says nothing of them', { timeout: SLOW_MS }, async () => {
+  const { page } = await lab.show(createConsoleTools());
+  await page.getByRole('heading', { name: 'The last hour' }).waitFor();
+  expect(await page.locator('body').innerText()).not.toMatch(/API key/);
 });
 
 test('a reload with a key that is refused asks for another, and forgetting it is still possible', {
@@ -191,12 +204,12 @@ test('a reload with a key that is refused asks for another, and forgetting it is
   const { url } = await lab.start(KEYS, createConsoleTools());
   const { page } = await lab.open(url, '#tools');
   await useKey(page, 'rk_wrong');
-  await page.locator('header').getByText('API key refused').waitFor();
+  await page.getByRole('heading', { name: 'The API key was not accepted.' }).waitFor();
   await page.reload();
-  await page.locator('header').getByText('API key refused').waitFor();
+  await page.getByRole('heading', { name: 'The API key was not accepted.' }).waitFor();
   await page.getByRole('button', { name: 'Forget key' }).click();
   await page.getByText('This service requires an API key.').waitFor();
-  expect(await page.locator('header').innerText()).not.toContain('refused');
+  expect(await page.locator('body').innerText()).not.toContain('not accepted');
   expect(await page.evaluate('sessionStorage.length')).toBe(0);
 });
 
@@ -209,7 +222,7 @@ test('a key that is refused while somebody writes takes the focus from nobody', 
   // The key has expired since.
   await replaceHeaders(page, { authorization: 'Bearer rk_wrong' });
   await page.keyboard.press('Control+Enter');
-  await page.locator('header').getByText('API key refused').waitFor();
+  await page.getByRole('heading', { name: 'The API key was not accepted.' }).waitFor();
   await page.locator('.result .trouble').waitFor();
   expect(await json.evaluate((element) => element.matches(':focus'))).toBe(true);
   await page.unroute('**/tool-calls');

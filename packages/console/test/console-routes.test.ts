@@ -53,6 +53,33 @@ test('a file that the browser still has is not sent again', async () => {
   expect((await ask('"other"')).status).toBe(200);
 });
 
+test('a file is packed for a client that takes it so, and each form has a tag of its own', async () => {
+  const { url } = await start();
+  const ask = async (encodings: string) => {
+    const answer = await fetch(`${url}/console/app.js`, { headers: { 'accept-encoding': encodings } });
+    const { headers } = answer;
+    expect(headers.get('vary')).toBe('accept-encoding');
+    const [length, etag] = [Number(headers.get('content-length')), headers.get('etag')];
+    return { packed: headers.get('content-encoding'), length, etag, text: await answer.text() };
+  };
+  const packed = await ask('br, gzip;q=0.5');
+  const plain = await ask('identity');
+  expect([packed.packed, plain.packed]).toEqual(['gzip', null]);
+  expect(packed.text).toBe(plain.text);
+  expect(packed.length).toBeLessThan(plain.length / 2);
+  expect(packed.etag).not.toBe(plain.etag);
+  for (const refused of ['gzip;q=0', 'gzip; q=0.000, br', 'x-gzip2']) expect(await ask(refused)).toEqual(plain);
+});
+
+test('the page names all that its first script imports, and nothing of other pages', async () => {
+  const { url } = await start();
+  const page = await (await fetch(`${url}/console`)).text();
+  const named = [...page.matchAll(/modulepreload" href="console\/([^"]+)"/g)].map(([, name = '']) => name);
+  expect(named).toEqual(expect.arrayContaining(['lit-html.js', 'page-model.js', 'overview-page.js', 'chart.js']));
+  expect(named).not.toContain('tools-template.js');
+  expect(new Set(named).size).toBe(named.length);
+});
+
 test('every file that the page or a script names is served, and no other', async () => {
   const { url } = await start();
   const files = loadConsoleFiles();
@@ -117,4 +144,20 @@ test('no source of the console can make markup of a text', () => {
     /unsafe|innerHTML|outerHTML|insertAdjacent|document\.write|createContextualFragment|eval\(|Function\(/;
   const offenders = sources.filter((path) => dangerous.test(readFileSync(join(ROOT, path), 'utf8')));
   expect(offenders).toEqual([]);
+});
+
+test.each([
+  ['https://jaeger.example.com/trace/{trace_id}', true],
+  ['http://127.0.0.1:3000/explore?left={"q":"{trace_id}"}', true],
+  ['javascript:alert("{trace_id}")', false],
+  ['https://{trace_id}.example.com/', false],
+  ['https://user@example.com/{trace_id}', false],
+  ['https://example.com/trace', false],
+  ['https://example.com/ {trace_id}', false],
+])('TRACE_URL=%s is checked at the start', async (TRACE_URL, isTaken) => {
+  const starting = start({ TRACE_URL });
+  if (!isTaken) return expect(starting).rejects.toThrow('TRACE_URL');
+  const script = await (await fetch(`${(await starting).url}/console/service-facts.js`)).text();
+  expect(script).toContain(`export const TRACE_URL = ${JSON.stringify(TRACE_URL)};`);
+  expect(script).toContain('"timeout":"The time limit of the call passed."');
 });

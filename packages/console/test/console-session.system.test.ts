@@ -25,7 +25,7 @@ test('a session shows its budgets, streaks, slices and calls, and follows what h
   await page.getByText('3 of 3 retries used').waitFor();
   const budget = page.locator('.budgets li').first();
   expect((await budget.innerText()).replace(/\s+/g, ' ')).toMatch(
-    /^find_order ✕ blocked Reset 3 of 3 retries used same call failed 1× in a row/,
+    /^find_order ✕ blocked 3 of 3 retries used same call failed 1× in a row Reset/,
   );
   await page.locator('.timeline li').nth(4).waitFor();
   const newest = await page.locator('.timeline li').first().innerText();
@@ -122,7 +122,9 @@ test('a result that came after its answer stands beside its call', { timeout: SL
   await page.locator('.timeline').getByText('timeout', { exact: true }).waitFor();
   gate.resolve('done');
   await page.getByText('Finished later, at').waitFor();
-  expect((await page.locator('.late').innerText()).replace(/\s+/g, ' ')).toMatch(
+  // The picture shows it as well.
+  await page.locator('.lane g.late').waitFor();
+  expect((await page.locator('p.late').innerText()).replace(/\s+/g, ' ')).toMatch(
     /Finished later, at [\d:]+: ✓ success/,
   );
 });

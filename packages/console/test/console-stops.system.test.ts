@@ -1,5 +1,11 @@
 import { hash } from 'node:crypto';
-import { createConsoleLab, replaceHeaders, SLOW_MS, useKey } from '@recourse/test-support/console/console-lab.ts';
+import {
+  createConsoleLab,
+  replaceHeaders,
+  SLOW_MS,
+  setOption,
+  useKey,
+} from '@recourse/test-support/console/console-lab.ts';
 import { createConsoleTools } from '@recourse/test-support/console/console-tools.ts';
 import type { Page } from 'playwright-core';
 import { defineTool } from 'recourse-server/internal/tools/define-tool.ts';
@@ -21,7 +27,7 @@ test('a call that the loop guard stops is not said to have used up its retries',
     await service.call([{ id, name: 'find_order', arguments: { number: 'x' } }], { session_id: 's' });
   const { page, complaints } = await lab.open(service.url, '#tool=find_order');
   await page.getByLabel('number required').fill('x');
-  await page.getByLabel('Session id').fill('s');
+  await setOption(page, 'Session id', 's');
   expect(await readStop(page, 'loop_detected')).toBe(
     'Stopped by the loop guard: the same call was repeated. Not stopped by the retry budget: 1 of 3 retries used, 2 remaining, stored per session in memory.',
   );
@@ -40,7 +46,7 @@ test('a call that a limit of calls stops is not said to have used up its retries
   const service = await lab.start({}, [once]);
   await service.call([{ id: 'c', name: 'once' }], { session_id: 's' });
   const { page } = await lab.open(service.url, '#tool=once');
-  await page.getByLabel('Session id').fill('s');
+  await setOption(page, 'Session id', 's');
   expect(await readStop(page, 'call_limit_exceeded')).toBe(
     'Stopped by a call limit: the message names it. Not stopped by the retry budget: 0 of 3 retries used, 3 remaining, stored per session in memory.',
   );

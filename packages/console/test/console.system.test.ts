@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { keepScreenshot } from '@recourse/test-support/chromium.ts';
-import { createConsoleLab, SLOW_MS, send } from '@recourse/test-support/console/console-lab.ts';
+import { createConsoleLab, SLOW_MS, send, setOption } from '@recourse/test-support/console/console-lab.ts';
 import { createConsoleTools } from '@recourse/test-support/console/console-tools.ts';
 import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { defineTool } from 'recourse-server/internal/tools/define-tool.ts';
@@ -86,7 +86,7 @@ test('a failed call is shown as the model reads it: message, hint, issues and bu
   timeout: SLOW_MS,
 }, async () => {
   const { page, complaints } = await lab.show(createConsoleTools(), '#tool=find_order');
-  await page.getByLabel('Session id').fill('s 4/2');
+  await setOption(page, 'Session id', 's 4/2');
   await send(page);
   expect(await page.locator('.issues li').first().innerText()).toContain('number');
   await page.getByLabel('number required').fill('x-1');
@@ -110,7 +110,7 @@ test('a write tool runs only after it was confirmed', { timeout: SLOW_MS }, asyn
   const placed: string[] = [];
   const { page, complaints } = await lab.show(createConsoleTools(placed), '#tool=place_order');
   await page.getByLabel('title required').fill('Paper');
-  await page.getByLabel('Idempotency key').fill('key-1');
+  await setOption(page, 'Idempotency key', 'key-1');
   for (const leave of ['Cancel', 'Escape'] as const) {
     await page.getByRole('button', { name: 'Send' }).click();
     await page.getByRole('dialog', { name: 'Run place_order?' }).waitFor();
@@ -135,7 +135,7 @@ test('a shorter time limit is obeyed, and one that is none comes back as the mod
   timeout: SLOW_MS,
 }, async () => {
   const { page } = await lab.show(createConsoleTools(), '#tool=find_order');
-  await page.getByLabel('Timeout (ms)').fill('soon');
+  await setOption(page, 'Timeout (ms)', 'soon');
   await send(page);
   await page.locator('.summary').getByText('invalid_call').waitFor();
 });

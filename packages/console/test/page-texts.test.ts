@@ -1,7 +1,6 @@
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, test } from 'vitest';
 import { depthOf, indentJson, toJsonText, valueAt, withValueAt } from '#src/page/json.ts';
-import { parseRoute, routeLink } from '#src/page/route.ts';
 import { toVisible, toVisibleExcerpt, toVisibleName } from '#src/page/visible-text.ts';
 
 test('characters that hide or turn others are written out, and those that scripts need are left', () => {
@@ -81,14 +80,4 @@ test('values are put in and taken out by path, also under names of prototypes', 
   expect(JSON.stringify(withValueAt({}, ['__proto__', 'x'], 1))).toBe('{"__proto__":{"x":1}}');
   expect(valueAt({}, ['constructor'])).toBe(undefined);
   expect(Object.hasOwn(Object.prototype, 'x')).toBe(false);
-});
-
-test('addresses lead where they came from, whatever the name', () => {
-  const name = 'a&session=b#%/ü\u202e';
-  expect(parseRoute(routeLink({ tool: name }))).toEqual({ page: 'tools', tool: name });
-  expect(parseRoute(routeLink({ session: name }))).toEqual({ page: 'session', id: name });
-  expect(parseRoute('#%E0%A4%A')).toEqual({ page: 'tools', tool: null });
-  expect(parseRoute('#unknown=')).toEqual({ page: 'unknown' });
-  expect(parseRoute('#approvals=')).toEqual({ page: 'approvals', id: null });
-  expect(parseRoute(routeLink({ approvals: name }))).toEqual({ page: 'approvals', id: name });
 });

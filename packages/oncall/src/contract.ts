@@ -18,7 +18,7 @@ export const SessionHash = z.string().regex(/^[0-9a-f]{64}$/);
 const Figures = z.object({
   calls: Count,
   failures: Count,
-  p50_ms: z.number().nullable().describe('Of calls that ran, at most a fifth too high; null: none ran.'),
+  p50_ms: z.number().nullable().describe('Of calls that ran, at most an eighth off; null: none ran.'),
   p95_ms: z.number().nullable(),
 });
 export const MinuteFigures = Figures.extend({ at: Moment.describe('When the minute began.') }).meta({
@@ -107,11 +107,19 @@ export const HostState = z
     memory_bytes: Count.nullable().describe('Of the largest of them; null: nobody knows.'),
     limit_bytes: Count,
     restarts: Count.describe('Of the last hour.'),
-    restarts_by: z.record(z.string(), Count).describe('By reason: `memory`, `recycled`, `crash`, `timeout`, …'),
+    restarts_by: z
+      .record(z.string(), Count)
+      .describe('By reason, as in `recourse_tool_process_restarts_total`: `recycle`, `crash`, `oom`, …'),
     last_restart_at: Moment.nullable(),
     last_words: z
       .string()
       .describe('The end of what the last process that died wrote to stderr; "" where it was silent.'),
+    recycled_for: z
+      .string()
+      .optional()
+      .describe(
+        'What had made the last process unusable that was replaced for that (`recycle`): a global that a tool changed.',
+      ),
     replicas: Replicas,
   })
   .meta({ id: 'HostReport' });

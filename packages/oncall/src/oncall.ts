@@ -48,9 +48,9 @@ export const beginOncall = ({ METRICS_TENANTS }: Config, metrics: Metrics) => {
     answered:
       tenants === null
         ? figures.watch.answered
-        : (...told) => {
-            figures.watch.answered(...told);
-            tenants.answered(...told);
+        : (tenant, tool, failure, durationMs) => {
+            figures.watch.answered(tenant, tool, failure, durationMs);
+            tenants.answered(tenant, tool, failure, durationMs);
           },
     failed: (event, failure, call, retry) => {
       figures.watch.failed(event, failure, call, retry);

@@ -1,5 +1,7 @@
 import { openRedisRecords, openSqliteRecords } from '@recourse/test-support/record-stores-under-test.ts';
 import { redisForTests } from '@recourse/test-support/redis-server.ts';
+import { createSealing } from '@recourse/test-support/sealing.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
@@ -23,7 +25,7 @@ const openReplicas = async (count: number) => {
   if (store === undefined) throw new Error('There is no connection.');
   /** A process that has not counted anything. */
   const openFresh = () => openReplica(store);
-  return { replicas: others.map(openReplica), store, pass, openFresh };
+  return { replicas: others.map((records) => openReplica(records)), store, pass, openFresh };
 };
 
 const toolsOf = ({ tools }: HourFigures) => tools.map(({ tool, calls, failures }) => `${tool} ${calls} ${failures}`);
@@ -68,6 +70,24 @@ test('three replicas are summed, also for one that starts when they have gone', 
     expect(Math.round((Date.parse(last_at) - Date.parse(since)) / MINUTE_MS)).toBe(2);
     expect(JSON.stringify(figures)).not.toMatch(/another tenant|secret/);
   }
+});
+
+test('what a replica writes late is shown by one that has read of it before', async () => {
+  const { replicas, pass } = await openReplicas(2);
+  const [reader, late] = replicas;
+  if (reader === undefined || late === undefined) throw new Error('Two were asked for.');
+  const read = async () => toolsOf(await reader.read('acme', everything));
+  late.call({ tool: 'pay' });
+  await late.write();
+  await expect.poll(read).toEqual(['pay 1 0']);
+  for (let minutes = 0; minutes < 3; minutes += 1) {
+    late.call({ tool: 'pay', code: 'timeout' });
+    pass(5 * MINUTE_MS);
+    await late.read('acme', everything);
+    await expect.poll(read).toEqual(['pay 1 0']);
+  }
+  await late.write();
+  await expect.poll(read, { timeout: timeLimit(5000) }).toEqual(['pay 4 3']);
 });
 
 test('in a file, a process finds what the one before it has counted', async () => {
@@ -121,38 +141,44 @@ const createModel = () => {
   };
 };
 
+const Step = fc.record({
+  replica: fc.nat({ max: 2 }),
+  tool: fc.constantFrom('a', 'b', 'c'),
+  failed: fc.boolean(),
+  minutes: fc.constantFrom(0, 0, 0, 1, 2, 30, 59),
+});
+type Step = typeof Step extends fc.Arbitrary<infer Value> ? Value : never;
+const notA = (tool: string) => tool !== 'a';
+
 test('whatever replicas count and write, and whenever, their sums are those of all calls of the last hour', async () => {
-  const step = fc.record({
-    replica: fc.nat({ max: 2 }),
-    tool: fc.constantFrom('a', 'b', 'c'),
-    failed: fc.boolean(),
-    minutes: fc.constantFrom(0, 0, 0, 1, 2, 30, 59),
-  });
   const { replicas, store, pass, openFresh } = await openReplicas(3);
+  const minute = () => Math.floor(store.now() / MINUTE_MS);
   let runs = 0;
+  const runAll = async (steps: readonly Step[]) => {
+    runs += 1;
+    const tenant = `tenant_${runs}`;
+    const model = createModel();
+    // One that counts all, and is asked from the first step on: what has changed is taken out of its sums, and what is over.
+    const alone = openReplica(store, 'process');
+    for (const { replica, tool, failed, minutes } of steps) {
+      pass(minutes * MINUTE_MS);
+      const call = { tenant, tool, ...(failed ? { code: 'timeout' as const } : {}) };
+      const one = replicas[replica];
+      await one?.read(tenant, everything);
+      one?.call(call);
+      await one?.write();
+      for (const mayUse of [everything, notA]) await alone.read(tenant, mayUse);
+      alone.call(call);
+      model.add(minute(), tool, failed);
+    }
+    return { tenant, model, readers: [openFresh(), alone] };
+  };
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
-      runs += 1;
-      const tenant = `tenant_${runs}`;
-      const model = createModel();
-      const minute = () => Math.floor(store.now() / MINUTE_MS);
-      const notA = (tool: string) => tool !== 'a';
-      // One that counts all, and is asked from the first step on: what has changed is taken out of its sums, and what is over.
-      const alone = openReplica(store, 'process');
-      for (const { replica, tool, failed, minutes } of steps) {
-        pass(minutes * MINUTE_MS);
-        const one = replicas[replica];
-        await one?.read(tenant, everything);
-        one?.call({ tenant, tool, ...(failed ? { code: 'timeout' } : {}) });
-        model.add(minute(), tool, failed);
-        await one?.write();
-        for (const mayUse of [everything, notA]) await alone.read(tenant, mayUse);
-        alone.call({ tenant, tool, ...(failed ? { code: 'timeout' } : {}) });
-      }
-      const fresh = openFresh();
+    fc.asyncProperty(fc.array(Step, { maxLength: 25 }), async (steps) => {
+      const { tenant, model, readers } = await runAll(steps);
       for (const mayUse of [everything, notA]) {
         const expected = model.describe(minute(), mayUse);
-        for (const reader of [fresh, alone]) {
+        for (const reader of readers) {
           const figures = await reader.read(tenant, mayUse);
           expect(figures.minutes.map(({ calls }) => calls)).toEqual(expected.minutes);
           expect(toolsOf(figures).toSorted()).toEqual(expected.tools);
@@ -186,6 +212,20 @@ test('a run of failures goes on where another replica has seen the ones before, 
   one.call({ tool: 'pay', code: 'timeout' });
   await one.write();
   expect(await sinceOf()).toEqual({ minutes: 0, isNow: true });
+});
+
+test('messages of failures are sealed where there is a store key: a process without it counts them, and shows none', async () => {
+  const { store } = openSqliteRecords();
+  const writer = openReplica(store, 'durable', createSealing(['k1']));
+  writer.call({ tool: 'pay', code: 'timeout', message: 'account 4711' });
+  await writer.write();
+  const [id = ''] = (await store.open(writersKind).read('acme:figures', (writers) => [...writers.keys()])) ?? [];
+  const stored = await store.open(hourKind).read(`acme:${id}`, (record) => [...record.values()].join());
+  expect(stored).toContain('timeout');
+  expect(stored).not.toContain('4711');
+  const open = (ids: readonly string[]) => openReplica(store, 'durable', createSealing(ids)).read('acme', everything);
+  expect((await open(['k1'])).failures).toMatchObject([{ message: 'account 4711' }]);
+  expect(await open(['k2'])).toMatchObject({ total: { failures: 1 }, failures: [] });
 });
 
 test('a damaged record costs its own figures alone', async () => {

@@ -67,7 +67,12 @@ export const createIsolation = (settings: IsolationSettings) => {
       guard.remove({ pid: host.pid, mark: marks.get(host) ?? '' });
       marks.delete(host);
       if (restart !== null && file !== null)
-        restarts.add(relative(file.root, file.path), restart, death.lastLines, now());
+        restarts.add(
+          relative(file.root, file.path),
+          restart,
+          { lastLines: death.lastLines, recycledFor: host.unusableFor },
+          now(),
+        );
       observer.hostEnded(file?.path ?? null, death, restart);
     },
     onOffence: ({ path }, offence) => observer.fileOffended(path, offence),

@@ -14,11 +14,14 @@ export type HostGroup = {
   readonly lastRestartAt: number | null;
   /** What the last process that was replaced wrote to stderr at its end, in lines that are cut with lookahead. Not redacted. */
   readonly lastLines: readonly string[];
+  /** What had made the last process unusable that was replaced for that, in the words of the host. Not redacted. */
+  readonly recycledFor: string;
 };
 
-type FileRestarts = {
-  at: number;
-  lastLines: readonly string[];
+type Ended = Pick<HostGroup, 'lastLines' | 'recycledFor'>;
+
+type FileRestarts = Ended & {
+  readonly at: number;
   /** By minute of the pool's clock. */
   readonly minutes: Map<number, Map<RestartReason, number>>;
 };
@@ -31,18 +34,24 @@ export class HostRestarts {
   readonly #files = new Map<string, FileRestarts>();
 
   /** `file`: as in `HostGroup`. */
-  add(file: string, reason: RestartReason, lastLines: readonly string[], now: number): void {
-    const known: FileRestarts = this.#files.get(file) ?? { at: now, lastLines, minutes: new Map() };
+  add(file: string, reason: RestartReason, { lastLines, recycledFor }: Ended, now: number): void {
+    const known = this.#files.get(file) ?? { minutes: new Map(), recycledFor: '' };
     const minute = Math.floor(now / MINUTE_MS);
     const counts = known.minutes.get(minute) ?? new Map<RestartReason, number>();
     counts.set(reason, (counts.get(reason) ?? 0) + 1);
     known.minutes.set(minute, counts);
-    this.#files.set(file, Object.assign(known, { at: now, lastLines }));
+    const { minutes } = known;
+    this.#files.set(file, {
+      minutes,
+      at: now,
+      lastLines,
+      recycledFor: recycledFor === '' ? known.recycledFor : recycledFor,
+    });
     this.#forget(now);
   }
 
   /** What became of the processes of these files. */
-  sum(files: readonly string[], now: number): Pick<HostGroup, 'restarts' | 'lastRestartAt' | 'lastLines'> {
+  sum(files: readonly string[], now: number): Ended & Pick<HostGroup, 'restarts' | 'lastRestartAt'> {
     this.#forget(now);
     const found = files.flatMap((file) => this.#files.get(file) ?? []);
     const restarts = new Map<RestartReason, number>();
@@ -50,7 +59,10 @@ export class HostRestarts {
       for (const counts of minutes.values())
         for (const [reason, count] of counts) restarts.set(reason, (restarts.get(reason) ?? 0) + count);
     const last = found.toSorted((one, other) => other.at - one.at)[0];
-    return { restarts, lastRestartAt: last?.at ?? null, lastLines: last?.lastLines ?? [] };
+    return {
+      restarts,
+      ...{ lastRestartAt: last?.at ?? null, lastLines: last?.lastLines ?? [], recycledFor: last?.recycledFor ?? '' },
+    };
   }
 
   #forget(now: number): void {

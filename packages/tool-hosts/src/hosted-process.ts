@@ -59,6 +59,8 @@ class HostedProcess {
   readonly ended: Promise<Death>;
   /** Whether its state can be trusted no more: a call changed it, or something was thrown outside of its call. */
   isUnusable = false;
+  /** What made it so, in the words of the host; "": nothing has. */
+  unusableFor = '';
   /** Whose call made it so; null where that is not known. */
   culprit: HostedTool | null = null;
   /** What goes on in it although no call runs, so that no other file may run there; null where nothing does. */
@@ -237,6 +239,7 @@ class HostedProcess {
         break;
       case 'unusable':
         this.isUnusable = true;
+        this.unusableFor = message.reason;
         this.culprit = tool;
         observer.hostUnusable(tool?.name ?? null, file, message.reason);
         this.#listener();

@@ -68,6 +68,7 @@ export const createScriptedHost = (pid: number): ScriptedHost => {
     hasEnded: () => state.ended,
     host: {
       pid,
+      unusableFor: '',
       ready: ready.promise,
       load: () => new Promise((resolve) => void loads.push(resolve)),
       unload: () => undefined,

@@ -53,12 +53,16 @@ test('a probe that was on its way when a person closed the circuit opens it no m
 
 test('all upstreams of a tool are closed by its name, and the messages of at most 200 circuits are kept', async () => {
   const lab = createCircuitLab({ failures: 1 });
-  const fetching = createTool('fetch', { breakerKey: 'host' });
-  for (let host = 0; host < 250; host += 1) await lab.run(fetching, ['fault'], { input: { host: `h${host}` } });
-  expect(lab.list().map(({ name, fault }) => `${name} ${fault?.message}`)).toEqual(
-    Array.from({ length: 200 }, () => 'fetch For tests.'),
-  );
+  const openMany = async (name: string, hosts: number) => {
+    const fetching = createTool(name, { breakerKey: 'host' });
+    for (let host = 0; host < hosts; host += 1) await lab.run(fetching, ['fault'], { input: { host: `h${host}` } });
+    return fetching;
+  };
+  const fetching = await openMany('fetch', 200);
+  await openMany('later', 2);
+  const listed = () => lab.list().map(({ name, fault }) => `${name} ${fault?.message ?? 'none'}`);
+  expect(listed()).toEqual(Array.from({ length: 200 }, () => 'fetch For tests.'));
   expect(lab.close('fetch')).toBe(true);
-  for (const host of ['h0', 'h249']) expect(lab.refusal(fetching, { host })).toBeNull();
-  expect(lab.list()).toEqual([]);
+  for (const host of ['h0', 'h199']) expect(lab.refusal(fetching, { host })).toBeNull();
+  expect(listed()).toEqual(['later none', 'later none']);
 });

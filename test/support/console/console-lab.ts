@@ -54,6 +54,13 @@ export const send = async (page: Page): Promise<void> => {
   await page.getByRole('heading', { name: 'Result' }).waitFor();
 };
 
+/** Fills in one of the options of a call, which are folded in at first. */
+export const setOption = async (page: Page, label: string, value: string): Promise<void> => {
+  const options = page.getByRole('button', { name: /Options/ });
+  if ((await options.getAttribute('aria-expanded')) === 'false') await options.click();
+  await page.getByLabel(label).fill(value);
+};
+
 /** Enters an API key. */
 export const useKey = async (page: Page, key: string): Promise<void> => {
   await page.getByLabel('API key').fill(key);

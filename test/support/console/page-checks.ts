@@ -1,5 +1,6 @@
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
+import { expect } from 'vitest';
 import * as z from 'zod';
 
 const NAMED = 'button|link|textbox|searchbox|combobox|meter|dialog|navigation|group|checkbox|option';
@@ -62,3 +63,16 @@ export const findAxeViolations = async (page: Page): Promise<readonly string[]> 
 };
 
 const Violations = z.array(z.object({ id: z.string(), nodes: z.array(z.object({ html: z.string() })) }));
+
+/** Nothing on the page is hard to read, without a name, out of order, or wider than the window. */
+export const expectSound = async (page: Page, shownTexts: number): Promise<void> => {
+  const { checked, weak } = await readContrast(page);
+  expect(weak).toEqual([]);
+  expect(checked).toBeGreaterThan(shownTexts);
+  expect(await findUnnamed(page)).toEqual([]);
+  const levels = await readHeadingLevels(page);
+  expect(levels[0]).toBe(1);
+  expect(levels.filter((level, index) => level > (levels[index - 1] ?? 0) + 1)).toEqual([]);
+  expect(await readOverflow(page)).toBe(0);
+  expect(await findAxeViolations(page)).toEqual([]);
+};

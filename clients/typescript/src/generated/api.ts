@@ -796,7 +796,7 @@ export interface components {
             readonly total: {
                 readonly calls: number;
                 readonly failures: number;
-                /** @description Of calls that ran, at most a fifth too high; null: none ran. */
+                /** @description Of calls that ran, at most an eighth off; null: none ran. */
                 readonly p50_ms: number | null;
                 readonly p95_ms: number | null;
             };
@@ -814,7 +814,7 @@ export interface components {
         readonly MinuteFigures: {
             readonly calls: number;
             readonly failures: number;
-            /** @description Of calls that ran, at most a fifth too high; null: none ran. */
+            /** @description Of calls that ran, at most an eighth off; null: none ran. */
             readonly p50_ms: number | null;
             readonly p95_ms: number | null;
             /**
@@ -826,7 +826,7 @@ export interface components {
         readonly ToolFigures: {
             readonly calls: number;
             readonly failures: number;
-            /** @description Of calls that ran, at most a fifth too high; null: none ran. */
+            /** @description Of calls that ran, at most an eighth off; null: none ran. */
             readonly p50_ms: number | null;
             readonly p95_ms: number | null;
             /** @description A registered tool name, or `_unknown`. */
@@ -925,13 +925,15 @@ export interface components {
             readonly limit_bytes: number;
             /** @description Of the last hour. */
             readonly restarts: number;
-            /** @description By reason: `memory`, `recycled`, `crash`, `timeout`, … */
+            /** @description By reason, as in `recourse_tool_process_restarts_total`: `recycle`, `crash`, `oom`, … */
             readonly restarts_by: {
                 readonly [key: string]: number;
             };
             readonly last_restart_at: string | null;
             /** @description The end of what the last process that died wrote to stderr; "" where it was silent. */
             readonly last_words: string;
+            /** @description What had made the last process unusable that was replaced for that (`recycle`): a global that a tool changed. */
+            readonly recycled_for?: string;
             /** @description Those of `replicas` that say so. */
             readonly replicas: readonly string[];
         };

@@ -166,6 +166,9 @@ export const explainTrouble = (trouble: Trouble, key: string, origin: string): r
   }
 };
 
+/** The whole address of a path of the service. */
+export const toAddress = (path: string): string => new URL(path, document.baseURI).href;
+
 // Paths of what the page reads and changes.
 export const resultsPath = (requestId: string): string => `tool-calls/${encodeURIComponent(requestId)}`;
 

@@ -1,7 +1,7 @@
 import { html, svg, type TemplateResult } from 'lit-html';
 
 /** What a chart draws: one number for each minute; null: nothing was measured. `look` names its colour. */
-export type Series = { readonly look: string; readonly label: string; readonly values: readonly (number | null)[] };
+export type Series = { readonly look: string; readonly values: readonly (number | null)[] };
 
 const WIDTH = 240;
 const HEIGHT = 48;

@@ -27,6 +27,6 @@ const toByHand = (value: string) => ({
   title: 'Copy by hand',
   text: 'The browser lets this page copy only over HTTPS or from this machine.',
   label: 'Done',
-  fields: [{ name: 'text', label: 'Text', about: 'Select all of it, then copy it.', value }],
+  fields: [{ name: 'by-hand', label: 'Text', about: 'Select all of it, then copy it.', value }],
   act: (): void => undefined,
 });

@@ -13,7 +13,7 @@ export const toCallBody = (name: string, argumentsText: string): string => {
  * A command for a shell that sends a JSON body; all that is not plain ASCII, and the quotation mark, is written as an escape of JSON:
  * what a stranger wrote cannot end the command's quotes or turn its text around. The key stays a variable.
  */
-export const toCurl = (body: string, key: string, address = new URL('tool-calls', document.baseURI).href): string =>
+export const toCurl = (body: string, key: string, address: string): string =>
   [
     `curl -sS '${address.replaceAll("'", '%27')}'`,
     ...(key === '' ? [] : ['  -H "Authorization: Bearer $RECOURSE_API_KEY"']),

@@ -1,7 +1,8 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import type { Overview } from './api.ts';
+import { type Overview, toAddress } from './api.ts';
 import { chartTemplate } from './chart.ts';
 import { copyButton } from './copy-button.ts';
+import { toCurl } from './curl.ts';
 import type { Section } from './overview-page.ts';
 import type { PageModel } from './page-model.ts';
 import { folded, moment, some, toAge, toDuration } from './page-parts.ts';
@@ -90,7 +91,7 @@ const tilesOf = ({ minutes, total }: Hour): readonly TemplateResult[] => {
   const most = (values: readonly (number | null)[]): number => Math.max(0, ...values.map((value) => value ?? 0));
   const bars = (look: string, label: string, values: readonly number[]) =>
     chartTemplate('bars', `${label} a minute: ${values.at(-2) ?? 0} in the last one, at most ${most(values)}`, [
-      { look, label, values },
+      { look, values },
     ]);
   return [
     tile(
@@ -110,8 +111,8 @@ const tilesOf = ({ minutes, total }: Hour): readonly TemplateResult[] => {
       toMs(total.p95_ms),
       `p50 ${toMs(total.p50_ms)}`,
       chartTemplate('lines', `Durations: p95 at most ${toMs(most(p95))}, p50 at most ${toMs(most(p50))}`, [
-        { look: 'soft', label: 'p50', values: p50 },
-        { look: 'all', label: 'p95', values: p95 },
+        { look: 'soft', values: p50 },
+        { look: 'all', values: p95 },
       ]),
     ),
   ];
@@ -158,10 +159,6 @@ const toolsTable = ({ tools, more_tools: more }: Hour): TemplateResult => {
     const name = toVisibleName(tool);
     return [
       html`<a class="name" href=${routeLink({ tool })}>${name}</a>`,
-      chartTemplate('bars', `Calls of ${name} a minute`, [
-        { look: 'all', label: 'Calls', values: figures.calls_by_minute },
-        { look: 'bad', label: 'Failures', values: figures.failures_by_minute },
-      ]),
       NUMBER.format(calls),
       failures === 0
         ? '0'
@@ -169,10 +166,14 @@ const toolsTable = ({ tools, more_tools: more }: Hour): TemplateResult => {
       toShare(failures, calls),
       toMs(p50),
       toMs(p95),
+      chartTemplate('bars', `Calls of ${name} a minute`, [
+        { look: 'all', values: figures.calls_by_minute },
+        { look: 'bad', values: figures.failures_by_minute },
+      ]),
     ];
   });
   return html`<h4>By tool</h4>
-    ${scrolled('By tool', ['Tool', 'Calls and failures', 'Calls', 'Failures', 'Share', 'p50', 'p95'], rows)}
+    ${scrolled('By tool', ['Tool', 'Calls', 'Failures', 'Share', 'p50', 'p95', 'Calls and failures'], rows)}
     ${more === 0 ? nothing : html`<p class="muted">${toCount(more, 'more tool was', 'more tools were')} called.</p>`}`;
 };
 
@@ -188,8 +189,10 @@ const failuresTable = ({ failures }: Hour): TemplateResult => {
     ${scrolled('By code', ['Code', 'Tool', 'Fault', 'Failures', 'Last'], rows)}`;
 };
 
+const FIRST_CALL = '{"session_id":"first","calls":[{"id":"1","name":"echo","arguments":{"text":"hello"}}]}';
+
 const firstCallTemplate = (page: PageModel): TemplateResult => {
-  const command = toFirstCall(new URL('tool-calls', document.baseURI).href, page.key !== '');
+  const command = toCurl(FIRST_CALL, page.key, toAddress('tool-calls'));
   return html`<div class="notice">
     <p>No call in the last hour. Send one:</p>
     <pre class="text">${command}</pre>
@@ -197,11 +200,3 @@ const firstCallTemplate = (page: PageModel): TemplateResult => {
     <span class="muted">Or choose one of the <a href="#tools">tools</a> and try it there.</span>
   </div>`;
 };
-
-const toFirstCall = (address: string, hasKey: boolean): string =>
-  [
-    `curl -sS '${address}'`,
-    ...(hasKey ? ['  -H "Authorization: Bearer $RECOURSE_API_KEY"'] : []),
-    "  -H 'Content-Type: application/json'",
-    `  -d '{"session_id":"first","calls":[{"id":"1","name":"echo","arguments":{"text":"hello"}}]}'`,
-  ].join(' \\\n');

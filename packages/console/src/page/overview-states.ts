@@ -150,11 +150,11 @@ const fileTemplate = (page: PageModel, overview: Overview, { file, line, message
     ${longText(page, `file:${file}`, message)}
   </li>`;
 
-// A process that is replaced on a schedule, or because it has nothing to do, is no finding.
-const HARMLESS_RESTARTS = new Set(['recycled', 'recycle', 'surplus', 'idle', 'reload']);
+// A process that is replaced because a call left something in it is no finding by itself.
+const HARMLESS_RESTART = 'recycle';
 
 const isUnsound = ({ restarts_by: by, memory_bytes: memory, limit_bytes: limit }: Host): boolean =>
-  Object.entries(by).some(([reason, count]) => count > 0 && !HARMLESS_RESTARTS.has(reason)) || isNearly(memory, limit);
+  Object.entries(by).some(([reason, count]) => count > 0 && reason !== HARMLESS_RESTART) || isNearly(memory, limit);
 
 export const hostsSection = (page: PageModel, overview: Overview): Section => {
   const { hosts } = overview;
@@ -183,6 +183,7 @@ const hostTemplate = (page: PageModel, overview: Overview, host: Host): Template
       ${some(host.last_restart_at, (at) => html`<span class="muted">last ${moment(at)}</span>`)}
       ${saidBy(host.replicas, overview)}
     </div>
+    ${some(host.recycled_for, (why) => html`<p class="message">Last replaced because of: ${toVisibleExcerpt(why)}</p>`)}
     ${some(host.last_words, (words) => longText(page, `host:${host.file}`, words))}
   </li>`;
 };

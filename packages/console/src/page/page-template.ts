@@ -103,7 +103,7 @@ const isLocked = ({ seen }: PageModel): boolean =>
 const keyTemplate = (page: PageModel): unknown =>
   page.key === ''
     ? nothing
-    : html`<span class="muted">API key in use, in this tab only</span>
+    : html`${page.seen.keyState === 'refused' ? nothing : html`<span class="muted">API key in use, in this tab only</span>`}
         <button type="button" class="quiet" @click=${() => page.setKey('')}>Forget key</button>`;
 
 /** Asks for an API key: where there is none, or the service refuses the one in use. */

@@ -34,7 +34,7 @@ export const LATER_VIEWS: Readonly<Partial<Record<PageName, () => Promise<PageVi
   search: () => import('./search-template.ts'),
   unknown: () => import('./unknown-template.ts'),
   approvals: () => import('./approvals-template.ts'),
-};
+} satisfies Record<Exclude<PageName, 'overview' | 'extension'>, () => Promise<PageView>>;
 
 /** In place of a page whose code did not come. */
 export const NOT_LOADED: PageView = {

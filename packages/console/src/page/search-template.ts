@@ -49,8 +49,8 @@ export const view = (page: PageModel): TemplateResult => {
     ${some(calls, (all) => html`<h3>Failed calls of the request</h3><ul class="list">${all.map(itemTemplate)}</ul>`)}
     ${some(
       tools.slice(0, MAX_TOOLS),
-      (some) => html`<h3>Tools</h3>
-        <ul class="links">${some.map(({ name }) => html`<li><a class="name" href=${routeLink({ tool: name })}>${toVisibleName(name)}</a></li>`)}</ul>
+      (first) => html`<h3>Tools</h3>
+        <ul class="links">${first.map(({ name }) => html`<li><a class="name" href=${routeLink({ tool: name })}>${toVisibleName(name)}</a></li>`)}</ul>
         ${tools.length > MAX_TOOLS ? html`<p class="muted">${tools.length - MAX_TOOLS} more: <a href="#tools">search the tools</a></p>` : nothing}`,
     )}
   </section>`;

@@ -1,6 +1,6 @@
-import type { SessionView } from './api.ts';
+import type { components } from '../../../../clients/typescript/src/generated/api.ts';
 
-export type SessionCall = SessionView['calls'][number];
+export type SessionCall = components['schemas']['JournalEntry'];
 
 /** Calls that a reader sees as one row: one call, or refusals of one tool for one reason; `times` counts repeats as well. */
 export type CallRow = { readonly last: SessionCall; readonly calls: readonly SessionCall[]; readonly times: number };

@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import type { SessionView } from './api.ts';
+import { type SessionView, toAddress } from './api.ts';
 import { copyButton } from './copy-button.ts';
 import { toCallBody, toCurl } from './curl.ts';
 import { indentJson, toJsonText } from './json.ts';
@@ -101,7 +101,7 @@ const detailsTemplate = (page: PageModel, identity: string, call: SessionCall): 
     ${some(call.effect_id, (id) => html`· effect <code>${toVisibleName(id)}</code>`)}
   </p>
   <p class="row">
-    ${copyButton(page, 'Copy as curl', () => toCurl(toCallBody(nameOf(call), call.arguments), page.key))}
+    ${copyButton(page, 'Copy as curl', () => toCurl(toCallBody(nameOf(call), call.arguments), page.key, toAddress('tool-calls')))}
     ${copyButton(page, 'Copy as JSON', () => toJsonText(call))}
     ${some(call.tool, (tool) => html`<a href=${routeLink({ tool })}>Tool</a>`)}
   </p>`;

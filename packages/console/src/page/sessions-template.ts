@@ -53,8 +53,8 @@ export const watchForm = (id: string): TemplateResult => {
       <button class="primary">Watch</button>
     </div>
     <div class="about" id="session-id-about">
-      What the agent sends as session_id: its calls share budgets and a journal. Logs carry ~ and the first 8 digits of its hash:
-      find those by the search.
+      What the agent sends as session_id: its calls share budgets and a journal. Logs have the first 8 digits of its hash
+      instead: search for those.
     </div>
   </form>`;
 };

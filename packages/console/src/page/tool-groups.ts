@@ -1,4 +1,6 @@
-import type { ToolDescription } from './api.ts';
+import type { components } from '../../../../clients/typescript/src/generated/api.ts';
+
+type ToolDescription = components['schemas']['ToolDescription'];
 
 /** Tools of one source: `prefix` is what all their names begin with, "" where they share nothing. */
 export type ToolGroup = {

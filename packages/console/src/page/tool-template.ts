@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import type { ToolDescription } from './api.ts';
+import { type ToolDescription, toAddress } from './api.ts';
 import { isHarmless } from './attempt.ts';
 import { copyButton } from './copy-button.ts';
 import { toCallBody, toCurl, toExample } from './curl.ts';
@@ -56,7 +56,7 @@ const exampleOf = oncePerObject((schema: ToolDescription['input_schema']) => JSO
 /** A call that fits the schema, as a command. */
 const exampleTemplate = (page: PageModel, { name, input_schema: schema }: ToolDescription): TemplateResult =>
   folded(page, `example:${name}`, 'Example call', () => {
-    const command = toCurl(toCallBody(name, exampleOf(schema)), page.key);
+    const command = toCurl(toCallBody(name, exampleOf(schema)), page.key, toAddress('tool-calls'));
     return html`${longText(page, `example:${name}:all`, command)}
       <p class="row">
         ${copyButton(page, 'Copy as curl', () => command)}
@@ -84,7 +84,7 @@ const tryTemplate = (page: PageModel, tool: ToolDescription): TemplateResult => 
       ${folded(page, 'options', optionsLabel(page), () => html`<div class="row">${OPTIONS.map(([name, label, about]) => optionTemplate(page, name, label, about))}</div>`)}
       <div class="row">
         <button class="primary" ?disabled=${attempt !== null && attempt.answer === null}>Send</button>
-        ${copyButton(page, 'Copy as curl', () => toCurl(toCallBody(tool.name, text), page.key))}
+        ${copyButton(page, 'Copy as curl', () => toCurl(toCallBody(tool.name, text), page.key, toAddress('tool-calls')))}
         <span class="muted">${aboutSending(tool)}</span>
       </div>
     </form>

@@ -70,7 +70,7 @@ const groupTemplate = ({ title, prefix, tools }: ToolGroup, chosen: string | nul
       ${tools.map(
         ({ name, effects, available }) => html`<li>
           <a href=${routeLink({ tool: name })} aria-current=${name === chosen ? 'true' : nothing}>
-            <span class="name"><span class="unseen">${shown}</span>${toVisibleName(name.slice(prefix.length))}</span>
+            <span class="name"><span class="prefix">${shown}</span>${toVisibleName(name.slice(prefix.length))}</span>
             <span class="muted">${effects}${available ? nothing : html`, <b>not available</b>`}</span>
           </a>
         </li>`,

@@ -17,7 +17,7 @@ const IDLE_MS = 60_000;
 const MOST_READ_TENANTS = 256;
 
 export type FiguresParts = {
-  readonly backend: Pick<StoreBackend, 'records' | 'space' | 'durability'>;
+  readonly backend: Pick<StoreBackend, 'records' | 'space' | 'sealing' | 'durability'>;
   readonly log: Logger;
   /** The store's time, in Unix milliseconds. */
   readonly time: () => number;
@@ -42,14 +42,14 @@ export const beginFigures = () => {
 export type Figures = ReturnType<typeof openFigures>;
 
 const openFigures = (counts: CallCounts, { backend, log, time }: FiguresParts) => {
-  const { records, space, durability } = backend;
+  const { space, durability } = backend;
   // Where records are in memory no other process sees them.
-  const stored = durability === 'process' ? null : openHourRecords(records);
+  const stored = durability === 'process' ? null : openHourRecords(backend);
   const writer = stored === null ? null : new HourWriter(stored, space);
   const writtenAt = new WeakMap<TenantHour, number>();
   const reading = new Map<string, TenantFigures>();
   const onFailed = (error: unknown): void =>
-    log.debug({ causes: describeCauses(error) }, 'figures of the last hour were not written');
+    log.debug({ causes: describeCauses(error) }, 'figures of the last hour not shared');
   let writing: Promise<unknown> = Promise.resolve();
   let isWriting = false;
   const turn = (): void => {
@@ -76,6 +76,7 @@ const openFigures = (counts: CallCounts, { backend, log, time }: FiguresParts) =
     [...counts.hours].filter(([, hour]) => hour.isChanged && (writtenAt.get(hour) ?? 0) <= time() - sinceMs);
   const tick = (): void => {
     turn();
+    for (const [tenant, { usedAt }] of reading) if (usedAt < time() - IDLE_MS) reading.delete(tenant);
     if (writer === null || isWriting) return;
     isWriting = true;
     writing = write(listDue(WRITE_EVERY_MS)).finally(() => {
@@ -87,8 +88,7 @@ const openFigures = (counts: CallCounts, { backend, log, time }: FiguresParts) =
     found.usedAt = time();
     reading.delete(tenant);
     reading.set(tenant, found);
-    for (const [name, { usedAt }] of reading)
-      if (reading.size > MOST_READ_TENANTS || usedAt < time() - IDLE_MS) reading.delete(name);
+    for (const oldest of reading.keys()) if (reading.size > MOST_READ_TENANTS) reading.delete(oldest);
     return found;
   };
   turn();

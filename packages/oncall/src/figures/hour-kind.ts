@@ -1,4 +1,4 @@
-import type { RecordStore } from 'recourse-server/store/record-store';
+import type { StoreBackend } from 'recourse-server/sessions/store-backend';
 import { createTextKind } from 'recourse-server/store/text-kind';
 
 // Longer than an hour: its first minute is whole as long as it counts.
@@ -6,11 +6,11 @@ export const HOUR_TTL_MS = 65 * 60_000;
 
 /**
  * What one process has counted of a tenant in the last hour, by the names of fields: `h`: the number of the write, `n`: names with spaces
- * between, `f`: runs of failures, `m:MINUTE`: a minute as text.
+ * between, `f`: runs of failures, sealed where there is a store key, `m:MINUTE`: a minute as text.
  */
 export const hourKind = createTextKind<Map<string, string>>({
   name: 'figures',
-  operation: 'keyed',
+  operation: 'oncall',
   own: /^(?:[hnf]|m:\d{1,9})$/,
   // Where the records are in memory nothing is written.
   memory: { records: null, lists: null },
@@ -28,7 +28,7 @@ const WRITER = /^[0-9a-f]{16}$/;
 /** The processes that have counted calls of a tenant, each by its name in the names of its records: when it said so last. */
 export const writersKind = createTextKind<Map<string, number>>({
   name: 'figures-of',
-  operation: 'keyed',
+  operation: 'oncall',
   own: /^r:/,
   memory: { records: null, lists: null },
   ttlMs: HOUR_TTL_MS,
@@ -56,10 +56,20 @@ export const enterWriter = (writers: Map<string, number>, writer: string, now: n
 
 export type HourRecords = ReturnType<typeof openHourRecords>;
 
-export const openHourRecords = (store: RecordStore) => ({
-  hours: store.open(hourKind),
-  writers: store.open(writersKind),
-});
+/** The records of hours. Messages of failures are sealed where there is a store key: counts are not. */
+export const openHourRecords = ({ records, sealing: { seals } }: Pick<StoreBackend, 'records' | 'sealing'>) => {
+  const placeOf = (key: string) => ({ kind: hourKind.name, key, life: '', part: 'f' });
+  return {
+    hours: records.open(hourKind),
+    writers: records.open(writersKind),
+    seal: (key: string, text: string): string => seals.seal(placeOf(key), text),
+    /** '': this process cannot open it. */
+    open: (key: string, text: string): string => {
+      const opened = seals.open(placeOf(key), text);
+      return 'text' in opened ? opened.text : '';
+    },
+  };
+};
 
 /** Where the hour of a tenant is stored that one process has counted. */
 export const hourKeyOf = (tenant: string, id: string): string => `${tenant}:${id}`;

@@ -24,11 +24,13 @@ export class HourWriter {
   /** Writes an hour as it is. Where its tenant has no room in the store it is not written. Rejects with the store. */
   async write(tenant: string, hour: TenantHour, minute: number, now: number): Promise<void> {
     const written = this.#written.get(hour) ?? { enteredAt: Number.NEGATIVE_INFINITY, weighedMinute: 0, writes: 0 };
+    const key = hourKeyOf(tenant, hour.id);
     const fields = toFields(hour, minute, written.writes + 1);
+    fields.set('f', this.#records.seal(key, encodeRuns(hour.runs)));
     const weight = { bytes: weigh(hour, written.weighedMinute), endsAt: now + HOUR_TTL_MS };
-    if ((await this.#space.take(tenant, 'results', weight)) !== null) return;
+    if ((await this.#space.take(tenant, 'index', weight)) !== null) return;
     await inRoom(this.#space, tenant, weight, () =>
-      this.#records.hours.update(hourKeyOf(tenant, hour.id), (record) => setAll(record, fields), 'long'),
+      this.#records.hours.update(key, (record) => setAll(record, fields), 'long'),
     );
     written.writes += 1;
     written.weighedMinute = minute;
@@ -44,11 +46,8 @@ export class HourWriter {
   }
 }
 
-const toFields = (hour: TenantHour, minute: number, write: number): ReadonlyMap<string, string> => {
-  const fields = new Map([
-    ['h', String(write)],
-    ['f', encodeRuns(hour.runs)],
-  ]);
+const toFields = (hour: TenantHour, minute: number, write: number): Map<string, string> => {
+  const fields = new Map([['h', String(write)]]);
   for (const [at, text] of hour.minutes) fields.set(`m:${at}`, text);
   const now = hour.encodeNow();
   if (now !== '') fields.set(`m:${minute}`, now);

@@ -30,7 +30,6 @@ export class TenantFigures {
   readonly #records: HourRecords | null;
   readonly #stored = new Map<string, StoredHour>();
   readonly #groups = new Map<(tool: string) => boolean, Group>();
-  #readMinute = 0;
   #refreshing: Promise<void> = Promise.resolve();
   #refreshedAt = Number.NEGATIVE_INFINITY;
   /** When somebody asked last, by the store's time. */
@@ -51,12 +50,12 @@ export class TenantFigures {
     return this.#refreshing;
   }
 
-  async #refresh({ hours, writers: index }: HourRecords): Promise<void> {
+  async #refresh(records: HourRecords): Promise<void> {
     const { minute } = this.#counts;
-    const writers = await index.read(writersKeyOf(this.#tenant), (record) => [...record.keys()]);
+    const writers = await records.writers.read(writersKeyOf(this.#tenant), (record) => [...record.keys()]);
     const own = this.#counts.hours.get(this.#tenant)?.id;
     const others = (writers ?? []).filter((id) => id !== own);
-    const read = await Promise.all(others.map((id) => this.#readHour(hours, id, minute)));
+    const read = await Promise.all(others.map((id) => this.#readHour(records, id, minute)));
     const gone = new Set(this.#stored.keys());
     for (const [place, hour] of read.entries()) {
       const id = others[place] ?? '';
@@ -65,21 +64,21 @@ export class TenantFigures {
       this.#stored.set(id, hour);
     }
     for (const id of gone) this.#stored.delete(id);
-    this.#readMinute = minute;
   }
 
   /** What a process has written; null: its record is gone. */
-  async #readHour(hours: HourRecords['hours'], id: string, minute: number): Promise<StoredHour | null> {
+  async #readHour({ hours, open }: HourRecords, id: string, minute: number): Promise<StoredHour | null> {
     const key = hourKeyOf(this.#tenant, id);
     const known = this.#stored.get(id);
-    if (known === undefined) return hours.read(key, (record) => decodeHour(record, null));
+    const decode = (record: ReadonlyMap<string, string>): StoredHour =>
+      decodeHour(record, known ?? null, open(key, record.get('f') ?? ''));
+    if (known === undefined) return hours.read(key, decode);
     const write = await hours.read(key, (record) => record.get('h') ?? '', ['h']);
     if (write === null || write === known.write) return write === null ? null : known;
-    // A minute is written once more when it is over, and a process may be late.
-    const first = this.#readMinute - 3;
+    // Those before its last one are over, and written.
+    const first = Math.max(minute - MINUTES, ...known.minutes.keys());
     const fields = Array.from({ length: Math.max(1, minute - first + 2) }, (_, place) => `m:${first + place}`);
-    if (fields.length > MINUTES) return hours.read(key, (record) => decodeHour(record, null));
-    return hours.read(key, (record) => decodeHour(record, known), ['h', 'n', 'f', ...fields]);
+    return hours.read(key, decode, ['h', 'n', 'f', ...fields]);
   }
 
   /** The last hour as far as it is known. `now`: the store's time. */
@@ -139,7 +138,7 @@ const addNew = (
 };
 
 /** What a record has, beside what is known of it already. */
-const decodeHour = (record: ReadonlyMap<string, string>, known: StoredHour | null): StoredHour => {
+const decodeHour = (record: ReadonlyMap<string, string>, known: StoredHour | null, runs: string): StoredHour => {
   const minutes = new Map(known?.minutes);
   for (const [name, text] of record) if (name.startsWith('m:')) minutes.set(Number(name.slice(2)), text);
   const last = Math.max(0, ...minutes.keys());
@@ -150,6 +149,6 @@ const decodeHour = (record: ReadonlyMap<string, string>, known: StoredHour | nul
     namesText,
     names: namesText === known?.namesText ? known.names : namesText.split(' '),
     minutes,
-    runs: readRuns(record.get('f') ?? ''),
+    runs: readRuns(runs),
   };
 };

@@ -1,4 +1,4 @@
-import { randomBytes, randomInt } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { parseJson } from 'recourse-server/json/parse-json';
 import { newestFirst } from 'recourse-server/routes/list-page';
 import type { StoreBackend } from 'recourse-server/sessions/store-backend';
@@ -6,16 +6,31 @@ import type { Records } from 'recourse-server/store/record-store';
 import { FailedCall } from '../contract.ts';
 import { addPart, type CallNotes, type NoteOptions, type TenantNotes } from './call-notes.ts';
 import {
+  append,
+  type Element,
   INDEX_TTL_MS,
   type IndexState,
   indexKind,
+  LISTS,
+  type ListName,
+  MOST_ELEMENTS,
   MOST_ENTRIES,
-  putEntry,
-  timeOf,
+  readElement,
+  replace,
+  toElement,
   UNWEIGHED,
-  weighIndex,
+  type Weighed,
 } from './index-kind.ts';
-import { mergeParts, NO_SESSION, readPart, type SessionPart, toEntry, toReset } from './session-part.ts';
+import {
+  isNotable,
+  mergeParts,
+  NO_SESSION,
+  readPart,
+  type SessionPart,
+  toJson,
+  toReset,
+  touchedAt,
+} from './session-part.ts';
 
 /** A failed call, and where it stands in lists. */
 export type ListedCall = { readonly id: string; readonly at: number; readonly call: FailedCall };
@@ -30,58 +45,64 @@ export type TenantIndex = {
 export type DropReason = 'flood' | 'room' | 'store';
 
 export type CallIndexOptions = Omit<NoteOptions, 'prefix'> & {
-  readonly backend: Pick<StoreBackend, 'records' | 'space' | 'shared'>;
+  readonly backend: Pick<StoreBackend, 'records' | 'space'>;
   /** The store's time, in Unix milliseconds. */
   readonly time: () => number;
   readonly onDropped: (reason: DropReason, lines: number) => void;
 };
 
 const EVERY_MS = 1000;
-// Records that one command writes.
-const MOST_TENANTS = 32;
-// A record that two replicas write is sent whole to one of them each time: each finds one that it has alone.
-const SLOTS = 4;
-const CROWDED_AFTER = 2;
+// One command writes 32 records.
+const MOST_TENANTS = 10;
+// From so many elements on, those of each session are put together.
+const CROWDED = 2 * MOST_ENTRIES;
+const MOST_FAILED_KNOWN = 10_000;
 const WEIGHT_STEP = 64 * 1024;
 // Each write lets a record live for another day: so often its charge is renewed.
 const RENEWED_MS = 3_600_000;
 
-type Weighed = IndexState['weighed'];
 /** What a tenant is charged with. `after` null: as before. */
 type Charge = { readonly before: Weighed; readonly more: Weighed; readonly after: Weighed | null };
 const NO_CHARGE: Charge = { before: UNWEIGHED, more: UNWEIGHED, after: null };
 
+type Addition = {
+  readonly tenant: string;
+  readonly key: string;
+  readonly list: ListName;
+  readonly elements: readonly string[];
+};
+/** What replaces the elements of a list, if nothing was added since. */
+type Fold = { readonly appended: number; readonly elements: readonly string[] };
+
 /**
- * Sessions and failed calls of a day, of all replicas. A replica writes what it has noted into one of a few records of each tenant;
- * who reads puts them together. What is noted goes through these states:
+ * Sessions and failed calls of a day, of all replicas. A replica adds what it has noted to lists of each tenant, which needs nothing of
+ * what is there; who reads puts together what is of one session, and so does a writer where a list has become long. What is noted goes
+ * through these states:
  *
- * | state    | where                | becomes                                                                      |
- * |----------|----------------------|------------------------------------------------------------------------------|
- * | noted    | `notes`              | sorted: each second, and when it is read                                      |
- * | sorted   | `sorted`, by tenant  | writing: each second, of 32 tenants                                           |
- * | writing  | `writing`            | written; dropped: no room, or the store has failed and may have it or not     |
+ * | state   | where               | becomes                                                                   |
+ * |---------|---------------------|---------------------------------------------------------------------------|
+ * | noted   | `#notes`            | sorted: each second, and when its tenant is read                           |
+ * | sorted  | `#sorted`, by tenant | writing: each second, of ten tenants                                      |
+ * | writing | `#writing`          | written; dropped: no room, or the store has failed and may have it or not  |
  */
 export class CallIndex {
   readonly #notes: CallNotes;
   readonly #options: CallIndexOptions;
   readonly #records: Records<IndexState>;
-  readonly #slots: number;
   readonly #noteOptions: NoteOptions;
   #sorted = new Map<string, TenantNotes>();
   #writing: Promise<void> | null = null;
-  /** Bytes of the records that this process writes, and what of them is charged. */
-  readonly #weights = new Map<string, { readonly bytes: number; readonly weighed: Weighed }>();
+  /** What this process knows of the lists that it has written. */
+  readonly #known = new Map<string, Omit<IndexState, 'added'>>();
+  /** Sessions that have failed here lately: what becomes of them is of the list of those. */
+  readonly #failed = new Set<string>();
   readonly #read = new Map<string, { readonly until: number; readonly base: Promise<TenantIndex> }>();
-  #slot: number;
-  #crowded = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(notes: CallNotes, options: CallIndexOptions) {
     this.#notes = notes;
     this.#options = options;
     this.#records = options.backend.records.open(indexKind);
-    this.#slots = options.backend.shared === null ? 1 : SLOTS;
-    this.#slot = randomInt(this.#slots);
     this.#noteOptions = { ...options, prefix: `${randomBytes(4).toString('hex')}-` };
   }
 
@@ -92,7 +113,7 @@ export class CallIndex {
   /** Writes what is not written yet; best effort. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    await this.write();
+    await this.#writing;
     await this.write();
   }
 
@@ -113,7 +134,7 @@ export class CallIndex {
     if (dropped > 0) onDropped('flood', dropped);
   }
 
-  /** Writes what was noted of up to 32 tenants. Never rejects. */
+  /** Writes what was noted of up to ten tenants, at once. Never rejects. */
   write(): Promise<void> {
     this.#writing ??= this.#write().finally(() => {
       this.#writing = null;
@@ -125,63 +146,84 @@ export class CallIndex {
     this.#sort();
     const some = [...this.#sorted].slice(0, MOST_TENANTS);
     for (const [tenant] of some) this.#sorted.delete(tenant);
+    const additions = some.flatMap(([tenant, notes]) => this.#toAdditions(tenant, notes));
     // First, so that all updates are of one turn of the event loop, and one command.
-    const weighed = await Promise.all(some.map(([tenant]) => this.#weigh(tenant)));
-    const updates = some.map(([tenant, notes], place) => this.#update(tenant, notes, weighed[place] ?? null));
-    const runs = await Promise.all(updates);
+    const prepared = await Promise.all(
+      additions.map(async (addition) => [addition, await this.#charge(addition), await this.#fold(addition)] as const),
+    );
+    await Promise.all(prepared.map((one) => this.#update(...one)));
     for (const [tenant] of some) this.#read.delete(tenant);
-    this.#crowded = runs.includes('crowded') ? this.#crowded + 1 : 0;
-    if (this.#crowded < CROWDED_AFTER) return;
-    this.#slot = randomInt(this.#slots);
-    this.#crowded = 0;
   }
 
-  #keyOf(tenant: string, slot: number = this.#slot): string {
-    return `${tenant}:${slot}`;
+  #toAdditions(tenant: string, { sessions, calls }: TenantNotes): readonly Addition[] {
+    const elements: Record<ListName, string[]> = { failed: [], active: [], calls: [] };
+    for (const [id, part] of sessions) {
+      if (isNotable(part)) this.#rememberFailed(`${tenant}:${id}`);
+      const list = this.#failed.has(`${tenant}:${id}`) ? 'failed' : 'active';
+      elements[list].push(toSessionElement([id, part]));
+    }
+    for (const [id, { at, call }] of calls) elements.calls.push(toElement({ at, id, json: JSON.stringify(call) }));
+    return LISTS.filter((list) => elements[list].length > 0).map((list) => ({
+      ...{ tenant, list, key: keyOf(tenant, list), elements: elements[list] },
+    }));
   }
 
-  /** Charges the tenant with what its record takes, where that has grown. null: there is no room. */
-  async #weigh(tenant: string): Promise<Charge | null> {
+  #rememberFailed(sessionKey: string): void {
+    const [oldest] = this.#failed.size < MOST_FAILED_KNOWN ? [] : this.#failed;
+    if (oldest !== undefined) this.#failed.delete(oldest);
+    this.#failed.add(sessionKey);
+  }
+
+  /** Charges the tenant with what its list takes, where that has grown. null: there is no room. */
+  async #charge({ tenant, key }: Addition): Promise<Charge | null> {
     const { backend, time } = this.#options;
-    const known = this.#weights.get(this.#keyOf(tenant));
-    if (known === undefined) return NO_CHARGE;
-    const { bytes, weighed } = known;
-    if (bytes <= weighed.bytes && weighed.endsAt > time() + INDEX_TTL_MS) return NO_CHARGE;
-    const after = { bytes: Math.ceil(bytes / WEIGHT_STEP) * WEIGHT_STEP, endsAt: time() + INDEX_TTL_MS + RENEWED_MS };
-    const more = { bytes: Math.max(0, after.bytes - weighed.bytes), endsAt: after.endsAt };
+    const { bytes, weighed } = this.#known.get(key) ?? { bytes: 0, weighed: UNWEIGHED };
+    if (bytes === 0 || (bytes <= weighed.bytes && weighed.endsAt > time() + INDEX_TTL_MS)) return NO_CHARGE;
+    const endsAt = time() + INDEX_TTL_MS + RENEWED_MS;
+    const after = { bytes: Math.ceil(bytes / WEIGHT_STEP) * WEIGHT_STEP, endsAt };
+    const more = { bytes: Math.max(0, after.bytes - weighed.bytes), endsAt };
     return (await backend.space.take(tenant, 'index', more)) === null ? { before: weighed, more, after } : null;
   }
 
-  async #update(tenant: string, notes: TenantNotes, charge: Charge | null): Promise<'crowded' | 'alone'> {
-    const lines = notes.sessions.size + notes.calls.size;
-    if (charge === null) {
-      this.#options.onDropped('room', lines);
-      return 'alone';
+  /** What a list of sessions that has become long comes to. null: it has not, or cannot be read. */
+  async #fold({ key, list }: Addition): Promise<Fold | null> {
+    if (list === 'calls' || (this.#known.get(key)?.kept ?? 0) < CROWDED) return null;
+    try {
+      const appended = await this.#records.read(key, (state) => state.appended);
+      const elements = await this.#records.list(key, MOST_ELEMENTS);
+      const sessions = takeLatest(foldSessions(elements, this.#options.time() - INDEX_TTL_MS));
+      return { appended: appended ?? 0, elements: sessions.toReversed().map(toSessionElement) };
+    } catch {
+      // Another time: the observer of the store has told of it.
+      return null;
     }
-    const { space } = this.#options.backend;
-    const key = this.#keyOf(tenant);
-    const isKnown = this.#weights.has(key);
-    let runs = 0;
-    const add = (state: IndexState, now: number) => {
-      runs += 1;
+  }
+
+  async #update({ tenant, key, list, elements }: Addition, charge: Charge | null, fold: Fold | null): Promise<void> {
+    const { backend, onDropped } = this.#options;
+    if (charge === null) {
+      onDropped('room', elements.length);
+      return;
+    }
+    const add = (state: IndexState): Omit<IndexState, 'added'> => {
       state.weighed = charge.after ?? state.weighed;
-      addNotes(state, notes, now);
-      return { bytes: weighIndex(state), weighed: { ...state.weighed } };
+      if (fold !== null && fold.appended === state.appended) replace(state, fold.elements);
+      append(state, elements, list === 'calls' ? MOST_ENTRIES : MOST_ELEMENTS);
+      const { appended, kept, bytes, weighed } = state;
+      return { appended, kept, bytes, weighed };
     };
     try {
-      this.#weights.set(key, await this.#records.update(key, add, 'long'));
-      if (charge.after !== null) {
-        // What was charged until now is charged until later.
-        space.give(tenant, charge.before);
-        space.add(tenant, { ...charge.after, bytes: charge.after.bytes - charge.more.bytes });
-      }
+      this.#known.set(key, await this.#records.update(key, add, 'long'));
+      if (charge.after === null) return;
+      // What was charged until now is charged until later.
+      backend.space.give(tenant, charge.before);
+      backend.space.add(tenant, { ...charge.after, bytes: charge.after.bytes - charge.more.bytes });
     } catch {
       // The observer of the store has told of it.
-      if (charge.after !== null) space.give(tenant, charge.more);
-      this.#weights.delete(key);
-      this.#options.onDropped('store', lines);
+      if (charge.after !== null) backend.space.give(tenant, charge.more);
+      this.#known.delete(key);
+      onDropped('store', elements.length);
     }
-    return isKnown && runs > 1 ? 'crowded' : 'alone';
   }
 
   /** All that is known of a tenant, what this process has noted included. Rejects with the store. */
@@ -210,37 +252,44 @@ export class CallIndex {
   }
 
   async #load(tenant: string): Promise<TenantIndex> {
-    const copy = ({ failed, active, calls }: IndexState) => ({ sessions: [...failed, ...active], calls: [...calls] });
-    const keys = Array.from({ length: this.#slots }, (_, slot) => this.#keyOf(tenant, slot));
-    const read = (await Promise.all(keys.map((key) => this.#records.read(key, copy)))).filter((one) => one !== null);
     const since = this.#options.time() - INDEX_TTL_MS;
-    const sessions = new Map<string, SessionPart>();
-    for (const [hash, entry] of read.flatMap((one) => one.sessions)) {
-      const part = timeOf(entry) > since ? readPart(entry) : null;
-      if (part !== null) sessions.set(hash, mergeParts(sessions.get(hash) ?? NO_SESSION, part));
+    const list = async (name: ListName): Promise<readonly string[]> =>
+      this.#records.list(keyOf(tenant, name), MOST_ELEMENTS);
+    const [failed, active, calls] = await Promise.all([list('failed'), list('active'), list('calls')]);
+    const sessions = foldSessions(failed, since);
+    const others = foldSessions(active, since);
+    for (const [hash, part] of sessions) {
+      const other = others.get(hash);
+      others.delete(hash);
+      if (other !== undefined) sessions.set(hash, mergeParts(part, other));
     }
-    const calls = read.flatMap((one) => one.calls.map(([id, entry]) => ({ id, at: timeOf(entry), entry })));
-    const latest = calls.filter(({ at }) => at > since).toSorted(newestFirst);
-    return { sessions, calls: latest.slice(0, MOST_ENTRIES).flatMap(readCall) };
+    const elements = calls.flatMap(readElement).filter(({ at }) => at > since);
+    const latest = [...takeLatest(sessions), ...takeLatest(others)];
+    return { sessions: new Map(latest), calls: elements.toSorted(newestFirst).flatMap(readCall) };
   }
 }
 
-const addNotes = (state: IndexState, notes: TenantNotes, now: number): void => {
-  for (const [hash, part] of notes.sessions) addSession(state, hash, part, now);
-  for (const [id, { at, call }] of notes.calls) putEntry(state.calls, id, `${at} ${JSON.stringify(call)}`, now);
+const keyOf = (tenant: string, list: ListName): string => `${tenant}:${list}`;
+
+/** What elements say of each session, by its hash. */
+const foldSessions = (elements: readonly string[], since: number): Map<string, SessionPart> => {
+  const sessions = new Map<string, SessionPart>();
+  for (const { at, id, json } of elements.flatMap(readElement)) {
+    const part = at > since ? readPart(json) : null;
+    if (part !== null) sessions.set(id, mergeParts(sessions.get(id) ?? NO_SESSION, part));
+  }
+  return sessions;
 };
 
-const addSession = (state: IndexState, hash: string, noted: SessionPart, now: number): void => {
-  const before = readPart(state.failed.get(hash) ?? state.active.get(hash) ?? '') ?? NO_SESSION;
-  const part = mergeParts(before, noted);
-  // An end and a reset are remembered as long as a failure: what other records say of the session must not come back.
-  const hasFailed = part.failures > 0 || part.endedAt > 0 || part.resets.length > 0;
-  (hasFailed ? state.active : state.failed).delete(hash);
-  putEntry(hasFailed ? state.failed : state.active, hash, toEntry(part), now);
-};
+const toSessionElement = ([id, part]: readonly [string, SessionPart]): string =>
+  toElement({ at: touchedAt(part), id, json: toJson(part) });
 
-const readCall = ({ id, at, entry }: { readonly id: string; readonly at: number; readonly entry: string }) => {
-  const parsed = parseJson(entry.slice(entry.indexOf(' ') + 1));
+/** As many as a list has, the latest first. */
+const takeLatest = (sessions: ReadonlyMap<string, SessionPart>): readonly (readonly [string, SessionPart])[] =>
+  [...sessions].toSorted(([, one], [, other]) => touchedAt(other) - touchedAt(one)).slice(0, MOST_ENTRIES);
+
+const readCall = ({ id, at, json }: Element): readonly ListedCall[] => {
+  const parsed = parseJson(json);
   const call = parsed.ok ? FailedCall.safeParse(parsed.value).data : undefined;
   return call === undefined ? [] : [{ id, at, call }];
 };

@@ -2,87 +2,88 @@ import { createTextKind } from 'recourse-server/store/text-kind';
 
 /** How long an entry is listed, in milliseconds. */
 export const INDEX_TTL_MS = 24 * 60 * 60 * 1000;
-/** Entries of a ring: those that are older are dropped. */
+/** Sessions, or calls, of a list. */
 export const MOST_ENTRIES = 1000;
+/** Elements of the list of a record. A session has one for each second: they are put together before so many are there. */
+export const MOST_ELEMENTS = 6000;
 
-/** Entries by their ids, oldest first: of each its time in Unix milliseconds, a space, and JSON text. */
-export type Ring = Map<string, string>;
+/** Lists of a tenant: what was noted of sessions that fail, of others, and of failed calls. Others displace none that fails. */
+export const LISTS = ['failed', 'active', 'calls'] as const;
+export type ListName = (typeof LISTS)[number];
 
-/** Sessions that have failed, sessions that have not, and failed calls. */
-const RINGS = ['failed', 'active', 'calls'] as const;
-export type RingName = (typeof RINGS)[number];
+/** An element of a list: its time in Unix milliseconds, what it is of, and JSON text. */
+export type Element = { readonly at: number; readonly id: string; readonly json: string };
 
-/**
- * What some replicas have noted of the sessions and failures of a tenant. Sessions that only succeed have a ring of their own: they
- * displace none that has failed.
- */
-export type IndexState = Readonly<Record<RingName, Ring>> & {
+export const toElement = ({ at, id, json }: Element): string => `${at} ${id} ${json}`;
+
+const ELEMENT = /^(\d{1,15}) (\S{1,200}) (\{.*\})$/;
+
+/** None where the element is damaged. */
+export const readElement = (text: string): readonly Element[] => {
+  const [, at, id, json] = ELEMENT.exec(text) ?? [];
+  return at === undefined || id === undefined || json === undefined ? [] : [{ at: Number(at), id, json }];
+};
+
+/** A list as its writers know it: few numbers, so that replicas which write at once send each other little. */
+export type IndexState = {
+  /** Elements that were ever added. */
+  appended: number;
+  /** Elements that are there. */
+  kept: number;
+  /** What they take of a store, in bytes, about. */
+  bytes: number;
   /** What of it the tenant's part of the store has been charged with, and until when. */
-  weighed: { readonly bytes: number; readonly endsAt: number };
+  weighed: Weighed;
+  /** Not written yet. */
+  added: string[];
+};
+export type Weighed = { readonly bytes: number; readonly endsAt: number };
+export const UNWEIGHED: Weighed = { bytes: 0, endsAt: 0 };
+
+const weigh = (elements: readonly string[]): number =>
+  elements.reduce((sum, element) => sum + 24 + Buffer.byteLength(element), 0);
+
+/** Adds elements, and drops the oldest ones beyond `most`. */
+export const append = (state: IndexState, elements: readonly string[], most: number): void => {
+  state.added.push(...elements);
+  state.appended += elements.length;
+  const all = state.kept + elements.length;
+  state.kept = Math.min(all, most);
+  state.bytes = all === 0 ? 0 : Math.ceil(((state.bytes + weigh(elements)) * state.kept) / all);
 };
 
-export const UNWEIGHED: IndexState['weighed'] = { bytes: 0, endsAt: 0 };
-
-/** Unix milliseconds; NaN: the entry is damaged. */
-export const timeOf = (entry: string): number => Number(/^\d{1,15}(?= )/.exec(entry)?.[0] ?? Number.NaN);
-
-/** Adds an entry as the youngest of its ring, and drops what is too much or too old. */
-export const putEntry = (ring: Ring, id: string, entry: string, now: number): void => {
-  ring.delete(id);
-  ring.set(id, entry);
-  for (const [oldest, text] of ring) {
-    if (ring.size <= MOST_ENTRIES && timeOf(text) > now - INDEX_TTL_MS) break;
-    ring.delete(oldest);
-  }
+/** Puts these in the place of all elements. */
+export const replace = (state: IndexState, elements: readonly string[]): void => {
+  state.added = [...elements];
+  state.appended += elements.length;
+  state.kept = elements.length;
+  state.bytes = weigh(elements);
 };
 
-const FIELD = /^(failed|active|calls):(.+)$/;
-const isRing = (name: string | undefined): name is RingName => RINGS.some((ring) => ring === name);
+const NUMBERS = /^\d{1,15}(?: \d{1,15}){4}$/;
 
-const createState = (): IndexState => ({
-  failed: new Map(),
-  active: new Map(),
-  calls: new Map(),
-  weighed: UNWEIGHED,
-});
-
-/** What the state takes of a store, in bytes, about. */
-export const weighIndex = (state: IndexState): number => {
-  let bytes = 200;
-  for (const name of RINGS) for (const [id, entry] of state[name]) bytes += 120 + id.length + entry.length;
-  return bytes;
-};
-
-/** A field for each entry: an update writes what it adds and drops alone. One that is damaged goes with the next update. */
-export const indexKind = createTextKind<IndexState>({
-  name: 'oncall-index',
-  operation: 'oncall',
-  own: /^(?:(?:failed|active|calls):|weighed$)/,
-  memory: { records: 'oncall', lists: null },
-  knownPart: 0.04,
-  ttlMs: INDEX_TTL_MS,
-  create: createState,
-  decode: (fields) => {
-    const state = createState();
-    const entries = [...fields].map(([field, text]) => [timeOf(text), field, text] as const);
-    for (const [time, field, text] of entries.toSorted(([one], [other]) => one - other)) {
-      const [, name, id = ''] = FIELD.exec(field) ?? [];
-      if (isRing(name) && time > 0) state[name].set(id, text);
-    }
-    const [bytes = 0, endsAt = 0] =
-      /^\d{1,15} \d{1,15}$/
-        .exec(fields.get('weighed') ?? '')?.[0]
-        .split(' ')
-        .map(Number) ?? [];
-    state.weighed = { bytes, endsAt };
-    return state;
+export const indexKind = {
+  ...createTextKind<IndexState>({
+    name: 'oncall-list',
+    operation: 'oncall',
+    own: /^n$/,
+    memory: { records: null, lists: 'oncall' },
+    ttlMs: INDEX_TTL_MS,
+    create: () => ({ appended: 0, kept: 0, bytes: 0, weighed: UNWEIGHED, added: [] }),
+    decode: (fields) => {
+      const text = NUMBERS.exec(fields.get('n') ?? '')?.[0] ?? '0 0 0 0 0';
+      const [appended = 0, kept = 0, bytes = 0, charged = 0, endsAt = 0] = text.split(' ').map(Number);
+      return { appended, kept, bytes, weighed: { bytes: charged, endsAt }, added: [] };
+    },
+    toTexts: ({ appended, kept, bytes, weighed }) =>
+      new Map([['n', [appended, kept, bytes, weighed.bytes, weighed.endsAt].map(Math.ceil).join(' ')]]),
+    isEmpty: ({ appended }) => appended === 0,
+    bytes: () => 200,
+  }),
+  takeAdded: (state: IndexState): readonly string[] => {
+    const { added } = state;
+    state.added = [];
+    return added;
   },
-  toTexts: (state) => {
-    const { bytes, endsAt } = state.weighed;
-    const texts = new Map([['weighed', `${bytes} ${endsAt}`]]);
-    for (const name of RINGS) for (const [id, entry] of state[name]) texts.set(`${name}:${id}`, entry);
-    return texts;
-  },
-  isEmpty: ({ failed, active, calls }) => failed.size + active.size + calls.size === 0,
-  bytes: weighIndex,
-});
+  toKeep: ({ kept }: IndexState): number => kept,
+};

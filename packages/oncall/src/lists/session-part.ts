@@ -9,21 +9,21 @@ type Moments = z.infer<typeof Moments>;
 /** What is known of a session: in one second, by one replica, or put together. Times in Unix milliseconds. */
 const SessionPart = z.object({
   /** 0: it was not active. */
-  firstAt: z.number(),
-  lastAt: z.number(),
-  calls: z.int().nonnegative(),
-  failures: z.int().nonnegative(),
+  firstAt: z.number().default(0),
+  lastAt: z.number().default(0),
+  calls: z.int().nonnegative().default(0),
+  failures: z.int().nonnegative().default(0),
   /** A call of its last batch failed, or one that outlived its batch has since. */
-  isFailing: z.boolean(),
+  isFailing: z.boolean().default(false),
   /** As its caller chose it; null: it is not kept. */
-  id: z.string().nullable(),
-  replica: z.string(),
-  lastFailure: SessionItemSchema.shape.last_failure,
+  id: z.string().nullable().default(null),
+  replica: z.string().default(''),
+  lastFailure: SessionItemSchema.shape.last_failure.default(null),
   /** When which tool was blocked, and made fresh; `*`: all of them. */
-  blocked: Moments,
-  resets: Moments,
+  blocked: Moments.default([]),
+  resets: Moments.default([]),
   /** When it was ended; 0: it was not. */
-  endedAt: z.number(),
+  endedAt: z.number().default(0),
 });
 export type SessionPart = Readonly<z.infer<typeof SessionPart>>;
 
@@ -44,13 +44,29 @@ export const toReset = (tool: string | null, at: number): SessionPart => ({
 export const touchedAt = ({ lastAt, endedAt, resets }: SessionPart): number =>
   Math.max(lastAt, endedAt, ...resets.map(([, at]) => at));
 
-/** null: the entry is damaged. */
-export const readPart = (entry: string): SessionPart | null => {
-  const parsed = parseJson(entry.slice(entry.indexOf(' ') + 1));
+/** null: the text is damaged. */
+export const readPart = (json: string): SessionPart | null => {
+  const parsed = parseJson(json);
   return parsed.ok ? (SessionPart.safeParse(parsed.value).data ?? null) : null;
 };
 
-export const toEntry = (part: SessionPart): string => `${touchedAt(part)} ${JSON.stringify(part)}`;
+/** Without what is as in `NO_SESSION`. */
+export const toJson = (part: SessionPart): string => {
+  return JSON.stringify({
+    ...part,
+    id: part.id ?? undefined,
+    failures: part.failures || undefined,
+    isFailing: part.isFailing || undefined,
+    lastFailure: part.lastFailure ?? undefined,
+    blocked: part.blocked.length === 0 ? undefined : part.blocked,
+    resets: part.resets.length === 0 ? undefined : part.resets,
+    endedAt: part.endedAt || undefined,
+  });
+};
+
+/** Whether more is known of it than that it was used. */
+export const isNotable = ({ failures, isFailing, blocked, resets, endedAt }: SessionPart): boolean =>
+  failures > 0 || isFailing || blocked.length + resets.length > 0 || endedAt > 0;
 
 const isAlive = ({ lastAt }: SessionPart, endedAt: number): boolean => lastAt > endedAt;
 

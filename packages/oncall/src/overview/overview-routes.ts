@@ -56,14 +56,15 @@ const stream = async (reply: FastifyReply, { overview, format, host, open }: Str
   let sent = '';
   let count = 0;
   const send = (shown: Shown): void => {
-    // A reader that has not taken the last one gets the next: each is whole.
-    if (shown.content === sent || reply.raw.writableLength > 0) return;
     sent = shown.content;
     count += 1;
     events.send('snapshot', String(count), shown.json);
   };
   send(first);
-  const stop = overview.follow(send);
+  const stop = overview.follow((shown) => {
+    // A reader that has not taken the last one gets the next: each is whole.
+    if (shown.content !== sent && reply.raw.writableLength === 0) send(shown);
+  });
   const end = (): void => events.close();
   open.add(end);
   await reading.over;

@@ -124,7 +124,14 @@ const showFile = ({ file, line, message, older }: Said<'files'>): Omit<FileState
 });
 
 const showHosts = (
-  { files, restarts_by: by, last_restart_at: lastAt, last_words: words, ...host }: Said<'hosts'>,
+  {
+    files,
+    restarts_by: by,
+    last_restart_at: lastAt,
+    last_words: words,
+    recycled_for: recycledFor,
+    ...host
+  }: Said<'hosts'>,
   { tools, mayUse, may }: Viewer,
   origins: ToolOrigins,
 ): readonly Omit<HostState, 'replicas'>[] => {
@@ -137,7 +144,9 @@ const showHosts = (
       ...{ ...host, file: first, files: own.length, restarts, restarts_by: by },
       last_restart_at: lastAt === null ? null : toIso(lastAt),
       // Of files that share a process nobody knows whose they are.
-      last_words: may('operate') && own.length === files.length ? words : '',
+      ...(may('operate') && own.length === files.length
+        ? { last_words: words, recycled_for: recycledFor }
+        : { last_words: '' }),
     },
   ];
 };

@@ -21,6 +21,7 @@ type HostGroup = {
   readonly lastRestartAt: number | null;
   /** Not redacted. */
   readonly lastLines: readonly string[];
+  readonly recycledFor: string;
 };
 
 /** What the service knows of its own state. */
@@ -34,6 +35,7 @@ export type StateSources = {
         readonly file: string;
         readonly line: number | null;
         readonly message: string;
+        readonly excerpt?: string | null;
         readonly older: readonly string[] | null;
       }[];
     };
@@ -75,8 +77,13 @@ export const createReportReader = (parts: ReportParts): (() => ReplicaReport) =>
       ...{ loop_lag_ms: load.lagMs(), heap_bytes: process.memoryUsage().heapUsed },
       ...{ calls_in_flight: running, calls_queued: waiting },
       circuits: circuits.list().map((circuit) => describeCircuit(circuit, momentOf, cut)),
-      files: problems.slice(0, MOST_LISTED).map(({ file, line, message, older }) => ({
-        ...{ file: file.slice(-MAX_REASON), line, message: cut(message, MAX_REASON), older },
+      files: problems.slice(0, MOST_LISTED).map(({ file, line, message, excerpt, older }) => ({
+        ...{
+          file: file.slice(-MAX_REASON),
+          line,
+          message: cut(excerpt ? `${message}\n${excerpt}` : message, MAX_REASON),
+          older: older?.slice(0, MOST_LISTED) ?? null,
+        },
       })),
       hosts: tools
         .hosts()
@@ -128,6 +135,7 @@ const describeHosts = (group: HostGroup, momentOf: MomentOf, cut: Cut): ReplicaR
   memory_bytes: group.memoryBytes === 0 ? null : group.memoryBytes,
   restarts_by: Object.fromEntries(group.restarts),
   last_restart_at: group.lastRestartAt === null ? null : momentOf(group.lastRestartAt),
+  recycled_for: cut(group.recycledFor, MAX_MESSAGE),
   // Each line is redacted whole before the end of them all is taken: half a secret would not be known for one.
   last_words: group.lastLines
     .map((line) => cut(line, MAX_REASON))

@@ -52,6 +52,7 @@ export const ReplicaReport = z.object({
       restarts_by: z.record(z.string(), Count),
       last_restart_at: Moment.nullable(),
       last_words: Text,
+      recycled_for: Text,
     }),
   ),
   upstreams: listOf(z.object({ name: Text, status: Text, reason: Text.nullable(), tools: Count })),

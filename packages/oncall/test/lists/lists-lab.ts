@@ -24,7 +24,18 @@ const createFailing = (name: string, retries: number): Tool =>
     },
   });
 
-const TOOLS = [createFailing('lookup', 1), createFailing('other', 9)];
+/** Runs until it is cancelled. */
+const held = defineTool({
+  name: 'held',
+  description: 'Waits.',
+  effects: 'read',
+  background: 'always',
+  input: z.object({}),
+  run: (_input, { signal }) =>
+    new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('cancelled')))),
+});
+
+const TOOLS = [createFailing('lookup', 1), createFailing('other', 9), held];
 
 export const ACME = 'a'.repeat(32);
 export const LIMITED = 'b'.repeat(32);

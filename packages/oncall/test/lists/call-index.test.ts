@@ -1,0 +1,263 @@
+import {
+  openMemoryRecords,
+  openRedisRecords,
+  openSqliteRecords,
+} from '@recourse/test-support/record-stores-under-test.ts';
+import { redisForTests } from '@recourse/test-support/redis-server.ts';
+import { connectToRedis } from '@recourse/test-support/session-stores-under-test.ts';
+import type { BatchAnswered, ToolInvoked } from 'recourse-server/executor/call-observer';
+import { toFailure } from 'recourse-server/executor/call-outcome';
+import { type StoreSpace, UNLIMITED_SPACE } from 'recourse-server/sessions/store-space';
+import type { RecordStore } from 'recourse-server/store/record-store';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { CallIndex, type DropReason } from '#src/lists/call-index.ts';
+import { CallNotes } from '#src/lists/call-notes.ts';
+import { indexKind } from '#src/lists/index-kind.ts';
+import { hashOfSession } from './lists-lab.ts';
+
+const FAILURE = toFailure('tool_exception', 'It failed.', null);
+
+/** One replica: what it is told of, and its lists. Whole texts: a redactor is not what is tested. */
+const createReplica = (store: RecordStore, { space = UNLIMITED_SPACE, replica = 'r1' } = {}) => {
+  const notes = new CallNotes();
+  const dropped: (readonly [DropReason, number])[] = [];
+  const index = new CallIndex(notes, {
+    backend: { records: store, space },
+    redactor: { cut: (text, limit) => text.slice(0, limit) },
+    time: Date.now,
+    replica,
+    idOf: () => null,
+    onDropped: (...told) => void dropped.push(told),
+  });
+  let made = 0;
+  return {
+    index,
+    dropped,
+    succeed: (id: string, tenant = 'acme') => notes.watch.batch(createBatch(tenant, id, 0)),
+    fail: (id: string, { tenant = 'acme', ...more }: Partial<ToolInvoked> = {}) => {
+      made += 1;
+      const event = createEvent(tenant, id, { requestId: `request-${made}`, ...more });
+      notes.watch.failed(event, FAILURE, { name: event.tool, reference: `${replica}-${made}` }, null);
+      notes.watch.batch(createBatch(tenant, id, 1));
+    },
+  };
+};
+
+const createBatch = (tenant: string, id: string, failed: number): BatchAnswered => ({
+  ...{ requestId: 'request', idBy: 'service', traceId: null, tenant, key: null, calls: 1, failed },
+  ...{ session: `${tenant}:${hashOfSession(id)}`, durationMs: 1, slowestCallMs: 1 },
+});
+
+const createEvent = (tenant: string, id: string, more: Partial<ToolInvoked>): ToolInvoked => ({
+  ...{ requestId: 'request', traceId: null, tenant, key: null, session: `${tenant}:${hashOfSession(id)}`, index: 0 },
+  ...{ callId: null, tool: 'lookup', success: false, outcome: 'retry', executed: 'yes', code: 'tool_exception' },
+  ...{ fault: 'tool', fatal: false, replayed: false, durationMs: 1, message: 'It failed.', valueJson: 'null' },
+  ...more,
+});
+
+const openRedis = async () => {
+  const redis = await redisForTests();
+  const connections = await Promise.all([1, 2].map(() => connectToRedis(redis.url)));
+  onTestFinished(async () => {
+    for (const connection of connections) connection.disconnect();
+    await redis.stop();
+  });
+  const [one, other] = openRedisRecords(connections).stores;
+  const [connection] = connections;
+  if (one === undefined || other === undefined || connection === undefined) throw new Error('There are two.');
+  return { one, other, connection };
+};
+
+const OPENED = {
+  memory: async () => openMemoryRecords().store,
+  sqlite: async () => openSqliteRecords().store,
+  redis: async () => (await openRedis()).one,
+} as const;
+
+describe.each(['memory', 'sqlite', 'redis'] as const)('lists on %s', (name) => {
+  test('say the same before and after they are written, and each tenant has its own', async () => {
+    const store = await OPENED[name]();
+    const { index, fail, succeed } = createReplica(store);
+    fail('one');
+    succeed('two');
+    fail('other', { tenant: 'globex' });
+    const before = await index.read('acme');
+    expect([...before.sessions.keys()].toSorted()).toEqual([hashOfSession('one'), hashOfSession('two')].toSorted());
+    await index.write();
+    const after = await index.read('acme');
+    expect(new Map(after.sessions)).toEqual(new Map(before.sessions));
+    expect(after.calls).toEqual(before.calls);
+    expect((await index.read('globex')).calls).toMatchObject([{ call: { message: 'It failed.' } }]);
+    // What a process knew that has ended is there for the next one.
+    if (name !== 'memory') expect((await createReplica(store).index.read('acme')).calls).toEqual(before.calls);
+  });
+
+  test('keep the last thousand failures, and a session that failed before thousands that did not', async () => {
+    const store = await OPENED[name]();
+    const { index, fail, succeed, dropped } = createReplica(store);
+    fail('unlucky');
+    for (let second = 0; second < 5; second += 1) {
+      for (let n = 0; n < 900; n += 1) succeed(`s-${second}-${n}`);
+      for (let n = 0; n < 300; n += 1) fail('loop', { requestId: `request-${second}-${n}` });
+      await index.write();
+    }
+    const { sessions, calls } = await index.read('acme');
+    expect(calls).toHaveLength(1000);
+    expect(calls[0]?.call.request_id).toBe('request-4-299');
+    expect(calls.at(-1)?.call.request_id).toBe('request-1-200');
+    expect(sessions.get(hashOfSession('unlucky'))).toMatchObject({ failures: 1, calls: 1 });
+    expect(sessions.get(hashOfSession('loop'))).toMatchObject({ failures: 1500, calls: 1500 });
+    expect(sessions.has(hashOfSession('s-4-899'))).toBe(true);
+    expect(sessions.size).toBe(1002);
+    const kept = await Promise.all(
+      ['failed', 'active'].map((list) => store.open(indexKind).list(`acme:${list}`, 10_000)),
+    );
+    for (const elements of kept) expect(elements.length).toBeLessThan(3000);
+    expect(dropped).toEqual([]);
+  });
+});
+
+test('what two replicas note of one session is put together, and an end or a reset of one counts for both', async () => {
+  const { one, other } = await openRedis();
+  const [first, second] = [createReplica(one, { replica: 'r1' }), createReplica(other, { replica: 'r2' })];
+  for (let n = 0; n < 20; n += 1) {
+    first.fail('shared', { code: 'retry_budget_exhausted', tool: 'lookup' });
+    second.fail('shared');
+    second.succeed('ended');
+    await Promise.all([first.index.write(), second.index.write()]);
+  }
+  const key = `acme:${hashOfSession('shared')}`;
+  const read = async () => (await first.index.read('acme')).sessions.get(hashOfSession('shared'));
+  expect(await read()).toMatchObject({ calls: 40, failures: 40, blocked: [['lookup', expect.any(Number)]] });
+  second.index.reset(key, 'lookup');
+  second.index.ended(`acme:${hashOfSession('ended')}`);
+  await second.index.write();
+  const later = await createReplica(one).index.read('acme');
+  expect(later.sessions.get(hashOfSession('shared'))?.resets).toMatchObject([['lookup', expect.any(Number)]]);
+  expect(later.sessions.get(hashOfSession('ended'))).toMatchObject({ calls: 0, endedAt: expect.any(Number) });
+});
+
+test('lists that replicas make short at the same time lose nothing that was added meanwhile', async () => {
+  const { one, other } = await openRedis();
+  const replicas = [createReplica(one), createReplica(other, { replica: 'r2' })];
+  for (let second = 0; second < 12; second += 1) {
+    for (const [place, { fail }] of replicas.entries())
+      for (let n = 0; n < 300; n += 1) fail(`s-${place}-${n}`, { session: null });
+    await Promise.all(replicas.map(({ index }) => index.write()));
+  }
+  const { sessions } = await createReplica(one).index.read('acme');
+  expect(sessions.size).toBe(600);
+  expect([...sessions.values()].map(({ calls }) => calls)).toEqual(Array.from({ length: 600 }, () => 12));
+});
+
+test('a replica under load writes one command a second, whatever its tenants are', async () => {
+  const { one, connection } = await openRedis();
+  const { index, fail, succeed } = createReplica(one);
+  const countCommands = async (): Promise<number> =>
+    Number(/cmdstat_evalsha:calls=(\d+)/.exec(await connection.info('commandstats'))?.[1] ?? 0);
+  await index.write();
+  const before = await countCommands();
+  for (let second = 0; second < 10; second += 1) {
+    for (let n = 0; n < 200; n += 1) (n % 5 === 0 ? fail : succeed)(`s-${n}`);
+    for (let n = 0; n < 9; n += 1) fail('s', { tenant: `tenant-${n}` });
+    await index.write();
+  }
+  // The script is sent once by its text, which is another command.
+  expect((await countCommands()) - before).toBeLessThanOrEqual(10);
+  expect((await index.read('acme')).calls).toHaveLength(400);
+});
+
+test('damaged and foreign elements are left out, and a record that is none is taken for nothing', async () => {
+  const { one, connection } = await openRedis();
+  const { index, fail } = createReplica(one);
+  fail('good');
+  await index.write();
+  const [calls, failed] = ['calls', 'failed'].map((list) => `recourse2:{acme:${list}}:oncall-list`);
+  if (calls === undefined || failed === undefined) throw new Error('There are two.');
+  const now = Date.now();
+  await connection.rpush(`${calls}:list`, 'text', `${now} id {"reference":1}`, `${now} id {`, 'NaN id {}');
+  await connection.rpush(
+    `${failed}:list`,
+    `${now} ${hashOfSession('x')} {"calls":-1}`,
+    `${now} y {"blocked":[["__proto__"]]}`,
+  );
+  const reader = createReplica(one).index;
+  expect((await reader.read('acme')).calls).toHaveLength(1);
+  expect([...(await reader.read('acme')).sessions.keys()]).toEqual([hashOfSession('good')]);
+  await connection.del(calls);
+  await connection.set(calls, 'no record');
+  fail('good');
+  await index.write();
+  expect((await createReplica(one).index.read('acme')).calls.length).toBeGreaterThanOrEqual(1);
+});
+
+/** A store that rejects what is asked of it while it is away. */
+const createAwayStore = () => {
+  const { store } = openMemoryRecords();
+  const state = { isAway: false };
+  const away = (): Promise<never> => Promise.reject(new Error('away'));
+  const open: RecordStore['open'] = (kind) => {
+    const records = store.open(kind);
+    return {
+      ...records,
+      update: (key, decide, timeout) => (state.isAway ? away() : records.update(key, decide, timeout)),
+      list: (key, count) => (state.isAway ? away() : records.list(key, count)),
+      read: (key, look, only) => (state.isAway ? away() : records.read(key, look, only)),
+      delete: (key) => records.delete(key),
+    };
+  };
+  return { state, store: { ...store, open } };
+};
+
+test('without room, or without a store, lines are dropped and counted, and the next second is written again', async () => {
+  const { store, state } = createAwayStore();
+  let hasRoom = true;
+  const taken: number[] = [];
+  const space: StoreSpace = {
+    ...UNLIMITED_SPACE,
+    take: (_tenant, what, { bytes }) => {
+      if (what === 'index') taken.push(bytes);
+      return hasRoom ? null : { of: 'tenant', limit: 1 };
+    },
+  };
+  const { index, fail, dropped } = createReplica(store, { space });
+  const second = async (): Promise<void> => {
+    fail('s');
+    await index.write();
+  };
+  await second();
+  await second();
+  // Of a list of sessions and one of calls, and of neither again before it has grown.
+  expect(taken).toEqual([65_536, 65_536]);
+  await second();
+  expect(taken).toHaveLength(2);
+  hasRoom = false;
+  for (let n = 0; n < 999; n += 1) fail('s', { message: 'x'.repeat(300) });
+  await index.write();
+  await second();
+  expect(dropped).toEqual([['room', 1]]);
+  hasRoom = true;
+  state.isAway = true;
+  await second();
+  expect(dropped.slice(1)).toEqual([
+    ['store', 1],
+    ['store', 1],
+  ]);
+  await expect(index.read('acme')).rejects.toThrow('away');
+  state.isAway = false;
+  await second();
+  expect((await index.read('acme')).calls).toHaveLength(1000);
+  expect(dropped).toHaveLength(3);
+});
+
+test('of what is too much for a second some is dropped and counted, and a tenant costs no other its turn', async () => {
+  const { index, fail, dropped } = createReplica(openMemoryRecords().store);
+  for (let n = 0; n < 1200; n += 1) fail('s', { tenant: `t-${n % 40}` });
+  for (let n = 0; n < 4; n += 1) await index.write();
+  expect(dropped).toEqual([['flood', 200]]);
+  const listed = await Promise.all(Array.from({ length: 40 }, (_, n) => createdCalls(index, `t-${n}`)));
+  expect(listed.reduce((sum, calls) => sum + calls, 0)).toBe(1000);
+});
+
+const createdCalls = async (index: CallIndex, tenant: string): Promise<number> =>
+  (await index.read(tenant)).calls.length;
