@@ -5,7 +5,7 @@ import {
   PendingPage,
   SearchResult,
   SessionPage,
-} from '@recourse/oncall/contract';
+} from '@recourse/oncall/contract/contract';
 import { createNotListedProblem } from '@recourse/oncall/lists/list-routes';
 import type * as z from 'zod';
 import { FAILURE_CODES, FAULTS } from '../../src/contract/failure.ts';

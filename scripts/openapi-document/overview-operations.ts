@@ -1,4 +1,4 @@
-import { Overview } from '@recourse/oncall/contract';
+import { Overview } from '@recourse/oncall/contract/contract';
 import * as z from 'zod';
 import { overloaded } from '../../src/routes/problems.ts';
 import { PROBLEMS, problem, REQUEST_ID_HEADER, toSchema } from './answer-schemas.ts';

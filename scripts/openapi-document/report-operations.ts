@@ -1,4 +1,4 @@
-import { ToolReports } from '@recourse/oncall/contract';
+import { ToolReports } from '@recourse/oncall/contract/contract';
 import type * as z from 'zod';
 import { createStoreProblem, ProblemError } from '../../src/routes/problems.ts';
 import { ok, PROBLEMS, problem, TOO_LONG } from './answer-schemas.ts';

@@ -83,6 +83,7 @@ test('the settings that operators rely on are there, once each, with their defau
     REQUEST_TIMEOUT_MS: '30000',
     METRICS_MAX_TOOLS: '40',
     METRICS_TENANTS: '',
+    SESSION_IDS: 'hash',
     SECRETS_ENV: '*_TOKEN,*_KEY,*_SECRET,*_PASSWORD,*_CREDENTIALS',
     OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
     TRACE_CONTENT: 'false',

@@ -6,7 +6,7 @@ import { callService } from '@recourse/test-support/start-service.ts';
 import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { Overview } from '#src/contract.ts';
+import { Overview } from '#src/contract/contract.ts';
 
 const CALLS = [
   { name: 'echo', arguments: { text: 'a' } },

@@ -5,7 +5,7 @@ import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
-import { HourFigures } from '#src/contract.ts';
+import { HourFigures } from '#src/contract/contract.ts';
 import { bucketOf, middleOf } from '#src/figures/durations.ts';
 import { hourKind, writersKind } from '#src/figures/hour-kind.ts';
 import { everything, openReplica } from './figures-lab.ts';

@@ -9,7 +9,7 @@ import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { unclear } from 'recourse-server';
 import { expect, onTestFinished, test } from 'vitest';
-import { Overview } from '#src/contract.ts';
+import { Overview } from '#src/contract/contract.ts';
 
 const POLL = { timeout: timeLimit(20_000) };
 

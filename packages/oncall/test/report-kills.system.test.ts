@@ -3,7 +3,7 @@ import { redisForTests } from '@recourse/test-support/redis-server.ts';
 import { type RunningProcess, startProcess } from '@recourse/test-support/start-process.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { ToolReports } from '#src/contract.ts';
+import { ToolReports } from '#src/contract/contract.ts';
 
 // A replica writes every ten seconds.
 const WRITTEN = { timeout: timeLimit(30_000), interval: 200 };

@@ -8,7 +8,7 @@ import { Redis } from 'ioredis';
 import { defineTool } from 'recourse-server/tools/define-tool';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
-import { ToolReports } from '#src/contract.ts';
+import { ToolReports } from '#src/contract/contract.ts';
 
 const CANARY = 'canary-4711-value';
 

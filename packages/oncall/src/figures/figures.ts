@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { CallWatch } from 'recourse-server/executor/call-observer';
 import type { StoreBackend } from 'recourse-server/sessions/store-backend';
 import { describeCauses } from 'recourse-server/telemetry/describe-error';
-import type { HourFigures } from '../contract.ts';
+import type { HourFigures } from '../contract/contract.ts';
 import { CallCounts } from './call-counts.ts';
 import { openHourRecords } from './hour-kind.ts';
 import { HourWriter } from './hour-writer.ts';

@@ -1,6 +1,6 @@
 import { FAILURE_CODES, FAILURE_POLICY, type FailureCode, type Fault } from 'recourse-server/contract/failure';
 import { isToolName } from 'recourse-server/contract/tool-names';
-import type { FailureCount, HourFigures, MinuteFigures, ToolFigures } from '../contract.ts';
+import type { FailureCount, HourFigures, MinuteFigures, ToolFigures } from '../contract/contract.ts';
 import { BUCKETS, quantileOf } from './durations.ts';
 import type { FailureRuns } from './failure-runs.ts';
 import { NumberReader } from './minute-text.ts';

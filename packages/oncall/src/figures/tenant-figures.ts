@@ -1,4 +1,4 @@
-import type { HourFigures } from '../contract.ts';
+import type { HourFigures } from '../contract/contract.ts';
 import type { CallCounts } from './call-counts.ts';
 import { type FailureRun, FailureRuns, readRuns } from './failure-runs.ts';
 import { type HourRecords, hourKeyOf, writersKeyOf } from './hour-kind.ts';

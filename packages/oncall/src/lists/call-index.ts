@@ -3,7 +3,7 @@ import { parseJson } from 'recourse-server/json/parse-json';
 import { newestFirst } from 'recourse-server/routes/list-page';
 import type { StoreBackend } from 'recourse-server/sessions/store-backend';
 import type { Records } from 'recourse-server/store/record-store';
-import { FailedCall } from '../contract.ts';
+import { FailedCall } from '../contract/contract.ts';
 import { addPart, type CallNotes, type NoteOptions, type TenantNotes } from './call-notes.ts';
 import {
   append,

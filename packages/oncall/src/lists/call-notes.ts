@@ -1,6 +1,6 @@
 import type { BatchAnswered, CallWatch, ToolInvoked } from 'recourse-server/executor/call-observer';
 import type { Redactor } from 'recourse-server/executor/redactor';
-import type { FailedCall } from '../contract.ts';
+import type { FailedCall } from '../contract/contract.ts';
 import { MOST_ENTRIES } from './index-kind.ts';
 import { mergeParts, NO_SESSION, type SessionPart } from './session-part.ts';
 

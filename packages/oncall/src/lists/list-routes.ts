@@ -9,7 +9,7 @@ import type { RouteHost } from 'recourse-server/routes/route-host';
 import { sendReading } from 'recourse-server/routes/send-answer';
 import { askStore } from 'recourse-server/routes/sessions';
 import * as z from 'zod';
-import type { Found, SessionItem } from '../contract.ts';
+import type { Found, SessionItem } from '../contract/contract.ts';
 import type { ListedCall, TenantIndex } from './call-index.ts';
 import { hashOf } from './call-notes.ts';
 

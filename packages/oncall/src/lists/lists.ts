@@ -4,7 +4,7 @@ import { newestFirst } from 'recourse-server/routes/list-page';
 import type { RouteHost } from 'recourse-server/routes/route-host';
 import type { Metrics } from 'recourse-server/telemetry/metrics';
 import { createDefinitions } from 'recourse-server/telemetry/tally';
-import type { SessionItem } from '../contract.ts';
+import type { SessionItem } from '../contract/contract.ts';
 import { CallIndex, type CallIndexOptions, type DropReason, type TenantIndex } from './call-index.ts';
 import { CallNotes } from './call-notes.ts';
 import { addListRoutes, type ListedSession, type ListRoutesOptions } from './list-routes.ts';

@@ -1,6 +1,6 @@
 import { parseJson } from 'recourse-server/json/parse-json';
 import * as z from 'zod';
-import { type SessionItem, SessionItem as SessionItemSchema } from '../contract.ts';
+import { type SessionItem, SessionItem as SessionItemSchema } from '../contract/contract.ts';
 
 // Pairs, and no properties: a tool may be called `constructor`.
 const Moments = z.array(z.tuple([z.string(), z.number()]));

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { RouteHost } from 'recourse-server/routes/route-host';
-import type { HourFigures, Overview, OverviewWarning, States } from '../contract.ts';
+import type { HourFigures, Overview, OverviewWarning, States } from '../contract/contract.ts';
 import type { Viewer } from '../states/warnings.ts';
 import { addOverviewRoutes } from './overview-routes.ts';
 import { createSharedOverviews, type OverviewReader } from './shared-overview.ts';

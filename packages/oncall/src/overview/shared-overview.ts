@@ -1,4 +1,4 @@
-import type { Overview } from '../contract.ts';
+import type { Overview } from '../contract/contract.ts';
 import type { Viewer } from '../states/warnings.ts';
 
 /** Answers are as old as this at most, in milliseconds: one computation serves all who ask for the same within it. */

@@ -8,7 +8,7 @@ import type { RouteHost } from 'recourse-server/routes/route-host';
 import { sendReading } from 'recourse-server/routes/send-answer';
 import { askStore } from 'recourse-server/routes/sessions';
 import * as z from 'zod';
-import type { ToolReport, ToolReports } from '../contract.ts';
+import type { ToolReport, ToolReports } from '../contract/contract.ts';
 import type { ReportBook } from './report-book.ts';
 import { HOUR_MS, HOURS, type ReportCounts, type ToolCounts } from './report-counts.ts';
 

@@ -1,5 +1,5 @@
 import type { ToolRegistry } from 'recourse-server/tools/registry';
-import type { CircuitState, FileState, HostState, LaneState, ReplicaState, States } from '../contract.ts';
+import type { CircuitState, FileState, HostState, LaneState, ReplicaState, States } from '../contract/contract.ts';
 import type { ReplicaReport } from './replica-report.ts';
 import { findWarnings, type Viewer } from './warnings.ts';
 

@@ -11,7 +11,7 @@ import type { StoreBackend } from 'recourse-server/sessions/store-backend';
 import { KEY_PREFIX } from 'recourse-server/store/shared-connection';
 import { describeCauses } from 'recourse-server/telemetry/describe-error';
 import type { ToolRegistry } from 'recourse-server/tools/registry';
-import type { States } from '../contract.ts';
+import type { States } from '../contract/contract.ts';
 import { createToolOrigins, mergeStates } from './merge-states.ts';
 import { createReportReader, type ReportParts } from './own-report.ts';
 import type { ReplicaReport } from './replica-report.ts';

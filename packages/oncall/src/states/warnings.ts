@@ -1,6 +1,6 @@
 import type { Caller } from 'recourse-server/auth/callers';
 import { KEPT_BELOW_PERCENT } from 'recourse-server/store/store-observer';
-import type { OverviewWarning, ReplicaState } from '../contract.ts';
+import type { OverviewWarning, ReplicaState } from '../contract/contract.ts';
 import type { ReplicaReport } from './replica-report.ts';
 
 /** Who reads. */

@@ -9,7 +9,7 @@ const reportOf = (replica: string, more: Partial<ReplicaReport> = {}): ReplicaRe
   ...{ loop_lag_ms: 1.5, heap_bytes: 1, calls_in_flight: 2, calls_queued: 3 },
   ...{ circuits: [], files: [], hosts: [], upstreams: [], lanes: [], missing_tools: [] },
   store: { kind: 'redis', status: 'up', used_bytes: 10, max_bytes: 100, policy: 'noeviction' },
-  ...{ stale_config: null, clock_ahead_ms: 0 },
+  ...{ stale_config: null, stale_keys: false, clock_ahead_ms: 0 },
   ...more,
 });
 

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Overview } from '@recourse/oncall/contract';
+import { Overview } from '@recourse/oncall/contract/contract';
 import { createFolder, DEADLINE } from '@recourse/test-support/config-lab.ts';
 import { startRedisServer } from '@recourse/test-support/redis-server.ts';
 import { startProcess, startWorkerProcess } from '@recourse/test-support/start-process.ts';

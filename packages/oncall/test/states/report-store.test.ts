@@ -1,4 +1,4 @@
-import { Overview } from '@recourse/oncall/contract';
+import { Overview } from '@recourse/oncall/contract/contract';
 import { REPLICA } from '@recourse/oncall/states/own-report';
 import { createReportStore, replicasKind } from '@recourse/oncall/states/report-store';
 import { DEADLINE } from '@recourse/test-support/config-lab.ts';

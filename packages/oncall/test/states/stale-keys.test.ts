@@ -4,7 +4,7 @@ import { askAs, toKeyEntry } from '@recourse/test-support/access-client.ts';
 import { createFolder, DEADLINE } from '@recourse/test-support/config-lab.ts';
 import { startService } from '@recourse/test-support/start-service.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { Overview } from '#src/contract.ts';
+import { Overview } from '#src/contract/contract.ts';
 
 test('a file of keys that is invalid is a warning until it is repaired', {
   timeout: 2 * DEADLINE.timeout,

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Overview } from '@recourse/oncall/contract';
+import { Overview } from '@recourse/oncall/contract/contract';
 import { askAs, toKeyEntry } from '@recourse/test-support/access-client.ts';
 import { createFolder, DEADLINE } from '@recourse/test-support/config-lab.ts';
 import { createKeyedClient } from '@recourse/test-support/keyed-client.ts';
