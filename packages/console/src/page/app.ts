@@ -2,6 +2,7 @@ import { render } from 'lit-html';
 import { showExtension } from './extension-page.ts';
 import { PageModel } from './page-model.ts';
 import { pageTemplate } from './page-template.ts';
+import { PAGES } from './pages.ts';
 
 type Shown = Partial<Pick<PageModel, 'route' | 'view'> & Pick<PageModel['seen'], 'tools' | 'keyState'>>;
 
@@ -9,7 +10,7 @@ const start = (root: HTMLElement): void => {
   let shown: Shown = {};
   // A link to a part of the first page is followed from outside as well.
   let isFollowed = /^#overview=./.test(location.hash);
-  const page = new PageModel(() => {
+  const page = new PageModel(PAGES, () => {
     show(page, root, shown);
     shown = { route: page.route, view: page.view, ...page.seen };
     // A reader who followed a link by keyboard, or on a narrow screen, is taken to what it led to, once it is there.

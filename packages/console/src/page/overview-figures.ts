@@ -3,7 +3,7 @@ import { type Overview, toAddress } from './api.ts';
 import { chartTemplate } from './chart.ts';
 import { copyButton } from './copy-button.ts';
 import { toCurl } from './curl.ts';
-import type { Section } from './overview-page.ts';
+import { NUMBER, namesOf, type Section, scrolled, toCount } from './overview-parts.ts';
 import type { PageModel } from './page-model.ts';
 import { folded, moment, some, toAge, toDuration } from './page-parts.ts';
 import { routeLink } from './route.ts';
@@ -12,12 +12,7 @@ import { toVisibleExcerpt, toVisibleName } from './visible-text.ts';
 type Hour = Overview['figures'];
 type Failure = Hour['failures'][number];
 
-const NUMBER = new Intl.NumberFormat('en');
 const SHARE = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 });
-
-/** `1 call`, `2 calls`, `1,200 calls`. */
-export const toCount = (count: number, noun: string, plural = `${noun}s`): string =>
-  `${NUMBER.format(count)} ${count === 1 ? noun : plural}`;
 
 const toShare = (part: number, whole: number): string => (whole === 0 ? '–' : SHARE.format(part / whole));
 const toMs = (ms: number | null): string => (ms === null ? '–' : toDuration(ms));
@@ -31,16 +26,6 @@ export const failingSection = (_page: PageModel, { at, figures }: Overview): Sec
     line: now.length === 0 ? 'no call has failed in the last five minutes' : namesOf(now.map(({ tool }) => tool)),
     content: () => html`<ul class="findings">${now.map((failure) => failureTemplate(failure, Date.parse(at)))}</ul>`,
   };
-};
-
-const LONG_NAME = 40;
-const cutTo = (text: string, length: number): string => (text.length > length ? `${text.slice(0, length)}…` : text);
-
-/** The first names, and how many more there are. */
-export const namesOf = (names: readonly string[]): string => {
-  const [first = '', second = '', ...more] = [...new Set(names)].map((name) => toVisibleName(cutTo(name, LONG_NAME)));
-  const shown = second === '' ? first : `${first}, ${second}`;
-  return more.length === 0 ? shown : `${shown} and ${more.length} more`;
 };
 
 const failureTemplate = (failure: Failure, now: number): TemplateResult => {
@@ -123,19 +108,6 @@ const tile = (label: string, figure: string, about: string, chart: TemplateResul
     <div class="row"><span class="muted">${label}</span> <span class="figure">${figure}</span> <span class="muted last">${about}</span></div>
     ${chart}
     <div class="row muted axis"><span>60 min ago</span><span class="last">now</span></div>
-  </div>`;
-
-/** A table that scrolls sideways where it has no room: by keyboard as well. */
-export const scrolled = (
-  label: string,
-  heads: readonly string[],
-  rows: readonly (readonly unknown[])[],
-): TemplateResult =>
-  html`<div class="scrolled" tabindex="0" role="region" aria-label=${label}>
-    <table>
-      <thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
-      <tbody>${rows.map((cells) => html`<tr>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`)}</tbody>
-    </table>
   </div>`;
 
 const minutesTable = (minutes: Hour['minutes']): TemplateResult =>

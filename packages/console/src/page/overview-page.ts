@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Overview } from './api.ts';
 import { failingSection, figuresTemplate } from './overview-figures.ts';
+import type { Section } from './overview-parts.ts';
 import { approvalsSection, blockedSection, loadDecisions, unknownSection } from './overview-people.ts';
 import {
   circuitsSection,
@@ -17,15 +18,6 @@ import { folded, moment, outcomeMark, some, troubleBox } from './page-parts.ts';
 import { routeLink } from './route.ts';
 import type { Seen } from './seen.ts';
 import { toVisibleName } from './visible-text.ts';
-
-/** A part of the first page: open and above where something is wrong, one folded line below where nothing is. */
-export type Section = {
-  readonly isWrong: boolean;
-  readonly title: string;
-  /** How it stands, in a few words. */
-  readonly line: string;
-  readonly content: () => unknown;
-};
 
 // In this order, by the name that an address has for each: what all else depends on first.
 const SECTIONS: Readonly<Record<string, (page: PageModel, overview: Overview) => Section>> = {

@@ -1,7 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Overview } from './api.ts';
-import { namesOf, toCount } from './overview-figures.ts';
-import type { Section } from './overview-page.ts';
+import { namesOf, type Section, toCount } from './overview-parts.ts';
 import type { PageModel } from './page-model.ts';
 import { moment, outcomeMark, some } from './page-parts.ts';
 import { routeLink } from './route.ts';

@@ -1,7 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Overview } from './api.ts';
-import { namesOf, scrolled, toCount } from './overview-figures.ts';
-import type { Section } from './overview-page.ts';
+import { namesOf, type Section, scrolled, toCount } from './overview-parts.ts';
 import type { PageModel } from './page-model.ts';
 import { longText, moment, outcomeMark, some, toAge, toDuration, toLeft, troubleBox } from './page-parts.ts';
 import { routeLink } from './route.ts';

@@ -10,7 +10,7 @@ import {
   mayRun,
 } from './attempt.ts';
 import { type JsonPath, parseJson, withValueAt } from './json.ts';
-import { FIRST_VIEWS, LATER_VIEWS, NOT_LOADED, type PageView } from './pages.ts';
+import { NOT_LOADED, type Pages, type PageView } from './page-view.ts';
 import { type PageName, parseRoute, type Route } from './route.ts';
 import { type Question, Seen, type Typed } from './seen.ts';
 import { toVisibleName } from './visible-text.ts';
@@ -50,19 +50,22 @@ export class PageModel {
   question: Question | null = null;
   /** What is folded out or shown whole, by identity. */
   readonly opened = new Set<string>();
-  readonly #views = new Map<PageName, PageView>(FIRST_VIEWS);
+  readonly #loaded = new Map<PageName, PageView<PageModel>>();
+  readonly #pages: Pages<PageModel>;
   readonly #render: () => void;
   #renderTimer = 0;
   #reading = new AbortController();
   #watching = new AbortController();
 
-  constructor(render: () => void) {
+  constructor(pages: Pages<PageModel>, render: () => void) {
+    this.#pages = pages;
     this.#render = render;
   }
 
   /** The page that is looked at; undefined while its code is loaded. */
-  get view(): PageView | undefined {
-    return this.#views.get(this.route.page);
+  get view(): PageView<PageModel> | undefined {
+    const known = this.#pages[this.route.page];
+    return typeof known === 'function' ? this.#loaded.get(this.route.page) : known;
   }
 
   /** Takes what was typed or chosen. */
@@ -165,11 +168,10 @@ export class PageModel {
   /** Loads the code of the page that is looked at, if that was not done yet, and begins what it reads. */
   async openPage(): Promise<void> {
     const { page } = this.route;
-    const load = LATER_VIEWS[page];
-    const known = this.#views.get(page);
-    if (load !== undefined && (known === undefined || known === NOT_LOADED)) {
-      const loaded = await load().catch(() => NOT_LOADED);
-      this.#views.set(page, loaded);
+    const { view } = this;
+    const load = this.#pages[page];
+    if (typeof load === 'function' && (view === undefined || view === NOT_LOADED)) {
+      this.#loaded.set(page, await load().catch(() => NOT_LOADED));
       this.#render();
     }
     if (this.route.page === page) this.readPage();

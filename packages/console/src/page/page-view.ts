@@ -1,0 +1,22 @@
+import { html, type TemplateResult } from 'lit-html';
+import type { PageName } from './route.ts';
+
+/**
+ * A page of the console, as its module. What it keeps of the answers for one key lies in a `WeakMap` by `page.seen`: another key
+ * begins with nothing.
+ */
+export type PageView<Model> = {
+  readonly view: (page: Model) => TemplateResult;
+  /** Begins what is read while the page is looked at, with `page.read`; `signal` ends it. */
+  readonly read?: (page: Model, signal: AbortSignal) => void;
+  /** Does what a key stands for on the page; null: it stands for nothing. */
+  readonly pressKey?: (page: Model, key: string) => 'moved' | 'asked' | null;
+};
+
+/** All pages; the code of one that stands here as a function is loaded when the page is first gone to. */
+export type Pages<Model> = Readonly<Record<PageName, PageView<Model> | (() => Promise<PageView<Model>>)>>;
+
+/** In place of a page whose code did not come. */
+export const NOT_LOADED: PageView<unknown> = {
+  view: () => html`<p class="trouble" role="alert">This page could not be loaded. Reload the console.</p>`,
+};
