@@ -567,7 +567,7 @@ const CLOSE_CIRCUIT_SCHEMA = {
     properties: {
       name: {
         ...{ type: 'string', description: 'The name of the tool or the upstream, as GET /overview has it.' },
-        examples: ['search', 'mcp:crm'],
+        examples: ['search'],
       },
     },
     required: ['name'],

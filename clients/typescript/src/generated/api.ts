@@ -8926,7 +8926,10 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                /** @description The name of the tool or the upstream, as GET /overview has it. */
+                /**
+                 * @description The name of the tool or the upstream, as GET /overview has it.
+                 * @example search
+                 */
                 readonly name: string;
             };
             readonly cookie?: never;
