@@ -139,7 +139,7 @@ test('the observer hears of the worst state over the upstreams of a tool, when i
 
 test('of more upstreams with a fault than there is memory for the one not asked for longest is forgotten', async () => {
   // A hundredth of it is for circuits: a hundred of them and a bit.
-  const lab = createCircuitLab({ failures: 1, memory: roomyMemory(7_000_000) });
+  const lab = createCircuitLab({ failures: 1, memory: roomyMemory(8_500_000) });
   const fetching = createTool('fetch', { breakerKey: 'origin' });
   const isOpen = (origin: string): boolean => lab.refusal(fetching, { origin }) !== null;
   await lab.run(createTool('other'), ['fault']);
