@@ -11,6 +11,7 @@ import { readTokens } from 'recourse-server/routes/pages';
 type ConsoleFile = { readonly type: string; readonly body: string; readonly plain: Sent; readonly packed: Sent };
 /** `etag` stands in its quotes. */
 type Sent = { readonly bytes: string | Buffer; readonly etag: string };
+type Entry = readonly [string, () => ConsoleFile];
 type Files = ReadonlyMap<string, () => ConsoleFile>;
 
 // Modules of the browser: sources, or what the build makes of them.
@@ -20,6 +21,9 @@ const LIT = join(createRequire(import.meta.url).resolve('lit-html'), '../../lit-
 
 // In the order in which they overrule each other.
 const STYLES = ['theme.css', 'layout.css', 'lists.css'];
+
+// Where the page finds the document of the API: taken out of a page whose service has none.
+const DOCS_LINK = /^ *<link rel="service-doc".*\n/m;
 
 const CONTENT_TYPES: ReadonlyMap<string, string> = new Map([
   ['.html', 'text/html; charset=utf-8'],
@@ -33,7 +37,11 @@ const CONTENT_TYPES: ReadonlyMap<string, string> = new Map([
  * read. A source is stripped when it is first asked for: Node's compiler for that takes 18 MB, which a service whose
  * console is not opened does not spend.
  */
-export const loadConsoleFiles = (pages: RouteHost['consolePages'] = new Map(), traceUrl = ''): Files => {
+export const loadConsoleFiles = (
+  pages: RouteHost['consolePages'] = new Map(),
+  traceUrl = '',
+  hasDocs: () => boolean = () => true,
+): Files => {
   const list = [...pages].map(([name, { title }]) => ({ name, title }));
   const texts = new Map<string, string>(readdirSync(DIRECTORY).map((name) => [name, read(join(DIRECTORY, name))]));
   for (const [name, { script }] of pages) texts.set(`page-${name}.js`, script);
@@ -45,7 +53,7 @@ export const loadConsoleFiles = (pages: RouteHost['consolePages'] = new Map(), t
   texts.set('style.css', [readTokens(), ...STYLES.map((name) => texts.get(name) ?? '')].join('\n'));
   for (const name of STYLES) texts.delete(name);
   texts.set('lit-html.js', read(LIT).replace(/^\/\/# sourceMappingURL=.*$/m, ''));
-  const files: Files = new Map([...texts].map(([name, text]) => toEntry(name, text, () => files)));
+  const files: Files = new Map([...texts].map(([name, text]) => toEntry(name, text, () => files, hasDocs)));
   return files;
 };
 
@@ -56,13 +64,13 @@ const toModule = (constants: Readonly<Record<string, unknown>>): string =>
 
 const read = (path: string): string => readFileSync(path, 'utf8');
 
-const toEntry = (name: string, text: string, files: () => Files): readonly [string, () => ConsoleFile] => {
+const toEntry = (name: string, text: string, files: () => Files, hasDocs: () => boolean): Entry => {
   const isSource = name.endsWith('.ts');
   const sent = isSource ? name.replace(/\.ts$/, '.js') : name;
   const type = CONTENT_TYPES.get(extname(sent));
   if (type === undefined) throw new Error(`The console has a file of an unknown kind: ${name}.`);
   const make = (): string => {
-    if (name === 'page.html') return withPreloads(text, files());
+    if (name === 'page.html') return withPreloads(hasDocs() ? text : text.replace(DOCS_LINK, ''), files());
     return withNames(isSource ? stripTypes(text) : text);
   };
   let made: ConsoleFile | null = null;

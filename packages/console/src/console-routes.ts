@@ -15,7 +15,7 @@ const TAKES_GZIP = /(?:^|,)\s*gzip\s*(?:,|$|;\s*q=(?!0(?:\.0*)?\s*(?:,|$)))/i;
 
 /** GET /console and what the page loads from /console/…, from memory. Holds no data: the page asks the API for it, with a key. */
 export const addConsoleRoutes = (app: FastifyInstance, pages: RouteHost['consolePages'], traceUrl: string): void => {
-  const files = loadConsoleFiles(pages, traceUrl);
+  const files = loadConsoleFiles(pages, traceUrl, () => app.hasRoute({ method: 'GET', url: '/docs' }));
   const send = (name: string, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const file = files.get(name)?.();
     if (file === undefined) throw new ProblemError(404, 'not_found', 'The console does not have this file.');

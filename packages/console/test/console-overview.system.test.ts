@@ -64,9 +64,22 @@ test('a service that nobody has called shows a command for the first call, and f
     ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body },
   });
   expect(await answer.json()).toMatchObject({ results: [{ outcome: 'success' }] });
-  await page.getByRole('link', { name: 'echo' }).waitFor();
+  const { calls } = z.object({ calls: z.tuple([z.object({ name: z.string() })]) }).parse(JSON.parse(body));
+  await page.getByRole('link', { name: calls[0].name, exact: true }).waitFor();
   expect(await page.locator('.tile .figure').first().innerText()).toBe('1');
   expect(complaints).toEqual([]);
+});
+
+test('a key that may use no tool is shown no command, and a service without a document of its API no link to it', {
+  timeout: SLOW_MS,
+}, async () => {
+  const API_KEYS = `acme=${hash('sha256', 'secret')} tools=none_*`;
+  const service = await lab.start({ API_KEYS, DOCS: 'false' });
+  const { page } = await lab.open(service.url);
+  await useKey(page, 'secret');
+  await page.getByText('No tool is offered that could be called.').waitFor();
+  expect(await page.locator('.notice pre').count()).toBe(0);
+  expect(await page.getByRole('link', { name: 'API' }).count()).toBe(0);
 });
 
 test.each([
@@ -241,8 +254,12 @@ test('a link to a part opens it, whether something is wrong there or not', { tim
   await expect
     .poll(() => page.locator('#overview-circuits').evaluate((element) => element.matches(':focus')))
     .toBe(true);
+  const begun: string[] = [];
+  page.on('request', (request) => void begun.push(request.url()));
   await page.evaluate("location.hash = '#overview=replicas'");
   await page.getByRole('region', { name: 'Replicas' }).waitFor();
+  // One stream has all parts.
+  expect(begun).toEqual([]);
 });
 
 test('the API document is dark where the reader wants it so, and leads to the console and back', {

@@ -42,6 +42,14 @@ test('the page is served without a key, under a strict policy, and is asked for 
   expect(named.filter((to) => !/^(console\/[\w.-]+|docs|data:,)$/.test(to))).toEqual([]);
 });
 
+test('the page names the document of the API where the service has one', async () => {
+  for (const DOCS of ['true', 'false']) {
+    const { url } = await start({ DOCS });
+    const page = await (await fetch(`${url}/console`)).text();
+    expect(page.includes('<link rel="service-doc" href="docs" />')).toBe(DOCS === 'true');
+  }
+});
+
 test('a file that the browser still has is not sent again', async () => {
   const { url } = await start();
   const first = await fetch(`${url}/console/app.js`);

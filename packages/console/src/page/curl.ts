@@ -1,5 +1,5 @@
 import { recordOf, resolve } from './form-field.ts';
-import { isRecord, type JsonRecord, listOf, memberOf, parseJson } from './json.ts';
+import { isRecord, type JsonRecord, listOf, memberOf, oncePerObject, parseJson } from './json.ts';
 
 /** One call as a body of `POST /tool-calls`. Arguments that are not compact JSON go as the text that they are, as models send them. */
 export const toCallBody = (name: string, argumentsText: string): string => {
@@ -27,6 +27,9 @@ const MAX_DEPTH = 5;
 
 /** Arguments that fit a tool's input schema as far as types and limits say: its example if it has one, else what it requires. */
 export const toExample = (root: JsonRecord): unknown => exampleOf(root, root, MAX_DEPTH);
+
+/** The same as JSON. */
+export const exampleText = oncePerObject((schema: JsonRecord) => JSON.stringify(toExample(schema)));
 
 const exampleOf = (declared: JsonRecord, root: JsonRecord, depth: number): unknown => {
   const schema = resolve(declared, root);

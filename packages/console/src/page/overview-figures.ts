@@ -1,11 +1,12 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { type Overview, toAddress } from './api.ts';
+import { isHarmless } from './attempt.ts';
 import { chartTemplate } from './chart.ts';
 import { copyButton } from './copy-button.ts';
-import { toCurl } from './curl.ts';
+import { exampleText, toCallBody, toCurl } from './curl.ts';
 import { NUMBER, namesOf, type Section, scrolled, toCount } from './overview-parts.ts';
 import type { PageModel } from './page-model.ts';
-import { folded, moment, some, toAge, toDuration } from './page-parts.ts';
+import { folded, longText, moment, some, toAge, toDuration } from './page-parts.ts';
 import { routeLink } from './route.ts';
 import { toVisibleExcerpt, toVisibleName } from './visible-text.ts';
 
@@ -161,13 +162,15 @@ const failuresTable = ({ failures }: Hour): TemplateResult => {
     ${scrolled('By code', ['Code', 'Tool', 'Fault', 'Failures', 'Last'], rows)}`;
 };
 
-const FIRST_CALL = '{"session_id":"first","calls":[{"id":"1","name":"echo","arguments":{"text":"hello"}}]}';
-
 const firstCallTemplate = (page: PageModel): TemplateResult => {
-  const command = toCurl(FIRST_CALL, page.key, toAddress('tool-calls'));
+  const tools = page.seen.tools?.filter(({ available }) => available) ?? null;
+  const tool = tools?.find(isHarmless) ?? tools?.[0];
+  if (tool === undefined)
+    return html`<p class="notice">No call in the last hour. ${tools === null ? nothing : 'No tool is offered that could be called.'}</p>`;
+  const command = toCurl(toCallBody(tool.name, exampleText(tool.input_schema)), page.key, toAddress('tool-calls'));
   return html`<div class="notice">
     <p>No call in the last hour. Send one:</p>
-    <pre class="text">${command}</pre>
+    ${longText(page, 'first-call', command)}
     ${copyButton(page, 'Copy', () => command)}
     <span class="muted">Or choose one of the <a href="#tools">tools</a> and try it there.</span>
   </div>`;

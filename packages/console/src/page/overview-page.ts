@@ -50,10 +50,14 @@ export const view = (page: PageModel): TemplateResult => {
 };
 
 export const read = (page: PageModel, signal: AbortSignal): void => {
-  const { route, seen } = page;
-  if (route.page === 'overview' && route.section !== null) page.opened.add(`section:${route.section}`);
+  const { seen } = page;
+  follow(page);
   const load = loadDecisions(page, signal);
+  let isAsked = seen.tools !== null;
   const take = (overview: Overview): void => {
+    // One of them stands in the command for a first call.
+    if (overview.figures.total.calls === 0 && !isAsked) void page.loadTools();
+    isAsked ||= overview.figures.total.calls === 0;
     OVERVIEWS.set(seen, overview);
     Object.assign(seen, {
       unknownCount: overview.unknown.total,
@@ -63,6 +67,12 @@ export const read = (page: PageModel, signal: AbortSignal): void => {
     load(overview);
   };
   void page.read<Overview>('overview', take, signal, { isStreamed: true });
+};
+
+/** One stream has all sections; what was refused is asked for again. */
+export const follow = ({ route, opened, seen }: PageModel): boolean => {
+  if (route.page === 'overview' && route.section !== null) opened.add(`section:${route.section}`);
+  return seen.readTrouble === null;
 };
 
 const liveTemplate = (page: PageModel): TemplateResult => {

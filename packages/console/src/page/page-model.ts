@@ -50,6 +50,7 @@ export class PageModel {
   question: Question | null = null;
   /** What is folded out or shown whole, by identity. */
   readonly opened = new Set<string>();
+  readonly hasDocs = document.querySelector('link[rel=service-doc]') !== null;
   readonly #loaded = new Map<PageName, PageView<PageModel>>();
   readonly #pages: Pages<PageModel>;
   readonly #render: () => void;
@@ -76,8 +77,10 @@ export class PageModel {
 
   /** Follows the address to another page. */
   go(fragment: string): void {
+    const { view } = this;
     const { page } = this.route;
     this.route = parseRoute(fragment);
+    if (page === this.route.page && view?.follow?.(this)) return void this.update({ question: null });
     Object.assign(this.seen, { session: null, readTrouble: null, approvalTrouble: null, readAt: '' });
     this.seen.outcomes.clear();
     // Nothing moves in a list while a person goes through it.

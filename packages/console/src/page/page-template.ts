@@ -13,7 +13,7 @@ export const pageTemplate = (page: PageModel): TemplateResult => {
   return html`<header class="row">
       <h1>Recourse <span class="muted">console</span></h1>
       ${locked ? nothing : navigationTemplate(page)}
-      <div class="row last">${keyTemplate(page)} <a href="docs">API</a></div>
+      <div class="row last">${keyTemplate(page)} ${page.hasDocs ? html`<a href="docs">API</a>` : nothing}</div>
     </header>
     <main>${keyForm(page)} ${locked ? nothing : page.view?.view(page)}</main>
     <div class="unseen" role="status" aria-live="polite">${seen.announcement}</div>

@@ -2,7 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import { type ToolDescription, toAddress } from './api.ts';
 import { isHarmless } from './attempt.ts';
 import { copyButton } from './copy-button.ts';
-import { toCallBody, toCurl, toExample } from './curl.ts';
+import { exampleText, toCallBody, toCurl } from './curl.ts';
 import { fieldsTemplate } from './fields-template.ts';
 import { buildFields, MAX_FIELDS } from './form-field.ts';
 import { indentJson, isRecord, type JsonPath, oncePerObject, parseJson, toJsonText } from './json.ts';
@@ -51,16 +51,14 @@ export const toolTemplate = (page: PageModel, tool: ToolDescription): TemplateRe
     ${exampleTemplate(page, tool)} ${historyTemplate(page, name)} ${tryTemplate(page, tool)}`;
 };
 
-const exampleOf = oncePerObject((schema: ToolDescription['input_schema']) => JSON.stringify(toExample(schema)));
-
 /** A call that fits the schema, as a command. */
 const exampleTemplate = (page: PageModel, { name, input_schema: schema }: ToolDescription): TemplateResult =>
   folded(page, `example:${name}`, 'Example call', () => {
-    const command = toCurl(toCallBody(name, exampleOf(schema)), page.key, toAddress('tool-calls'));
+    const command = toCurl(toCallBody(name, exampleText(schema)), page.key, toAddress('tool-calls'));
     return html`${longText(page, `example:${name}:all`, command)}
       <p class="row">
         ${copyButton(page, 'Copy as curl', () => command)}
-        <button type="button" class="quiet" @click=${() => page.editText(name, indentJson(exampleOf(schema)))}>Use it in the form</button>
+        <button type="button" class="quiet" @click=${() => page.editText(name, indentJson(exampleText(schema)))}>Use it in the form</button>
       </p>`;
   });
 
