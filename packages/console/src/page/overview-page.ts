@@ -54,17 +54,20 @@ export const read = (page: PageModel, signal: AbortSignal): void => {
   follow(page);
   const load = loadDecisions(page, signal);
   let isAsked = seen.tools !== null;
+  let latest: Overview;
   const take = (overview: Overview): void => {
-    // One of them stands in the command for a first call.
-    if (overview.figures.total.calls === 0 && !isAsked) void page.loadTools();
-    isAsked ||= overview.figures.total.calls === 0;
-    OVERVIEWS.set(seen, overview);
+    latest = overview;
+    const show = (): unknown => OVERVIEWS.set(seen, latest);
     Object.assign(seen, {
       unknownCount: overview.unknown.total,
       waitingCount: overview.approvals.total,
       isCounted: true,
     });
     load(overview);
+    if (isAsked || overview.figures.total.calls > 0) return void show();
+    isAsked = true;
+    // The command for a first call has one of them: shown with it, so that nothing moves when they come.
+    void page.loadTools().then(() => show() && page.update({}));
   };
   void page.read<Overview>('overview', take, signal, { isStreamed: true });
 };
