@@ -386,6 +386,8 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   'config/read-configuration.ts': 'mistakes in what settings name stand in one list with all others',
   '@console/page/extension-page.ts': 'the page of an extension may fail, and the console goes on',
   '@console/page/json.ts': 'JSON that a person types is mostly not finished',
+  '@console/page/overview-people.ts': 'code that did not come is asked for again with the next reading',
+  '@console/page/page-model.ts': 'a page whose code did not come says so',
   'extensions/load-extensions.ts': 'a module that cannot be loaded is one of the mistakes of a start',
   'executor/answer.ts': 'what is written down after the answer must not end the process',
   'executor/circuit-breakers.ts': "a tool's own function names the upstream",

@@ -43,7 +43,7 @@ type Incident = {
 /** A service with these tools, watched by a Prometheus. */
 const startIncident = async ({ alert, files = {}, settings = {} }: Incident) => {
   const tools = makeDirectory({ 'fine.ts': TOOL('fine', FINE), ...files });
-  const environment = { TOOLS_DIR: tools.root, CIRCUIT_FAILURES: '3', CIRCUIT_OPEN_MS: '600000', ...settings };
+  const environment = { TOOLS_DIR: tools.root, CIRCUIT_FAILURES: '15', CIRCUIT_OPEN_MS: '600000', ...settings };
   const service = await startProcess({ by: 'node', environment: { ...environment, MAX_EVENT_LOOP_LAG_MS: '600000' } });
   const prometheus = await startPrometheus({
     targets: [`127.0.0.1:${service.port}`],
@@ -97,7 +97,7 @@ class Visit {
   }
 
   readonly sees = async (...texts: readonly (string | RegExp)[]): Promise<void> => {
-    for (const text of texts) await this.page.locator('main').getByText(text).first().waitFor();
+    for (const text of texts) await this.page.locator('main').getByText(text).locator('visible=true').first().waitFor();
   };
 
   readonly click = async (target: Locator): Promise<void> => {
@@ -174,7 +174,7 @@ test('Redis is gone: the store is named, and the page says by itself when it is 
   await visit.sees(/down/);
   await visit.picture('before');
   await redis.restart();
-  await visit.page.locator('#store').getByText(/up/).first().waitFor();
+  await visit.page.locator('#overview-store').getByText(/up/).first().waitFor();
   await visit.done();
 });
 
@@ -277,7 +277,7 @@ const startCrm = async () => {
   const folder = makeDirectory({ 'crm.json': JSON.stringify(document) });
   folder.write(
     'recourse.config.json',
-    JSON.stringify({ openapi: { crm: { document: join(folder.root, 'crm.json') } } }),
+    JSON.stringify({ openapi: { crm: { document: join(folder.root, 'crm.json'), privateAddresses: 'allow' } } }),
   );
   return {
     configFile: join(folder.root, 'recourse.config.json'),
