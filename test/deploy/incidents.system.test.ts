@@ -236,6 +236,7 @@ test('a tool leaks: its file, its restarts and its memory', { timeout: 3 * SLOW_
   });
   const visit = await openAlert(() => call('leak'));
   await visit.sees(/leak\.ts/, /restarts in the last hour: growth/);
+  await visit.picture('before');
   await visit.done();
 });
 

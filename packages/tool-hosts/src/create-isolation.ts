@@ -93,7 +93,7 @@ export const createIsolation = (settings: IsolationSettings) => {
       pool.listGroups().map(({ group, files }) => {
         const members = [...pool.members].filter((member) => member.group === group);
         return {
-          files: files.slice(0, MOST_FILES),
+          files: restarts.worstFirst(files, now()).slice(0, MOST_FILES),
           processes: members.length,
           memoryBytes: Math.max(0, ...members.map(({ host }) => processes.residentBytes(host.pid))),
           limitBytes: memoryMb * MIB,

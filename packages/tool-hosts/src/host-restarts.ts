@@ -2,7 +2,7 @@ import type { RestartReason } from './classify-death.ts';
 
 /** Tool files that share processes, and how those do. `file`: relative to TOOLS_DIR. */
 export type HostGroup = {
-  /** At most 50 of them. */
+  /** At most 50 of them; those whose work ended most processes in the last hour first. */
   readonly files: readonly string[];
   readonly processes: number;
   /** Of the largest process, in bytes; 0: the system does not tell. */
@@ -29,6 +29,8 @@ type FileRestarts = Ended & {
 const MINUTE_MS = 60_000;
 const HOUR_MINUTES = 60;
 
+const countAll = (restarts: HostGroup['restarts']): number => restarts.values().reduce((sum, count) => sum + count, 0);
+
 /** Which processes had to be replaced in the last hour, by the file that they ran: 60 minutes of counts a file. */
 export class HostRestarts {
   readonly #files = new Map<string, FileRestarts>();
@@ -48,6 +50,12 @@ export class HostRestarts {
       recycledFor: recycledFor === '' ? known.recycledFor : recycledFor,
     });
     this.#forget(now);
+  }
+
+  /** The same files; those whose work ended most processes first. */
+  worstFirst(files: readonly string[], now: number): readonly string[] {
+    const counts = new Map(files.map((file) => [file, countAll(this.sum([file], now).restarts)]));
+    return files.toSorted((one, other) => (counts.get(other) ?? 0) - (counts.get(one) ?? 0));
   }
 
   /** What became of the processes of these files. */

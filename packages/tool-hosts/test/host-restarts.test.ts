@@ -28,3 +28,12 @@ test('what had made a process unusable is known until the next that was', () => 
   restarts.add('one.ts', 'recycle', { lastLines: [], recycledFor: 'changed Math' }, 3000);
   expect(restarts.sum(['one.ts'], 4000).recycledFor).toBe('changed Math');
 });
+
+test('of files that share processes the one whose work ended most of them comes first', () => {
+  const restarts = new HostRestarts();
+  const files = ['fine.ts', 'leak.ts', 'other.ts'];
+  expect(restarts.worstFirst(files, 0)).toEqual(files);
+  for (const file of ['other.ts', 'leak.ts', 'leak.ts']) restarts.add(file, 'growth', SILENT, 0);
+  expect(restarts.worstFirst(files, 1)).toEqual(['leak.ts', 'other.ts', 'fine.ts']);
+  expect(restarts.worstFirst(files, 61 * MINUTE_MS)).toEqual(files);
+});

@@ -916,7 +916,7 @@ export interface components {
             readonly replicas: readonly string[];
         };
         readonly HostReport: {
-            /** @description The tool file, or the first of those that share a process. */
+            /** @description The tool file; of those that share processes the one whose work ended most of them. */
             readonly file: string;
             readonly files: number;
             readonly processes: number;

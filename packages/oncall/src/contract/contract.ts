@@ -101,7 +101,7 @@ export const FileState = z
   .meta({ id: 'FileReport' });
 export const HostState = z
   .object({
-    file: z.string().describe('The tool file, or the first of those that share a process.'),
+    file: z.string().describe('The tool file; of those that share processes the one whose work ended most of them.'),
     files: Count,
     processes: Count,
     memory_bytes: Count.nullable().describe('Of the largest of them; null: nobody knows.'),
