@@ -101,10 +101,11 @@ const list = (
   tag: string,
   properties: object,
   answer: object,
+  required: readonly string[] = [],
 ) => ({
   ...operation,
   tags: [tag],
-  querystring: { type: 'object', properties },
+  querystring: { type: 'object', properties, required: [...required] },
   response: { 200: answer, ...PROBLEMS, 400: BAD_QUERY, 414: TOO_LONG, 503: STORE_AWAY },
 });
 
@@ -194,10 +195,11 @@ export const SEARCH_SCHEMA = {
         'A request id, the reference of a failure, a session id, its hash or the first 8 or more digits of that, or the handle of a pending call.',
     },
     'tool calls',
-    { q: text('What to find.', '2c26b46b') },
+    { q: { ...text('What to find.', '2c26b46b'), pattern: '\\S' } },
     ok(SearchResult, 'What was found; may be empty.', {
       example: { found: [{ kind: 'session', session: SESSION, state: 'blocked' }] },
     }),
+    ['q'],
   ),
 };
 

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { ProblemError } from './problems.ts';
 
 /** Where an item stands in a list that has the newest first. */
 export type Place = { readonly at: number; readonly id: string };
@@ -14,31 +13,32 @@ const PLACE = /^(\d{1,15}):([\x21-\x7e]{1,200})$/;
 
 export const toCursor = ({ at, id }: Place): string => Buffer.from(`${at}:${id}`).toString('base64url');
 
-const readCursor = (cursor: string): Place => {
-  const [, at, id] = PLACE.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
-  if (at !== undefined && id !== undefined) return { at: Number(at), id };
-  throw new ProblemError(400, 'invalid_query', 'cursor: is not one of this list');
-};
+const Cursor = z
+  .string()
+  .max(400)
+  .transform((cursor, { issues }): Place => {
+    const [, at, id] = PLACE.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
+    if (at !== undefined && id !== undefined) return { at: Number(at), id };
+    issues.push({ code: 'custom', message: 'is not one of this list', input: cursor });
+    return z.NEVER;
+  });
 
 /** What every list of pages asks for. */
 export const PAGING = {
-  cursor: z.string().max(400).optional(),
+  cursor: Cursor.optional(),
   limit: z.coerce.number().int().min(1).max(200).default(50),
 };
 
 export const ToolName = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, 'must be the name of a tool');
 
-/** The items after a cursor; all without one. `sorted`: newest first. Throws where the cursor is not one. */
-export const skipTo = <Item extends Place>(sorted: readonly Item[], cursor: string | undefined): readonly Item[] => {
-  if (cursor === undefined) return sorted;
-  const last = readCursor(cursor);
-  return sorted.filter((item) => newestFirst(last, item) < 0);
-};
+/** The items after a cursor; all without one. `sorted`: newest first. */
+export const skipTo = <Item extends Place>(sorted: readonly Item[], cursor: Place | undefined): readonly Item[] =>
+  cursor === undefined ? sorted : sorted.filter((item) => newestFirst(cursor, item) < 0);
 
 /** A page of them, and the cursor of the next one. */
 export const toPage = <Item extends Place>(
   sorted: readonly Item[],
-  { cursor, limit }: { readonly cursor?: string | undefined; readonly limit: number },
+  { cursor, limit }: { readonly cursor?: Place | undefined; readonly limit: number },
 ): { readonly items: readonly Item[]; readonly next_cursor: string | null } => {
   const rest = skipTo(sorted, cursor);
   const items = rest.slice(0, limit);

@@ -18,9 +18,9 @@ const PROBLEM = 'application/problem+json';
 const DOOR = [400, 401, 403, 408, 413, 414, 415, 417, 429, 431];
 const OUTSIDE = { other_method: [...DOOR, 404, 405], unknown_path: [...DOOR, 404, 405] } as const;
 
-// GET / is no operation: it leads to the console, and says where everything is.
+// GET / is no operation: it leads to the console, and says where everything is. The target `*` (RFC 9112, section 3.2.4) is read as it.
 const isIndex = ({ target }: FuzzRequest, { status }: RawAnswer): boolean =>
-  status === 200 && /^(?:https?:\/\/[^/?#]*)?\/?(?:[?#].*)?$/s.test(target);
+  status === 200 && /^(?:https?:\/\/[^/?#]*)?[/*]?(?:[?#].*)?$/s.test(target);
 
 /** Holds answers to the document: a status of the operation, its media type, and a body that fits its schema. */
 export const createCheckAnswer = (document: OpenapiDocument): CheckAnswer => {

@@ -79,6 +79,8 @@ export const createToArbitrary = (
 };
 
 const toStrings = (schema: JsonSchema): fc.Arbitrary<string> => {
+  if (schema['format'] === 'date-time')
+    return fc.integer({ min: 0, max: 4_000_000_000 }).map((seconds) => new Date(seconds * 1000).toISOString());
   if (typeof schema['pattern'] === 'string') return fc.stringMatching(new RegExp(schema['pattern']));
   const minLength = numberOf(schema['minLength'], 0);
   // To the very end where one is given: characters outside the BMP count once.
@@ -113,8 +115,10 @@ const KEYWORDS = new Set([
   ...['items', 'minItems', 'maxItems', 'minLength', 'maxLength', 'pattern', 'minimum', 'maximum', 'exclusiveMinimum'],
   ...['description', 'examples', 'example', 'default', 'title', '$schema'],
 ]);
+const FORMATS: ReadonlySet<unknown> = new Set([undefined, 'date-time']);
 
 const refuseUnknown = (schema: JsonSchema): void => {
-  const strange = Object.keys(schema).filter((keyword) => !KEYWORDS.has(keyword));
+  const strange = Object.keys(schema).filter((keyword) => !KEYWORDS.has(keyword) && keyword !== 'format');
+  if (!FORMATS.has(schema['format'])) strange.push(`format ${String(schema['format'])}`);
   if (strange.length > 0) throw new Error(`The generator does not know ${strange.join(', ')}: teach it.`);
 };

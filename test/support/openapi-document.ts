@@ -78,10 +78,12 @@ export type Target = Operation | 'other_method' | 'unknown_path';
 const toPattern = (path: string): RegExp =>
   new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]*')}$`);
 
-/** Finds it as a router does: by the path up to its query, percent-decoded; HEAD is GET. */
+/** Finds it as a router does: by the path up to its query, percent-decoded, one without parameters first; HEAD is GET. */
 export const findTarget = ({ operations }: OpenapiDocument, method: string, target: string): Target => {
   const path = toPath(target);
-  const here = operations.filter((operation) => path !== null && toPattern(operation.path).test(path));
+  const fitting = operations.filter((operation) => path !== null && toPattern(operation.path).test(path));
+  const named = fitting.filter((operation) => operation.path === path);
+  const here = named.length > 0 ? named : fitting;
   if (here.length === 0) return 'unknown_path';
   const asked = method === 'HEAD' ? 'GET' : method;
   return here.find((operation) => operation.method === asked) ?? 'other_method';

@@ -7737,9 +7737,12 @@ export interface operations {
     };
     readonly search: {
         readonly parameters: {
-            readonly query?: {
-                /** @description What to find. */
-                readonly q?: string;
+            readonly query: {
+                /**
+                 * @description What to find.
+                 * @example 2c26b46b
+                 */
+                readonly q: string;
             };
             readonly header?: never;
             readonly path?: never;
