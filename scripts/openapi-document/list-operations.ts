@@ -6,7 +6,7 @@ import {
   SearchResult,
   SessionPage,
 } from '@recourse/oncall/contract/contract';
-import { createNotListedProblem } from '@recourse/oncall/lists/list-routes';
+import { NOT_LISTED } from '@recourse/oncall/lists/list-routes';
 import type * as z from 'zod';
 import { FAILURE_CODES, FAULTS } from '../../src/contract/failure.ts';
 import { ProblemError } from '../../src/routes/problems.ts';
@@ -180,7 +180,7 @@ export const GET_CALL_SCHEMA = {
     200: ok(FailedCall, 'The failure.', { example: CALL_EXAMPLE }),
     ...PROBLEMS,
     400: BAD_QUERY,
-    404: problem('No such failure is listed.', createNotListedProblem()),
+    404: problem('No such failure is listed.', new ProblemError(404, 'call_not_listed', NOT_LISTED)),
     414: TOO_LONG,
     503: STORE_AWAY,
   },

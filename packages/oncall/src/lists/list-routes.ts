@@ -99,7 +99,7 @@ export const addListRoutes = (app: FastifyInstance, host: RouteHost, options: Li
         (requestId ?? call.request_id) === call.request_id &&
         (index ?? call.index) === call.index,
     );
-    if (found === undefined) throw createNotListedProblem();
+    if (found === undefined) throw new ProblemError(404, 'call_not_listed', NOT_LISTED);
     return send(reply, found.call);
   });
   refuseOtherMethods(app, '/calls/:reference', ['GET', 'HEAD']);
@@ -112,8 +112,7 @@ export const addListRoutes = (app: FastifyInstance, host: RouteHost, options: Li
 };
 
 /** What a failed call is answered that is not in the list. */
-export const createNotListedProblem = (): ProblemError =>
-  new ProblemError(404, 'call_not_listed', 'No failure of the last day that this key may see has that reference.');
+export const NOT_LISTED = 'No failure of the last day that this key may see has that reference.';
 
 /** `hash`: of the session that is called `q`. */
 const createSessionMatch = (q: string, hash: string): ((item: SessionItem) => boolean) => {
