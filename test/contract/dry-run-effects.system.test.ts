@@ -19,6 +19,7 @@ import { startRedisServer } from '@recourse/test-support/redis-server.ts';
 import { connectToRedis } from '@recourse/test-support/session-stores-under-test.ts';
 import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { IN_BACKGROUND } from '@recourse/test-support/watch-commands.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { isRecord } from '#src/contract/json-record.ts';
@@ -163,6 +164,15 @@ type Store = {
   readonly outlivesService: boolean;
 };
 
+/** Deletes of a copy what processes write in their own time. */
+const deleteBackground = (database: DatabaseSync): void => {
+  for (const { id, key } of database.prepare('SELECT id, key FROM record').all()) {
+    if (!IN_BACKGROUND.test(String(key))) continue;
+    for (const of of ['field', 'element']) database.prepare(`DELETE FROM ${of} WHERE record = ?`).run(Number(id));
+    database.prepare('DELETE FROM record WHERE id = ?').run(Number(id));
+  }
+};
+
 const STORES: Readonly<Record<string, () => Promise<Store>>> = {
   memory: async () => ({ environment: {}, look: async () => null, outlivesService: false }),
   sqlite: async () => {
@@ -176,6 +186,7 @@ const STORES: Readonly<Record<string, () => Promise<Store>>> = {
         for (const end of ['', '-wal']) if (existsSync(path + end)) copyFileSync(path + end, copy + end);
         const database = new DatabaseSync(copy);
         try {
+          deleteBackground(database);
           const tables = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").all();
           return tables.map(({ name }) => [name, database.prepare(`SELECT * FROM "${name}"`).all()]);
         } finally {
@@ -196,7 +207,9 @@ const STORES: Readonly<Record<string, () => Promise<Store>>> = {
       outlivesService: true,
       look: async () => {
         // The worker of the queue writes when it last looked for stalled jobs.
-        const keys = (await redis.keys('*')).filter((key) => !key.endsWith(':stalled-check')).toSorted();
+        const keys = (await redis.keys('*'))
+          .filter((key) => !key.endsWith(':stalled-check') && !IN_BACKGROUND.test(key))
+          .toSorted();
         const values = await Promise.all(
           keys.map(async (key) => [
             key,

@@ -1,12 +1,13 @@
 import { type OutageService, startOutageService } from '@recourse/test-support/outage-service.ts';
+import { IN_BACKGROUND } from '@recourse/test-support/watch-commands.ts';
 import { expect, test } from 'vitest';
 
 // Redis that serves, and has lost or mixed up what it was told; and names that are to hurt it.
 
 const keysOf = async ({ direct }: OutageService): Promise<readonly string[]> =>
-  // Without those of the queue and of the space, which come by themselves and name no session.
+  // Without those of the queue, of the space and for people on call, which come by themselves and name no session.
   (await direct.keys('*'))
-    .filter((key) => !/^recourse2:\{(jobs|ready)[:}]/.test(key))
+    .filter((key) => !/^recourse2:\{(jobs|ready)[:}]/.test(key) && !IN_BACKGROUND.test(key))
     .toSorted((a, b) => a.length - b.length);
 
 const hashOf = async (lab: OutageService): Promise<string> =>

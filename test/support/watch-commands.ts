@@ -17,7 +17,7 @@ type Command = { readonly words: readonly string[]; readonly inScript: boolean }
 const OWN = new Set(['ping', 'info', 'client', 'hello', 'select', 'monitor']);
 
 // What processes write in their own time: the room that tenants take, themselves and their calls for people on call.
-const IN_BACKGROUND = /:(?:share|replicas|figures|figures-of|oncall-list|report)(?::list)?$/;
+export const IN_BACKGROUND = /:(?:share|replicas|figures|figures-of|oncall-list|report)(?::list)?$/;
 const isInBackground = (words: readonly string[]): boolean => {
   const keys = words.filter((word) => word.startsWith('recourse2:'));
   return keys.length > 0 && keys.every((key) => IN_BACKGROUND.test(key));
