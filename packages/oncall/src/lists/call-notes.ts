@@ -1,4 +1,4 @@
-import type { BatchAnswered, CallWatch, ToolInvoked } from 'recourse-server/executor/call-observer';
+import type { CallWatch, ToolInvoked } from 'recourse-server/executor/call-observer';
 import type { Redactor } from 'recourse-server/executor/redactor';
 import type { FailedCall } from '../contract/contract.ts';
 import { MOST_ENTRIES } from './index-kind.ts';
@@ -6,7 +6,7 @@ import { mergeParts, NO_SESSION, type SessionPart } from './session-part.ts';
 
 // Of one second: so many are listed at all.
 const MOST_FAILURES = 1000;
-const MOST_BATCHES = 10_000;
+const MOST_SESSIONS = 10_000;
 const MAX_MESSAGE = 300;
 const MAX_NAME = 64;
 const MAX_ID = 256;
@@ -19,7 +19,8 @@ type Failed = {
   readonly isLast: boolean;
   readonly at: number;
 };
-type Answered = { readonly batch: BatchAnswered; readonly at: number };
+/** Batches of a session. */
+type Answered = { readonly firstAt: number; lastAt: number; calls: number; isFailing: boolean };
 
 /** What was noted of a tenant: of its sessions by their hashes, and its failed calls by ids that no other process makes. */
 export type TenantNotes = {
@@ -41,12 +42,13 @@ export const hashOf = (sessionKey: string): string => sessionKey.slice(sessionKe
 const tenantOf = (sessionKey: string): string => sessionKey.slice(0, sessionKey.lastIndexOf(':'));
 
 /**
- * Notes what is told of calls, and sorts it by tenants when it is asked for. On the path of a call it adds an element to an array; of
- * what is too much for a second, the rest is dropped and counted.
+ * Notes what is told of calls, and sorts it by tenants when it is asked for. On the path of a call it adds to a number, or an element to
+ * an array; of what is too much for a second, the rest is dropped and counted.
  */
 export class CallNotes {
   #failures: Failed[] = [];
-  #batches: Answered[] = [];
+  /** By the keys of their sessions: of a session one object a second, however many batches it has. */
+  #batches = new Map<string, Answered>();
   #made = 0;
   #dropped = 0;
 
@@ -56,16 +58,23 @@ export class CallNotes {
       if (this.#failures.length >= MOST_FAILURES) this.#dropped += 1;
       else this.#failures.push({ event, name, reference, isLast, at: Date.now() });
     },
-    batch: (batch) => {
-      if (this.#batches.length >= MOST_BATCHES) this.#dropped += 1;
-      else this.#batches.push({ batch, at: Date.now() });
+    batch: ({ session, calls, failed }) => {
+      if (session === null) return;
+      const at = Date.now();
+      const known = this.#batches.get(session);
+      if (known !== undefined) {
+        known.lastAt = at;
+        known.calls += calls;
+        known.isFailing = failed > 0;
+      } else if (this.#batches.size >= MOST_SESSIONS) this.#dropped += 1;
+      else this.#batches.set(session, { firstAt: at, lastAt: at, calls, isFailing: failed > 0 });
     },
   };
 
   /** Adds what was noted since the last time to that of each tenant; gives how much was dropped. `skewMs`: from the clock of this process to that of the store. */
   sort(tenants: Map<string, TenantNotes>, skewMs: number, options: NoteOptions): number {
     const [failures, batches] = [this.#failures, this.#batches];
-    [this.#failures, this.#batches] = [[], []];
+    [this.#failures, this.#batches] = [[], new Map()];
     for (const failed of failures) {
       const at = failed.at + skewMs;
       const call = describeCall(failed, at, options);
@@ -74,8 +83,8 @@ export class CallNotes {
       if (failed.event.session !== null)
         addPart(tenants, failed.event.session, partOfFailure(failed, at, call, options));
     }
-    for (const { batch, at } of batches)
-      if (batch.session !== null) addPart(tenants, batch.session, partOfBatch(batch, at + skewMs, options));
+    for (const [session, answered] of batches)
+      addPart(tenants, session, partOfBatches(session, answered, skewMs, options));
     const dropped = this.#dropped;
     this.#dropped = 0;
     return dropped;
@@ -103,13 +112,14 @@ export const addPart = (tenants: Map<string, TenantNotes>, sessionKey: string, p
   putBounded(sessions, hash, mergeParts(sessions.get(hash) ?? NO_SESSION, part));
 };
 
-const partOfBatch = (
-  { session, calls, failed }: BatchAnswered,
-  at: number,
+const partOfBatches = (
+  session: string,
+  { firstAt, lastAt, calls, isFailing }: Answered,
+  skewMs: number,
   { idOf, replica }: NoteOptions,
 ): SessionPart => ({
   ...NO_SESSION,
-  ...{ firstAt: at, lastAt: at, calls, isFailing: failed > 0, id: session === null ? null : idOf(session), replica },
+  ...{ firstAt: firstAt + skewMs, lastAt: lastAt + skewMs, calls, isFailing, id: idOf(session), replica },
 });
 
 const partOfFailure = (
