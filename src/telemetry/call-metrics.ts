@@ -1,12 +1,13 @@
 import type { Logger } from 'pino';
 import { FAILURE_POLICY, type Fault, type Outcome } from '../contract/failure.ts';
-import type {
-  BatchAnswered,
-  CallObserver,
-  CallWatch,
-  CircuitObserver,
-  CircuitState,
-  ToolInvoked,
+import {
+  type BatchAnswered,
+  type CallObserver,
+  type CallWatch,
+  type CircuitObserver,
+  type CircuitState,
+  SILENT_OBSERVER,
+  type ToolInvoked,
 } from '../executor/call-observer.ts';
 import type { Failure } from '../executor/call-outcome.ts';
 import { describeCauses } from './describe-error.ts';
@@ -60,8 +61,8 @@ export const createCallObserver = (options: CallObserverOptions): CallObserver =
       if (failure?.fatal) metrics.fatalFailures({ tool }).count += 1;
       watch?.answered(tenant, tool, failure, durationMs);
     }),
-    callFailed: guard<Parameters<CallWatch['failed']>>((...told) => watch?.failed(...told)),
-    callRecovered: guard<Parameters<CallWatch['recovered']>>((...told) => watch?.recovered(...told)),
+    callFailed: watch === null ? SILENT_OBSERVER.callFailed : guard(watch.failed),
+    callRecovered: watch === null ? SILENT_OBSERVER.callRecovered : guard(watch.recovered),
     batchAnswered: guard((batch: BatchAnswered) => {
       size.observe(batch.calls);
       overhead.observe(Math.max(0, batch.durationMs - batch.slowestCallMs) / 1000);

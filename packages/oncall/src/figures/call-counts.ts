@@ -64,7 +64,7 @@ export class CallCounts {
 
   /** A call that was counted has failed. */
   failed(tenant: string, failure: Omit<FailureRun, 'since' | 'last'>, now: number): void {
-    const hour = this.hours.get(tenant);
+    const hour = tenant === this.#tenant ? this.#hour : this.hours.get(tenant);
     if (hour === undefined) return;
     hour.runs.failed(failure, now);
     hour.isChanged = true;

@@ -14,6 +14,9 @@ const FailureRun = z.object({
 });
 export type FailureRun = Readonly<z.infer<typeof FailureRun>>;
 
+/** `isWhole`: its message is as it was told. */
+type KnownRun = z.infer<typeof FailureRun> & { isWhole: boolean };
+
 export const QUIET_MS = 10 * 60_000;
 // Of a tenant and process: more than an answer shows.
 const MOST_RUNS = 100;
@@ -21,25 +24,32 @@ const MAX_MESSAGE = 300;
 
 const keyOf = (tool: string, code: string): string => `${tool} ${code}`;
 
-/** The runs of a tenant, those that failed least lately first: these are forgotten where there is no room. */
+/** The runs of a tenant. Those that failed least lately are forgotten where there is no room. */
 export class FailureRuns {
-  readonly #runs = new Map<string, FailureRun>();
+  readonly #runs = new Map<string, KnownRun>();
 
   get size(): number {
     return this.#runs.size;
   }
 
   list(): readonly FailureRun[] {
-    return [...this.#runs.values()];
+    this.#cut();
+    return [...this.#runs.values()].map(({ isWhole: _isWhole, ...run }) => run);
   }
 
   failed({ tool, code, message, reference }: Omit<FailureRun, 'since' | 'last'>, now: number): void {
     const key = keyOf(tool, code);
     const run = this.#runs.get(key);
-    const since = run !== undefined && now - run.last < QUIET_MS ? run.since : now;
-    // Copied: a part of a text would keep the whole of it.
-    const copy = Buffer.from(message.slice(0, MAX_MESSAGE).toWellFormed()).toString();
-    this.#set(key, { tool, code, since, last: now, message: copy, reference });
+    if (run === undefined) {
+      if (this.#runs.size >= MOST_RUNS) this.#forgetOldest();
+      this.#runs.set(key, { tool, code, since: now, last: now, message, reference, isWhole: true });
+      return;
+    }
+    if (now - run.last >= QUIET_MS) run.since = now;
+    run.last = now;
+    run.message = message;
+    run.reference = reference;
+    run.isWhole = true;
   }
 
   /** Those of another process. A run goes on where another process has seen the failures before it. */
@@ -47,23 +57,29 @@ export class FailureRuns {
     for (const run of runs) {
       const key = keyOf(run.tool, run.code);
       const known = this.#runs.get(key);
-      this.#runs.set(key, known === undefined ? run : joinRuns(known, run));
+      this.#runs.set(key, { ...(known === undefined ? run : joinRuns(known, run)), isWhole: false });
     }
   }
 
   /** Forgets what has not failed since. */
   forget(since: number): void {
     for (const [key, { last }] of this.#runs) if (last < since) this.#runs.delete(key);
+    this.#cut();
   }
 
-  #set(key: string, run: FailureRun): void {
-    this.#runs.delete(key);
-    this.#runs.set(key, run);
-    if (this.#runs.size <= MOST_RUNS) return;
-    for (const oldest of this.#runs.keys()) {
-      this.#runs.delete(oldest);
-      return;
+  // Not with each call. Copied: a part of a text would keep the whole of it.
+  #cut(): void {
+    for (const run of this.#runs.values()) {
+      if (!run.isWhole) continue;
+      run.message = Buffer.from(run.message.slice(0, MAX_MESSAGE).toWellFormed()).toString();
+      run.isWhole = false;
     }
+  }
+
+  #forgetOldest(): void {
+    let [oldest, at] = ['', Number.POSITIVE_INFINITY];
+    for (const [key, { last }] of this.#runs) if (last < at) [oldest, at] = [key, last];
+    this.#runs.delete(oldest);
   }
 }
 

@@ -56,7 +56,6 @@ const EVERY_MS = 1000;
 const MOST_TENANTS = 10;
 // From so many elements on, those of each session are put together.
 const CROWDED = 2 * MOST_ENTRIES;
-const MOST_FAILED_KNOWN = 10_000;
 const WEIGHT_STEP = 64 * 1024;
 // Each write lets a record live for another day: so often its charge is renewed.
 const RENEWED_MS = 3_600_000;
@@ -94,8 +93,6 @@ export class CallIndex {
   #writing: Promise<void> | null = null;
   /** What this process knows of the lists that it has written. */
   readonly #known = new Map<string, Omit<IndexState, 'added'>>();
-  /** Sessions that have failed here lately: what becomes of them is of the list of those. */
-  readonly #failed = new Set<string>();
   readonly #read = new Map<string, { readonly until: number; readonly base: Promise<TenantIndex> }>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -158,20 +155,14 @@ export class CallIndex {
   #toAdditions(tenant: string, { sessions, calls }: TenantNotes): readonly Addition[] {
     const elements: Record<ListName, string[]> = { failed: [], active: [], calls: [] };
     for (const [id, part] of sessions) {
-      if (isNotable(part)) this.#rememberFailed(`${tenant}:${id}`);
-      const list = this.#failed.has(`${tenant}:${id}`) ? 'failed' : 'active';
+      if (isNotable(part)) this.#notes.rememberFailed(`${tenant}:${id}`);
+      const list = this.#notes.hasFailed(`${tenant}:${id}`) ? 'failed' : 'active';
       elements[list].push(toSessionElement([id, part]));
     }
     for (const [id, { at, call }] of calls) elements.calls.push(toElement({ at, id, json: JSON.stringify(call) }));
     return LISTS.filter((list) => elements[list].length > 0).map((list) => ({
       ...{ tenant, list, key: keyOf(tenant, list), elements: elements[list] },
     }));
-  }
-
-  #rememberFailed(sessionKey: string): void {
-    const [oldest] = this.#failed.size < MOST_FAILED_KNOWN ? [] : this.#failed;
-    if (oldest !== undefined) this.#failed.delete(oldest);
-    this.#failed.add(sessionKey);
   }
 
   /** Charges the tenant with what its list takes, where that has grown. null: there is no room. */
@@ -191,8 +182,8 @@ export class CallIndex {
     try {
       const appended = await this.#records.read(key, (state) => state.appended);
       const elements = await this.#records.list(key, MOST_ELEMENTS);
-      const sessions = takeLatest(foldSessions(elements, this.#options.time() - INDEX_TTL_MS));
-      return { appended: appended ?? 0, elements: sessions.toReversed().map(toSessionElement) };
+      const sessions = takeLatest(groupBySession(elements, this.#options.time() - INDEX_TTL_MS));
+      return { appended: appended ?? 0, elements: sessions.toReversed().flatMap(toFolded) };
     } catch {
       // Another time: the observer of the store has told of it.
       return null;
@@ -256,37 +247,59 @@ export class CallIndex {
     const list = async (name: ListName): Promise<readonly string[]> =>
       this.#records.list(keyOf(tenant, name), MOST_ELEMENTS);
     const [failed, active, calls] = await Promise.all([list('failed'), list('active'), list('calls')]);
-    const sessions = foldSessions(failed, since);
-    const others = foldSessions(active, since);
-    for (const [hash, part] of sessions) {
-      const other = others.get(hash);
+    const failing = groupBySession(failed, since);
+    const others = groupBySession(active, since);
+    for (const [hash, said] of failing) {
+      said.push(...(others.get(hash) ?? []));
       others.delete(hash);
-      if (other !== undefined) sessions.set(hash, mergeParts(part, other));
+    }
+    const sessions = new Map<string, SessionPart>();
+    for (const { id, said } of [...takeLatest(failing), ...takeLatest(others)]) {
+      const part = mergeSaid(said);
+      if (part !== null) sessions.set(id, part);
     }
     const elements = calls.flatMap(readElement).filter(({ at }) => at > since);
-    const latest = [...takeLatest(sessions), ...takeLatest(others)];
-    return { sessions: new Map(latest), calls: elements.toSorted(newestFirst).flatMap(readCall) };
+    return { sessions, calls: elements.toSorted(newestFirst).flatMap(readCall) };
   }
 }
 
 const keyOf = (tenant: string, list: ListName): string => `${tenant}:${list}`;
 
-/** What elements say of each session, by its hash. */
-const foldSessions = (elements: readonly string[], since: number): Map<string, SessionPart> => {
-  const sessions = new Map<string, SessionPart>();
-  for (const { at, id, json } of elements.flatMap(readElement)) {
-    const part = at > since ? readPart(json) : null;
-    if (part !== null) sessions.set(id, mergeParts(sessions.get(id) ?? NO_SESSION, part));
+/** The elements of each session, by its hash. */
+const groupBySession = (elements: readonly string[], since: number): Map<string, Element[]> => {
+  const sessions = new Map<string, Element[]>();
+  for (const element of elements.flatMap(readElement)) {
+    if (element.at <= since) continue;
+    const said = sessions.get(element.id);
+    if (said === undefined) sessions.set(element.id, [element]);
+    else said.push(element);
   }
   return sessions;
+};
+
+/** null: none of them can be read. */
+const mergeSaid = (said: readonly Element[]): SessionPart | null => {
+  const parts = said.map(({ json }) => readPart(json)).filter((part) => part !== null);
+  return parts.length === 0 ? null : parts.reduce(mergeParts, NO_SESSION);
 };
 
 const toSessionElement = ([id, part]: readonly [string, SessionPart]): string =>
   toElement({ at: touchedAt(part), id, json: toJson(part) });
 
+/** As one element. A lone one is not read for it: most are, where sessions are many. */
+const toFolded = ({ id, said }: Said): readonly string[] => {
+  const part = said.length === 1 ? null : mergeSaid(said);
+  return part === null ? said.slice(0, 1).map(toElement) : [toSessionElement([id, part])];
+};
+
+type Said = { readonly id: string; readonly said: readonly Element[] };
+
 /** As many as a list has, the latest first. */
-const takeLatest = (sessions: ReadonlyMap<string, SessionPart>): readonly (readonly [string, SessionPart])[] =>
-  [...sessions].toSorted(([, one], [, other]) => touchedAt(other) - touchedAt(one)).slice(0, MOST_ENTRIES);
+const takeLatest = (sessions: ReadonlyMap<string, readonly Element[]>): readonly Said[] =>
+  [...sessions]
+    .map(([id, said]) => ({ id, said, at: said.reduce((latest, { at }) => Math.max(latest, at), 0) }))
+    .toSorted((one, other) => other.at - one.at)
+    .slice(0, MOST_ENTRIES);
 
 const readCall = ({ id, at, json }: Element): readonly ListedCall[] => {
   const parsed = parseJson(json);

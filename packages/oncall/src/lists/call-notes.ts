@@ -4,9 +4,10 @@ import type { FailedCall } from '../contract/contract.ts';
 import { MOST_ENTRIES } from './index-kind.ts';
 import { mergeParts, NO_SESSION, type SessionPart } from './session-part.ts';
 
-// Of one second: so many are listed at all.
+// Of one second: so many are listed at all. Of sessions that have failed all are noted, within reason: one that fails no more would fail on.
 const MOST_FAILURES = 1000;
-const MOST_SESSIONS = 10_000;
+const MOST_SESSIONS = 1000;
+const MOST_FAILING_SESSIONS = 10_000;
 const MAX_MESSAGE = 300;
 const MAX_NAME = 64;
 const MAX_ID = 256;
@@ -49,6 +50,8 @@ export class CallNotes {
   #failures: Failed[] = [];
   /** By the keys of their sessions: of a session one object a second, however many batches it has. */
   #batches = new Map<string, Answered>();
+  /** Keys of sessions that have failed here lately: what becomes of them is of the list of those. */
+  readonly #failing = new Set<string>();
   #made = 0;
   #dropped = 0;
 
@@ -66,10 +69,23 @@ export class CallNotes {
         known.lastAt = at;
         known.calls += calls;
         known.isFailing = failed > 0;
-      } else if (this.#batches.size >= MOST_SESSIONS) this.#dropped += 1;
+        return;
+      }
+      const most = failed > 0 || this.#failing.has(session) ? MOST_FAILING_SESSIONS : MOST_SESSIONS;
+      if (this.#batches.size >= most) this.#dropped += 1;
       else this.#batches.set(session, { firstAt: at, lastAt: at, calls, isFailing: failed > 0 });
     },
   };
+
+  hasFailed(sessionKey: string): boolean {
+    return this.#failing.has(sessionKey);
+  }
+
+  rememberFailed(sessionKey: string): void {
+    const [oldest] = this.#failing.size < MOST_FAILING_SESSIONS ? [] : this.#failing;
+    if (oldest !== undefined) this.#failing.delete(oldest);
+    this.#failing.add(sessionKey);
+  }
 
   /** Adds what was noted since the last time to that of each tenant; gives how much was dropped. `skewMs`: from the clock of this process to that of the store. */
   sort(tenants: Map<string, TenantNotes>, skewMs: number, options: NoteOptions): number {

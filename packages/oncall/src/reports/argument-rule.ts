@@ -60,7 +60,15 @@ export const ruleOf = (issue: Issue): string | null => {
   if (expected === '') return null;
   if (isMissing(issue)) return 'required';
   if (expected === 'no such parameter') return 'unknown parameter';
-  if (!message.startsWith(`expected ${expected}, got `)) return 'a rule of the tool';
+  if (!isOwnMessage(message, expected)) return 'a rule of the tool';
   const rule = expected.startsWith('an array of different items') ? 'an array of different items' : expected;
   return rule.length <= MAX_RULE ? rule : `${rule.slice(0, MAX_RULE - 1)}…`;
 };
+
+// Without making a text: this is asked for each failure.
+const isOwnMessage = (message: string, expected: string): boolean =>
+  message.startsWith(BEFORE) &&
+  message.startsWith(expected, BEFORE.length) &&
+  message.startsWith(', got ', BEFORE.length + expected.length);
+
+const BEFORE = 'expected ';

@@ -176,16 +176,18 @@ export class ReportBook {
     const ofTool = toolCountsOf(counts, tool);
     ofTool.failures += 1;
     count(ofTool.codes, code);
-    const place = `${requestId} ${tool}`;
-    if (isLast && !last.has(place)) ofTool.gaveUp += 1;
-    if (isLast) last.add(place);
+    if (isLast && !last.has(`${requestId} ${tool}`)) {
+      ofTool.gaveUp += 1;
+      last.add(`${requestId} ${tool}`);
+    }
     if (code === 'unknown_tool' && name !== null && this.#parts !== null)
       count(counts.names, this.#parts.redactor.cut(name, MAX_NAME, 'log'));
     if (counts.names.size > MOST_COUNTED_NAMES) addCounts(counts, createCounts());
-    const schema = issues.length === 0 ? undefined : (this.#parts?.schemaOf(tool) ?? {});
-    if (schema === undefined) return;
+    if (issues.length === 0) return;
+    const schema = this.#parts?.schemaOf(tool) ?? {};
+    const rules = issues.flatMap((issue) => listRules(issue, schema));
     // Of one call each rule counts once, however many items of a list break it.
-    for (const rule of new Set(issues.flatMap((issue) => listRules(issue, schema)))) count(ofTool.rules, rule);
+    for (const rule of rules.length > 1 ? new Set(rules) : rules) count(ofTool.rules, rule);
   }
 
   async #write(): Promise<void> {

@@ -261,3 +261,18 @@ test('of what is too much for a second some is dropped and counted, and a tenant
 
 const createdCalls = async (index: CallIndex, tenant: string): Promise<number> =>
   (await index.read(tenant)).calls.length;
+
+test('of sessions that have not failed a second notes a thousand: one that has failed is seen to succeed beyond them', async () => {
+  const { index, fail, succeed, dropped } = createReplica(openMemoryRecords().store);
+  fail('mended');
+  await index.write();
+  for (let n = 0; n < 1200; n += 1) succeed(`s-${n}`, `t-${n % 2}`);
+  succeed('mended');
+  fail('broken');
+  const { sessions } = await index.read('acme');
+  expect(sessions.size).toBe(2);
+  expect(sessions.get(hashOfSession('mended'))).toMatchObject({ calls: 2, isFailing: false });
+  expect(sessions.get(hashOfSession('broken'))).toMatchObject({ calls: 1, isFailing: true });
+  expect((await index.read('t-0')).sessions.size).toBe(500);
+  expect(dropped).toEqual([['flood', 200]]);
+});
