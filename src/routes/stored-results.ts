@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
+import type { AllowedTools } from '../auth/callers.ts';
 import { SCHEDULINGS } from '../contract/message-format.ts';
 import type { RenderedResult } from '../contract/tool-result.ts';
 import type { AnsweredBatch, AnsweredCalls, ResultsNow, ResultsWait } from './answered-calls.ts';
@@ -122,13 +123,16 @@ const findAnswered = async (
   { findResults, toRequestKey }: StoredResultsOptions,
 ): Promise<AnsweredBatch> => {
   if (!REQUEST_ID.test(requestId)) throw createNotStoredProblem();
-  const { tenant, tools, mayUse } = callerOf(request);
-  const found = await findResults(tenant, toRequestKey(tenant, requestId));
+  const caller = callerOf(request);
+  const found = await findResults(caller.tenant, toRequestKey(caller.tenant, requestId));
   if (found === 'unavailable') throw createStoreProblem();
-  if (found === null || !(tools === 'all' || found.results.every((result) => maySee(result, mayUse))))
-    throw createNotStoredProblem();
+  if (found === null || !maySeeAll(found.results, caller)) throw createNotStoredProblem();
   return found;
 };
+
+/** Whether results are shown to a caller: all of a batch, or none. */
+export const maySeeAll = (results: readonly RenderedResult[], { tools, mayUse }: AllowedTools): boolean =>
+  tools === 'all' || results.every((result) => maySee(result, mayUse));
 
 const writeBody = (
   requestId: string,

@@ -19,7 +19,9 @@ import { type Readiness, wireHttp } from '../http/wire-http.ts';
 import type { StoreMemory } from '../memory/store-memory.ts';
 import { PACKAGES } from '../packages.ts';
 import { redactCatalogue } from '../redaction/service-redactor.ts';
+import type { AnsweredCalls } from '../routes/answered-calls.ts';
 import { toMostReadings } from '../routes/request-memory.ts';
+import { maySeeAll } from '../routes/stored-results.ts';
 import type { BeginTrace } from '../routes/watch-requests.ts';
 import { createRunReducer } from '../session-view/create-run-reducer.ts';
 import { createSessionReader } from '../session-view/session-reader.ts';
@@ -171,19 +173,20 @@ const openServices = async (config: Config, log: Logger, options: WireOptions) =
   applyPolicies = decide.apply;
   const { time } = store;
   const { waiting } = decide;
+  const findResults = createFindResults(keys, pending.answered, redactor);
   const circuits = createServiceCircuits(config, { metrics, log, memory, registry: tools.registry });
   const pages = oncall.open(config, {
     ...{ backend, redactor, log, metrics, version, now, time, waiting, circuits, tools, load, store },
     ...{ registry: tools.registry, onCircuitClosed: decide.audit.circuitClosed },
-    hasResults: async (requestKey) => {
-      const found = await keys.find(requestKey);
-      return found !== null && found !== 'unavailable';
+    hasResults: async (requestKey, caller) => {
+      const found = await findResults(caller.tenant, requestKey);
+      return found !== null && found !== 'unavailable' && maySeeAll(found.results, caller);
     },
     findPending: async (tenant, handle) => (await pending.service.lookUp(tenant, handle, 0))?.spec ?? null,
   });
   return {
     ...{ circuits, log, environment, version, now, createId, metrics, observer, onResponse, redactor, memory, budget },
-    ...{ store, extensions, load, tools, webhooks, pending, decide, apiKeys, oncall: pages },
+    ...{ store, extensions, load, tools, webhooks, pending, decide, apiKeys, findResults, oncall: pages },
   };
 };
 type Services = Awaited<ReturnType<typeof openServices>>;
@@ -303,7 +306,7 @@ const openHttp = (config: Config, services: Services, { executor, beginTrace, op
     findSessions: oncall.sessions.find,
     onSessionNamed: oncall.sessions.named,
     isUnavailable: (error) => error instanceof StoreUnavailableError,
-    findResults: createFindResults(store.keys, answered, redactor),
+    findResults: services.findResults,
     answered,
     pendingTasks: pending.tasks,
     hasWebhook: webhooks.has,
@@ -313,7 +316,7 @@ const openHttp = (config: Config, services: Services, { executor, beginTrace, op
 
 /** The results of an earlier request. They were redacted when they were stored; this service may know of other secrets. */
 const createFindResults =
-  (keys: Services['store']['keys'], answered: Services['pending']['answered'], redactor: Redactor) =>
+  (keys: Stores['keys'], answered: Pick<AnsweredCalls, 'complete'>, redactor: Redactor) =>
   async (tenant: string, requestKey: string) => {
     const found = await keys.find(requestKey);
     if (found === null || found === 'unavailable') return found;

@@ -102,6 +102,20 @@ test('nothing is written while the store is nearly full, and what is written is 
   expect(second).toBeLessThan(10);
 });
 
+test('a report since an hour has nothing of the hours before it', async () => {
+  const records = openSqliteRecords();
+  const { book, call } = open(records);
+  const hour = 3_600_000;
+  for (const wait of [0, hour, hour]) {
+    records.pass(wait);
+    call();
+    await book.write();
+  }
+  const thisHour = Math.floor(records.store.now() / hour) * hour;
+  const since = async (hours: number) => (await book.read('acme', thisHour - hours * hour)).tools.get('pay')?.calls;
+  expect([await since(0), await since(1), await since(2), await since(24)]).toEqual([1, 2, 3, 3]);
+});
+
 test('an hour is added to a day, and is gone after it', async () => {
   const records = openSqliteRecords();
   const { book, call, calls } = open(records);

@@ -21,8 +21,8 @@ export type ListRoutesOptions = {
   readonly read: (tenant: string) => Promise<TenantIndex>;
   /** Sessions of an index as a caller sees them, newest first. */
   readonly listSessions: (index: TenantIndex, mayUse: Caller['mayUse']) => readonly ListedSession[];
-  /** Whether results are stored under the key of a request. Rejects with the store. */
-  readonly hasResults: (requestKey: string) => Promise<boolean>;
+  /** Whether results are stored under the key of a request that this caller may see. Rejects with the store. */
+  readonly hasResults: (requestKey: string, caller: Caller) => Promise<boolean>;
   /** A call that outlives its request, ended or not. Rejects with the store. */
   readonly findPending: (
     tenant: string,
@@ -138,13 +138,14 @@ const createCallMatch = ({ session, since, ...equal }: CallFilter): ((listed: Li
 /** What has this id or reference, sessions first. Rejects with the store. */
 const search = async (
   q: string,
-  { tenant, mayUse }: Caller,
+  caller: Caller,
   host: Pick<RouteHost, 'toSessionKey' | 'toRequestKey'>,
   options: ListRoutesOptions,
 ): Promise<readonly Found[]> => {
+  const { tenant, mayUse } = caller;
   const [index, isStored, pending] = await Promise.all([
     options.read(tenant),
-    options.hasResults(host.toRequestKey(tenant, q)),
+    options.hasResults(host.toRequestKey(tenant, q), caller),
     HANDLE.test(q) ? options.findPending(tenant, q) : null,
   ]);
   const matches = createSessionMatch(q, hashOf(host.toSessionKey(tenant, q)));

@@ -20,6 +20,7 @@ import {
   type ReportCounts,
   type ReportHour,
   reportKind,
+  toHour,
   toolCountsOf,
   toStoredBytes,
 } from './report-counts.ts';
@@ -146,7 +147,7 @@ export class ReportBook {
     const now = this.#parts?.records.now() ?? 0;
     const first = Math.max(since, now - HOURS * HOUR_MS);
     const keys: string[] = [];
-    for (let time = now; time > first - HOUR_MS; time -= HOUR_MS) keys.push(hourKeyOf(tenant, time));
+    for (let hour = toHour(now); hour >= toHour(first); hour -= HOUR_MS) keys.push(hourKeyOf(tenant, hour));
     const look = (hour: ReportHour): ReportHour => structuredClone(hour);
     // One after the other: a large hour takes milliseconds to decode.
     for (const key of keys) {

@@ -8,6 +8,7 @@ import * as z from 'zod';
 // What is counted of a tenant's calls, and how the store keeps it: one record for each tenant and hour.
 
 export const HOUR_MS = 60 * 60 * 1000;
+export const toHour = (time: number): number => Math.floor(time / HOUR_MS) * HOUR_MS;
 /** How many hours are kept beside the one that is not over. */
 export const HOURS = 24;
 

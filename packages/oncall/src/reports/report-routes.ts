@@ -10,7 +10,7 @@ import { askStore } from 'recourse-server/routes/sessions';
 import * as z from 'zod';
 import type { ToolReport, ToolReports } from '../contract/contract.ts';
 import type { ReportBook } from './report-book.ts';
-import { HOUR_MS, HOURS, type ReportCounts, type ToolCounts } from './report-counts.ts';
+import { HOUR_MS, HOURS, type ReportCounts, type ToolCounts, toHour } from './report-counts.ts';
 
 // Strict: a filter that is misspelled would report something else.
 const Query = z.strictObject({
@@ -45,8 +45,6 @@ export const addReportRoutes = (
   });
   refuseOtherMethods(app, '/reports/tools', ['GET', 'HEAD']);
 };
-
-const toHour = (time: number): number => Math.floor(time / HOUR_MS) * HOUR_MS;
 
 const mostFirst = <Item extends { readonly failures: number }>(items: readonly Item[]): Item[] =>
   items.toSorted((one, other) => other.failures - one.failures);

@@ -20,11 +20,12 @@ const SILENT_AFTER_MS = 30_000;
 
 /** What replicas say of themselves, the reader's own first, as far as a caller may see it. */
 export const mergeStates = (
-  reports: readonly ReplicaReport[],
+  written: readonly ReplicaReport[],
   { viewer, origins, now }: { readonly viewer: Viewer; readonly origins: ToolOrigins; readonly now: number },
 ): States => {
+  const reports = written.filter((report) => !isReplaced(report, written, now));
   const replicas = reports.map((report) => describeReplica(report, now));
-  const heard = reports.filter(({ seen_at: seenAt }) => now - seenAt < SILENT_AFTER_MS);
+  const heard = reports.filter((report) => !isSilent(report, now));
   const [own] = reports;
   /** What all say of one kind, with who says it. */
   const each = <Said>(say: (report: ReplicaReport) => readonly Said[]) =>
@@ -59,6 +60,13 @@ export const mergeStates = (
   };
 };
 
+const isSilent = ({ seen_at: seenAt }: ReplicaReport, now: number): boolean => now - seenAt >= SILENT_AFTER_MS;
+
+/** Silent, and a process of its name has begun since: its container was started again. */
+const isReplaced = (report: ReplicaReport, reports: readonly ReplicaReport[], now: number): boolean =>
+  isSilent(report, now) &&
+  reports.some((other) => other.replica === report.replica && other.started_at > report.started_at);
+
 /** One entry of those that have one key; its `replicas` are those of all. */
 const merge = <Item extends { readonly replicas: string[] }>(
   items: readonly Item[],
@@ -75,13 +83,12 @@ const toIso = (moment: number): string => new Date(moment).toISOString();
 const describeReplica = (report: ReplicaReport, now: number): ReplicaState => {
   const { replica, role, version, loop_lag_ms, heap_bytes, calls_in_flight, calls_queued } = report;
   const times = { started_at: toIso(report.started_at), seen_at: toIso(report.seen_at) };
-  const isSilent = now - report.seen_at >= SILENT_AFTER_MS;
   return {
     replica,
     role,
     version,
     ...times,
-    is_silent: isSilent,
+    is_silent: isSilent(report, now),
     loop_lag_ms,
     heap_bytes,
     calls_in_flight,
@@ -136,6 +143,8 @@ const showHosts = (
   origins: ToolOrigins,
 ): readonly Omit<HostState, 'replicas'>[] => {
   const own = tools === 'all' ? files : files.filter((file) => origins.ofFile(file).some(mayUse));
+  const isWhollyOwn =
+    tools === 'all' || files.every((file) => own.includes(file) && origins.ofFile(file).every(mayUse));
   const [first] = own;
   if (first === undefined) return [];
   const restarts = Object.values(by).reduce((sum, count) => sum + count, 0);
@@ -143,10 +152,8 @@ const showHosts = (
     {
       ...{ ...host, file: first, files: own.length, restarts, restarts_by: by },
       last_restart_at: lastAt === null ? null : toIso(lastAt),
-      // Of files that share a process nobody knows whose they are.
-      ...(may('operate') && own.length === files.length
-        ? { last_words: words, recycled_for: recycledFor }
-        : { last_words: '' }),
+      // Of tools that share a process nobody knows whose they are.
+      ...(may('operate') && isWhollyOwn ? { last_words: words, recycled_for: recycledFor } : { last_words: '' }),
     },
   ];
 };

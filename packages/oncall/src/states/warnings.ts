@@ -77,7 +77,8 @@ export const findWarnings = (
   viewer: Viewer,
 ): OverviewWarning[] => {
   const silent = replicas.filter(({ is_silent: isSilent }) => isSilent).map(({ replica }) => replica);
-  const heard = reports.filter(({ replica }) => !silent.includes(replica));
+  // By their places: a container that is started again has the name of the process before.
+  const heard = reports.filter((_, place) => replicas[place]?.is_silent === false);
   const found = heard.flatMap((report) =>
     CHECKS.flatMap((check) => {
       const warning = check(report, viewer);

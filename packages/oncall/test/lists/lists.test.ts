@@ -1,3 +1,5 @@
+import { redisForTests } from '@recourse/test-support/redis-server.ts';
+import { toKeyEntry as toStoreKey } from '@recourse/test-support/sealing.ts';
 import { expect, test } from 'vitest';
 import { ACME, createClient, failing, GLOBEX, hashOfSession, KEYS, LIMITED, startLists, working } from './lists-lab.ts';
 
@@ -76,6 +78,38 @@ test('a tenant sees its own alone, and a key that may use some tools sees nothin
   });
   expect((await stranger.ask(`/sessions/~${hashOfSession('run')}`)).body).toMatchObject({ session: { rounds: 0 } });
   expect((await limited.ask(`/sessions/~${prefix}`, 'DELETE')).status).toBe(403);
+});
+
+test('results of a request are found by keys that may read them', async () => {
+  const { service } = await startLists(KEYS);
+  const [team, limited] = [ACME, LIMITED].map((key) => createClient(service.url, key));
+  if (team === undefined || limited === undefined) throw new Error('Two keys ask.');
+  const keyed = (id: string) => ({ 'x-request-id': id, 'idempotency-key': id });
+  await team.post(null, [working(1)], keyed('invoice-of-a-test'));
+  await team.post(null, [working(1, 'other')], keyed('letter-of-a-test'));
+  for (const [client, id, isSeen] of [
+    [team, 'invoice-of-a-test', true],
+    [limited, 'invoice-of-a-test', false],
+    [limited, 'letter-of-a-test', true],
+  ] as const) {
+    const request = { kind: 'request', request_id: id, failures: 0, has_results: true };
+    expect((await client.ask(`/search?q=${id}`)).body).toEqual({ found: isSeen ? [request] : [] });
+    expect((await client.ask(`/tool-calls/${id}`)).status).toBe(isSeen ? 200 : 404);
+  }
+});
+
+test('a call that is sealed by a key which this process does not have yet is answered as a store that is away', async () => {
+  const redis = await redisForTests();
+  const environment = (...ids: readonly string[]) => ({
+    REDIS_URL: redis.url,
+    STORE_KEYS: ids.map(toStoreKey).join(','),
+  });
+  const newer = await startLists(environment('k2', 'k1'));
+  await newer.post('run', [{ name: 'held', arguments: {} }], { prefer: 'respond-async' });
+  const [pending] = await newer.items('/calls/pending?tool=held');
+  const older = await startLists(environment('k1'));
+  for (const path of ['/calls/pending', `/calls/pending/${String(pending?.['call'])}`])
+    expect([path, (await older.ask(path)).status]).toEqual([path, 503]);
 });
 
 test('pages follow each other while calls come in, and a query that is misspelled or damaged is refused', async () => {

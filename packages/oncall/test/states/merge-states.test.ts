@@ -15,7 +15,7 @@ const reportOf = (replica: string, more: Partial<ReplicaReport> = {}): ReplicaRe
 
 const ORIGINS = {
   ofUpstream: (name: string) => (name === 'mcp:crm' ? ['crm_find', 'crm_write'] : []),
-  ofFile: (file: string) => [file.replace('.ts', '')],
+  ofFile: (file: string) => file.replace('.ts', '').split('+'),
 };
 
 const viewerOf = (tools: readonly string[] | 'all', may: readonly string[] = ['operate'], tenant = 'acme') => ({
@@ -96,6 +96,16 @@ test('processes of one file are added up over replicas, and a key sees the files
   expect(merge(reports, viewerOf(['echo'])).hosts).toEqual([]);
 });
 
+test('the last words of a file with several tools are shown to keys that may use all of them', () => {
+  const reports = [
+    reportOf('a:1', { hosts: [{ ...host, files: ['look+pay.ts'], restarts_by: {}, recycled_for: 'its heap' }] }),
+  ];
+  const wordsFor = (...tools: readonly string[]) => merge(reports, viewerOf(tools)).hosts;
+  expect(wordsFor('look', 'pay')).toMatchObject([{ last_words: 'out of memory', recycled_for: 'its heap' }]);
+  expect(wordsFor('look')).toMatchObject([{ file: 'look+pay.ts', last_words: '' }]);
+  expect(wordsFor('look')[0]).not.toHaveProperty('recycled_for');
+});
+
 test('files that do not load, and upstreams whose tools nobody knows, are shown to keys that may use every tool', () => {
   const upstream = (name: string) => ({ name, status: 'down', reason: 'refused', tools: 0 });
   const file = { file: 'x.ts', line: 3, message: 'Syntax error', older: ['x'] };
@@ -158,4 +168,20 @@ test('each warning names the replicas that it is of, once', () => {
     ],
   ]);
   expect(warnings[0]?.message).toContain('1.0.0 (a:1, c:1); 2.0.0 (b:1)');
+});
+
+test('a container that is started again takes the place of the one of its name before, with its warnings', () => {
+  const killed = reportOf('abc:1', { started_at: NOW - 900_000, seen_at: NOW - 31_000 });
+  const down = { kind: 'redis', status: 'down', used_bytes: null, max_bytes: null, policy: null } as const;
+  const again = reportOf('abc:1', { store: down });
+  const { replicas, warnings } = merge([again, killed]);
+  expect(replicas).toMatchObject([{ replica: 'abc:1', is_silent: false }]);
+  expect(warnings).toMatchObject([{ code: 'store_down', replicas: ['abc:1'] }]);
+  // Two that live under one name are two, and so are two of which the older one lives.
+  expect(merge([again, reportOf('abc:1', { started_at: NOW - 900_000 })]).replicas).toHaveLength(2);
+  const older = reportOf('abc:1', { store: down, started_at: NOW - 900_000 });
+  expect(merge([older, reportOf('abc:1', { seen_at: NOW - 31_000 })]).warnings).toMatchObject([
+    { code: 'replica_silent' },
+    { code: 'store_down' },
+  ]);
 });
