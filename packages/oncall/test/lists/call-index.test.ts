@@ -92,6 +92,16 @@ describe.each(['memory', 'sqlite', 'redis'] as const)('lists on %s', (name) => {
     if (name !== 'memory') expect((await createReplica(store).index.read('acme')).calls).toEqual(before.calls);
   });
 
+  test('show a failure whose message has line separators as they are', async () => {
+    const { index, fail } = createReplica(await OPENED[name]());
+    const message = 'one\u2028two\u2029three\u0085\nfour';
+    fail('s', { message });
+    await index.write();
+    const { calls, sessions } = await index.read('acme');
+    expect(calls).toMatchObject([{ call: { message } }]);
+    expect(sessions.get(hashOfSession('s'))?.lastFailure?.message).toBe(message);
+  });
+
   test('keep the last thousand failures, and a session that failed before thousands that did not', async () => {
     const store = await OPENED[name]();
     const { index, fail, succeed, dropped } = createReplica(store);
