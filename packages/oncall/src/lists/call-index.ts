@@ -25,6 +25,7 @@ import {
   isNotable,
   mergeParts,
   NO_SESSION,
+  placeOf,
   readPart,
   type SessionPart,
   toJson,
@@ -56,6 +57,8 @@ const EVERY_MS = 1000;
 const MOST_TENANTS = 10;
 // From so many elements on, those of each session are put together.
 const CROWDED = 2 * MOST_ENTRIES;
+// Beside its sessions a list keeps so many that were ended: what another replica writes late of one must not bring it back.
+const MOST_GONE = MOST_ENTRIES / 2;
 const WEIGHT_STEP = 64 * 1024;
 // Each write lets a record live for another day: so often its charge is renewed.
 const RENEWED_MS = 3_600_000;
@@ -155,9 +158,13 @@ export class CallIndex {
   #toAdditions(tenant: string, { sessions, calls }: TenantNotes): readonly Addition[] {
     const elements: Record<ListName, string[]> = { failed: [], active: [], calls: [] };
     for (const [id, part] of sessions) {
-      if (isNotable(part)) this.#notes.rememberFailed(`${tenant}:${id}`);
-      const list = this.#notes.hasFailed(`${tenant}:${id}`) ? 'failed' : 'active';
+      const sessionKey = `${tenant}:${id}`;
+      if (isNotable(part)) this.#notes.rememberFailed(sessionKey);
+      else if (part.endedAt > 0) this.#notes.forgetFailed(sessionKey);
+      const [list, other] = this.#notes.hasFailed(sessionKey) ? FAILED_FIRST : ACTIVE_FIRST;
       elements[list].push(toSessionElement([id, part]));
+      // Each list is made short by itself, and both may have what was before the end.
+      if (part.endedAt > 0) elements[other].push(toSessionElement([id, { ...NO_SESSION, endedAt: part.endedAt }]));
     }
     for (const [id, { at, call }] of calls) elements.calls.push(toElement({ at, id, json: JSON.stringify(call) }));
     return LISTS.filter((list) => elements[list].length > 0).map((list) => ({
@@ -182,8 +189,8 @@ export class CallIndex {
     try {
       const appended = await this.#records.read(key, (state) => state.appended);
       const elements = await this.#records.list(key, MOST_ELEMENTS);
-      const sessions = takeLatest(groupBySession(elements, this.#options.time() - INDEX_TTL_MS));
-      return { appended: appended ?? 0, elements: sessions.toReversed().flatMap(toFolded) };
+      const sessions = foldSessions(groupBySession(elements, this.#options.time() - INDEX_TTL_MS));
+      return { appended: appended ?? 0, elements: sessions.toReversed() };
     } catch {
       // Another time: the observer of the store has told of it.
       return null;
@@ -247,21 +254,14 @@ export class CallIndex {
     const list = async (name: ListName): Promise<readonly string[]> =>
       this.#records.list(keyOf(tenant, name), MOST_ELEMENTS);
     const [failed, active, calls] = await Promise.all([list('failed'), list('active'), list('calls')]);
-    const failing = groupBySession(failed, since);
-    const others = groupBySession(active, since);
-    for (const [hash, said] of failing) {
-      said.push(...(others.get(hash) ?? []));
-      others.delete(hash);
-    }
-    const sessions = new Map<string, SessionPart>();
-    for (const { id, said } of [...takeLatest(failing), ...takeLatest(others)]) {
-      const part = mergeSaid(said);
-      if (part !== null) sessions.set(id, part);
-    }
+    const sessions = mergeLists(groupBySession(failed, since), groupBySession(active, since));
     const elements = calls.flatMap(readElement).filter(({ at }) => at > since);
     return { sessions, calls: elements.toSorted(newestFirst).flatMap(readCall) };
   }
 }
+
+const FAILED_FIRST = ['failed', 'active'] as const;
+const ACTIVE_FIRST = ['active', 'failed'] as const;
 
 const keyOf = (tenant: string, list: ListName): string => `${tenant}:${list}`;
 
@@ -283,23 +283,50 @@ const mergeSaid = (said: readonly Element[]): SessionPart | null => {
   return parts.length === 0 ? null : parts.reduce(mergeParts, NO_SESSION);
 };
 
+/** The sessions of both lists, as many as each has of those that were not ended. */
+const mergeLists = (failing: Map<string, Element[]>, others: Map<string, Element[]>): Map<string, SessionPart> => {
+  for (const [hash, said] of failing) {
+    said.push(...(others.get(hash) ?? []));
+    others.delete(hash);
+  }
+  const sessions = new Map<string, SessionPart>();
+  const left = { failed: MOST_ENTRIES, active: MOST_ENTRIES, gone: MOST_GONE };
+  for (const { id, said } of [...latestFirst(failing), ...latestFirst(others)]) {
+    if (left.active <= 0 && !failing.has(id)) break;
+    const part = mergeSaid(said);
+    if (part === null) continue;
+    const place = placeOf(part);
+    left[place] -= 1;
+    if (left[place] >= 0) sessions.set(id, part);
+  }
+  return sessions;
+};
+
 const toSessionElement = ([id, part]: readonly [string, SessionPart]): string =>
   toElement({ at: touchedAt(part), id, json: toJson(part) });
 
-/** As one element. A lone one is not read for it: most are, where sessions are many. */
-const toFolded = ({ id, said }: Said): readonly string[] => {
-  const part = said.length === 1 ? null : mergeSaid(said);
-  return part === null ? said.slice(0, 1).map(toElement) : [toSessionElement([id, part])];
+const MAY_BE_GONE = /"(?:endedAt|resets)":/;
+
+/** As many sessions as a list has, the latest first, each as one element. Those that were ended take no place of the others. */
+const foldSessions = (sessions: ReadonlyMap<string, readonly Element[]>): readonly string[] => {
+  const left = { listed: MOST_ENTRIES, gone: MOST_GONE };
+  return latestFirst(sessions).flatMap(({ id, said }) => {
+    // A lone one is not read: most are, where sessions are many.
+    const isRead = said.length > 1 || said.some(({ json }) => MAY_BE_GONE.test(json));
+    const part = isRead ? mergeSaid(said) : null;
+    const place = part !== null && placeOf(part) === 'gone' ? 'gone' : 'listed';
+    left[place] -= 1;
+    if (left[place] < 0) return [];
+    return part === null ? said.slice(0, 1).map(toElement) : [toSessionElement([id, part])];
+  });
 };
 
 type Said = { readonly id: string; readonly said: readonly Element[] };
 
-/** As many as a list has, the latest first. */
-const takeLatest = (sessions: ReadonlyMap<string, readonly Element[]>): readonly Said[] =>
+const latestFirst = (sessions: ReadonlyMap<string, readonly Element[]>): readonly Said[] =>
   [...sessions]
     .map(([id, said]) => ({ id, said, at: said.reduce((latest, { at }) => Math.max(latest, at), 0) }))
-    .toSorted((one, other) => other.at - one.at)
-    .slice(0, MOST_ENTRIES);
+    .toSorted((one, other) => other.at - one.at);
 
 const readCall = ({ id, at, json }: Element): readonly ListedCall[] => {
   const parsed = parseJson(json);

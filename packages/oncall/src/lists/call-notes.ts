@@ -87,6 +87,10 @@ export class CallNotes {
     this.#failing.add(sessionKey);
   }
 
+  forgetFailed(sessionKey: string): void {
+    this.#failing.delete(sessionKey);
+  }
+
   /** Adds what was noted since the last time to that of each tenant; gives how much was dropped. `skewMs`: from the clock of this process to that of the store. */
   sort(tenants: Map<string, TenantNotes>, skewMs: number, options: NoteOptions): number {
     const [failures, batches] = [this.#failures, this.#batches];

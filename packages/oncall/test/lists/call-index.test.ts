@@ -5,6 +5,7 @@ import {
 } from '@recourse/test-support/record-stores-under-test.ts';
 import { redisForTests } from '@recourse/test-support/redis-server.ts';
 import { connectToRedis } from '@recourse/test-support/session-stores-under-test.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import type { BatchAnswered, ToolInvoked } from 'recourse-server/executor/call-observer';
 import { toFailure } from 'recourse-server/executor/call-outcome';
 import { type StoreSpace, UNLIMITED_SPACE } from 'recourse-server/sessions/store-space';
@@ -145,6 +146,79 @@ test('what two replicas note of one session is put together, and an end or a res
   const later = await createReplica(one).index.read('acme');
   expect(later.sessions.get(hashOfSession('shared'))?.resets).toMatchObject([['lookup', expect.any(Number)]]);
   expect(later.sessions.get(hashOfSession('ended'))).toMatchObject({ calls: 0, endedAt: expect.any(Number) });
+});
+
+test('a session that fails is listed however many are ended, and one that another replica has ended stays so', async () => {
+  const { one, other } = await openRedis();
+  const [first, second] = [createReplica(one, { replica: 'r1' }), createReplica(other, { replica: 'r2' })];
+  const end = ({ index }: typeof first, id: string) => index.ended(`acme:${hashOfSession(id)}`);
+  const shown = async (id: string) => {
+    const part = (await createReplica(one).index.read('acme')).sessions.get(hashOfSession(id));
+    return part === undefined || part.lastAt <= part.endedAt ? null : part;
+  };
+  first.fail('blocked', { code: 'retry_budget_exhausted' });
+  first.fail('ended');
+  first.succeed('used, failed and ended');
+  await first.index.write();
+  first.fail('used, failed and ended');
+  await first.index.write();
+  // In both lists are elements of it that its end must outlive.
+  for (const id of ['ended', 'used, failed and ended']) end(second, id);
+  await second.index.write();
+  for (let n = 0; n < 6000; n += 1) {
+    const id = `s-${n}`;
+    first.succeed(id);
+    if (n % 500 === 499) await first.index.write();
+    end(second, id);
+    if (n % 500 === 499) await second.index.write();
+  }
+  for (let n = 0; n < 3000; n += 1) {
+    first.succeed(`alive-${n}`);
+    if (n % 500 === 499) await first.index.write();
+  }
+  expect(await shown('blocked')).toMatchObject({ failures: 1, blocked: [['lookup', expect.any(Number)]] });
+  for (const id of ['ended', 'used, failed and ended', 's-0', 's-4000', 's-5999']) expect(await shown(id)).toBeNull();
+  const { sessions } = await createReplica(one).index.read('acme');
+  const alive = [...sessions.values()].filter(({ lastAt, endedAt }) => lastAt > endedAt);
+  expect(alive).toHaveLength(1001);
+  // One that is used again after its end is among those that have not failed.
+  first.succeed('ended');
+  await first.index.write();
+  expect(await shown('ended')).toMatchObject({ calls: 1, failures: 0 });
+});
+
+test.each(['succeed', 'fail'] as const)(
+  'what a session does after its end is of those that have not failed: %s',
+  async (before) => {
+    const { store } = openSqliteRecords();
+    const replica = createReplica(store);
+    replica[before]('s');
+    await replica.index.write();
+    replica.index.ended(`acme:${hashOfSession('s')}`);
+    await replica.index.write();
+    replica.succeed('s');
+    await replica.index.write();
+    const last = async (list: string) => (await store.open(indexKind).list(`acme:${list}`, 10)).at(-1);
+    expect(await last('failed')).toMatch(/"calls":0,"replica":"","endedAt":\d+\}$/);
+    expect(await last('active')).toContain('"calls":1');
+  },
+);
+
+test('of the resets of a session the latest hundred are kept, that of all tools among them, and merging them is quick', async () => {
+  const { index, fail } = createReplica(openMemoryRecords().store);
+  const key = `acme:${hashOfSession('s')}`;
+  fail('s', { code: 'retry_budget_exhausted' });
+  index.reset(key, null);
+  const started = performance.now();
+  for (let second = 0; second < 3; second += 1) {
+    for (let n = 0; n < 10_000; n += 1) index.reset(key, `name-${second}-${n}`);
+    await index.write();
+  }
+  const resets = new Map((await index.read('acme')).sessions.get(hashOfSession('s'))?.resets);
+  expect(performance.now() - started).toBeLessThan(timeLimit(5000));
+  expect(resets.size).toBe(100);
+  expect(resets.has('*')).toBe(true);
+  expect(resets.has('name-0-0')).toBe(false);
 });
 
 test('lists that replicas make short at the same time lose nothing that was added meanwhile', async () => {
