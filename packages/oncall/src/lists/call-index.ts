@@ -54,7 +54,14 @@ export type CallIndexOptions = Omit<NoteOptions, 'prefix'> & {
 
 const EVERY_MS = 1000;
 // One command writes 32 records.
-const MOST_TENANTS = 10;
+const TENANTS_AT_ONCE = 10;
+// Of a second.
+const MOST_TENANTS = 100;
+/** Lines that wait, of all tenants: some 20 MB. */
+const MOST_WAITING = 20_000;
+// Of 10,000 tenants. Of a list that is not known its tenant is not charged until it is written again.
+const MOST_KNOWN = 30_000;
+const CLOSE_MS = 500;
 // From so many elements on, those of each session are put together.
 const CROWDED = 2 * MOST_ENTRIES;
 // Beside its sessions a list keeps so many that were ended: what another replica writes late of one must not bring it back.
@@ -81,11 +88,11 @@ type Fold = { readonly appended: number; readonly elements: readonly string[] };
  * what is there; who reads puts together what is of one session, and so does a writer where a list has become long. What is noted goes
  * through these states:
  *
- * | state   | where               | becomes                                                                   |
- * |---------|---------------------|---------------------------------------------------------------------------|
- * | noted   | `#notes`            | sorted: each second, and when its tenant is read                           |
- * | sorted  | `#sorted`, by tenant | writing: each second, of ten tenants                                      |
- * | writing | `#writing`          | written; dropped: no room, or the store has failed and may have it or not  |
+ * | state   | where                 | becomes                                                                                |
+ * |---------|-----------------------|----------------------------------------------------------------------------------------|
+ * | noted   | `#notes`              | sorted: each second, and when its tenant is read                                       |
+ * | sorted  | `#sorted`, by tenant  | writing: each second, of a hundred tenants at most; dropped: 20,000 lines wait already |
+ * | writing | `#writing`, by tenant | written; dropped: no room, or the store has failed and may have it or not              |
  */
 export class CallIndex {
   readonly #notes: CallNotes;
@@ -93,7 +100,10 @@ export class CallIndex {
   readonly #records: Records<IndexState>;
   readonly #noteOptions: NoteOptions;
   #sorted = new Map<string, TenantNotes>();
-  #writing: Promise<void> | null = null;
+  readonly #writing = new Map<string, Promise<void>>();
+  #writingAll: Promise<void> | null = null;
+  /** Writes begin until then, of `performance.now()`. */
+  #closesAt = Number.POSITIVE_INFINITY;
   /** What this process knows of the lists that it has written. */
   readonly #known = new Map<string, Omit<IndexState, 'added'>>();
   readonly #read = new Map<string, { readonly until: number; readonly base: Promise<TenantIndex> }>();
@@ -110,11 +120,14 @@ export class CallIndex {
     this.#timer = setInterval(() => void this.write(), EVERY_MS).unref();
   }
 
-  /** Writes what is not written yet; best effort. */
+  /** Writes what is not written yet, as far as half a second allows; the rest is dropped. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    await this.#writing;
-    await this.write();
+    this.#closesAt = performance.now() + CLOSE_MS;
+    await this.#writingAll;
+    do await this.write();
+    while (this.#sorted.size > 0 && performance.now() < this.#closesAt);
+    this.#bound(0, 'store');
   }
 
   /** A session was ended, or the budget of a tool of it was reset, of all with null. */
@@ -132,19 +145,44 @@ export class CallIndex {
     const { time, onDropped } = this.#options;
     const dropped = this.#notes.sort(this.#sorted, time() - Date.now(), this.#noteOptions);
     if (dropped > 0) onDropped('flood', dropped);
+    this.#bound(MOST_WAITING, 'flood');
   }
 
-  /** Writes what was noted of up to ten tenants, at once. Never rejects. */
+  /** Drops what is of the tenants that have waited least, beyond so many lines. */
+  #bound(most: number, reason: DropReason): void {
+    let waiting = 0;
+    for (const [tenant, { sessions, calls }] of this.#sorted) {
+      const lines = sessions.size + calls.size;
+      if (waiting + lines <= most) {
+        waiting += lines;
+        continue;
+      }
+      this.#sorted.delete(tenant);
+      this.#options.onDropped(reason, lines);
+    }
+  }
+
+  /** Writes what was noted, of ten tenants with one command, and of up to a hundred. Never rejects. */
   write(): Promise<void> {
-    this.#writing ??= this.#write().finally(() => {
-      this.#writing = null;
+    this.#writingAll ??= this.#writeAll().finally(() => {
+      this.#writingAll = null;
     });
-    return this.#writing;
+    return this.#writingAll;
   }
 
-  async #write(): Promise<void> {
+  async #writeAll(): Promise<void> {
     this.#sort();
-    const some = [...this.#sorted].slice(0, MOST_TENANTS);
+    const tens = Math.ceil(Math.min(this.#sorted.size, MOST_TENANTS) / TENANTS_AT_ONCE);
+    for (let ten = 0; ten < tens && performance.now() < this.#closesAt; ten += 1) {
+      const some = [...this.#sorted].slice(0, TENANTS_AT_ONCE);
+      const writing = this.#write(some);
+      for (const [tenant] of some) this.#writing.set(tenant, writing);
+      await writing;
+      this.#writing.clear();
+    }
+  }
+
+  async #write(some: readonly (readonly [string, TenantNotes])[]): Promise<void> {
     for (const [tenant] of some) this.#sorted.delete(tenant);
     const additions = some.flatMap(([tenant, notes]) => this.#toAdditions(tenant, notes));
     // First, so that all updates are of one turn of the event loop, and one command.
@@ -211,7 +249,7 @@ export class CallIndex {
       return { appended, kept, bytes, weighed };
     };
     try {
-      this.#known.set(key, await this.#records.update(key, add, 'long'));
+      this.#remember(key, await this.#records.update(key, add, 'long'));
       if (charge.after === null) return;
       // What was charged until now is charged until later.
       backend.space.give(tenant, charge.before);
@@ -224,9 +262,16 @@ export class CallIndex {
     }
   }
 
+  #remember(key: string, state: Omit<IndexState, 'added'>): void {
+    this.#known.delete(key);
+    const [oldest] = this.#known.size < MOST_KNOWN ? [] : this.#known.keys();
+    if (oldest !== undefined) this.#known.delete(oldest);
+    this.#known.set(key, state);
+  }
+
   /** All that is known of a tenant, what this process has noted included. Rejects with the store. */
   readonly read = async (tenant: string): Promise<TenantIndex> => {
-    await this.#writing;
+    await this.#writing.get(tenant);
     const base = await this.#readStored(tenant);
     this.#sort();
     const own = this.#sorted.get(tenant);

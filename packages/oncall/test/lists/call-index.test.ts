@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import {
   openMemoryRecords,
   openRedisRecords,
@@ -339,12 +340,125 @@ test('of what is too much for a second some is dropped and counted, and a tenant
   for (let n = 0; n < 1200; n += 1) fail('s', { tenant: `t-${n % 40}` });
   for (let n = 0; n < 4; n += 1) await index.write();
   expect(dropped).toEqual([['flood', 200]]);
-  const listed = await Promise.all(Array.from({ length: 40 }, (_, n) => createdCalls(index, `t-${n}`)));
+  const listed = await Promise.all(Array.from({ length: 40 }, (_, n) => countCalls(index, `t-${n}`)));
   expect(listed.reduce((sum, calls) => sum + calls, 0)).toBe(1000);
 });
 
-const createdCalls = async (index: CallIndex, tenant: string): Promise<number> =>
-  (await index.read(tenant)).calls.length;
+const countCalls = async (index: CallIndex, tenant: string): Promise<number> => (await index.read(tenant)).calls.length;
+
+const failMany = ({ fail }: ReturnType<typeof createReplica>, from: number, to: number): void => {
+  for (let n = from; n < to; n += 1) fail('s', { tenant: `t-${n}` });
+};
+
+test('of many tenants a hundred are written each second, ten with one command', async () => {
+  const { one, connection } = await openRedis();
+  const replica = createReplica(one);
+  const countCommands = async (): Promise<number> =>
+    Number(/cmdstat_evalsha:calls=(\d+)/.exec(await connection.info('commandstats'))?.[1] ?? 0);
+  failMany(replica, 0, 1);
+  await replica.index.write();
+  const before = await countCommands();
+  failMany(replica, 0, 250);
+  const countWritten = async (): Promise<number> => {
+    await replica.index.write();
+    const { index } = createReplica(one);
+    const listed = await Promise.all(Array.from({ length: 250 }, (_, n) => countCalls(index, `t-${n}`)));
+    return listed.filter((calls) => calls > 0).length;
+  };
+  expect([await countWritten(), await countWritten(), await countWritten()]).toEqual([100, 200, 250]);
+  expect((await countCommands()) - before).toBe(25);
+  expect(replica.dropped).toEqual([]);
+});
+
+test('a replica shows what it is about to write', async () => {
+  const { index, fail } = createReplica(slowDown(openSqliteRecords().store, 50));
+  fail('s');
+  const writing = index.write();
+  expect(await countCalls(index, 'acme')).toBe(1);
+  await writing;
+});
+
+test('at its end a replica writes all that waits, and counts what half a second was too short for', async () => {
+  const { store } = openSqliteRecords();
+  const replica = createReplica(store);
+  failMany(replica, 0, 450);
+  await replica.index.close();
+  expect(replica.dropped).toEqual([]);
+  expect(await countCalls(createReplica(store).index, 't-449')).toBe(1);
+  const slow = createReplica(slowDown(store, 100));
+  failMany(slow, 1000, 1450);
+  const started = performance.now();
+  await slow.index.close();
+  expect(performance.now() - started).toBeLessThan(timeLimit(1500));
+  const { index } = createReplica(store);
+  const listed = await Promise.all(Array.from({ length: 450 }, (_, n) => countCalls(index, `t-${1000 + n}`)));
+  const written = listed.filter((calls) => calls > 0).length;
+  expect(written).toBeGreaterThanOrEqual(10);
+  expect(written).toBeLessThan(100);
+  // Of each tenant a call and a session.
+  expect(new Set(slow.dropped.map(([reason]) => reason))).toEqual(new Set(['store']));
+  expect(slow.dropped.reduce((sum, [, lines]) => sum + lines, 0)).toBe(2 * (450 - written));
+});
+
+const slowDown = (store: RecordStore, ms: number): RecordStore => ({
+  now: store.now,
+  open: (kind) => {
+    const records = store.open(kind);
+    return {
+      ...{ list: records.list.bind(records), delete: records.delete.bind(records), read: records.read.bind(records) },
+      update: async (key, decide, timeout) => {
+        await setTimeout(ms);
+        return records.update(key, decide, timeout);
+      },
+    };
+  },
+});
+
+test('of all tenants 20,000 lines wait: those that come then are dropped and counted', async () => {
+  const replica = createReplica(openMemoryRecords().store);
+  for (let n = 0; n < 15_000; n += 1000) {
+    failMany(replica, n, n + 1000);
+    await replica.index.read('acme');
+  }
+  expect(replica.dropped.every(([reason]) => reason === 'flood')).toBe(true);
+  expect(replica.dropped.reduce((sum, [, lines]) => sum + lines, 0)).toBe(10_000);
+  const listed = await Promise.all([0, 9_999, 10_000].map((n) => countCalls(replica.index, `t-${n}`)));
+  expect(listed).toEqual([1, 1, 0]);
+});
+
+test('what was written for so many tenants that some are forgotten is written as before', async () => {
+  let charged = 0;
+  const take: StoreSpace['take'] = () => {
+    charged += 1;
+    return null;
+  };
+  const replica = createReplica(openMemoryRecords().store, { space: { ...UNLIMITED_SPACE, take } });
+  const writeAll = async (from: number, to: number): Promise<number> => {
+    charged = 0;
+    for (let n = from; n < to; n += 100) {
+      failMany(replica, n, n + 100);
+      await replica.index.write();
+    }
+    return charged;
+  };
+  const writeUsed = async (calls: number): Promise<number> => {
+    charged = 0;
+    for (let n = 0; n < calls; n += 1) replica.fail('s', { message: 'x'.repeat(300) });
+    await replica.index.write();
+    return charged;
+  };
+  await writeUsed(1);
+  await writeAll(0, 8000);
+  // More than it is charged with until then.
+  await writeUsed(300);
+  await writeAll(8000, 15_100);
+  expect(await writeUsed(1)).toBe(1);
+  // A call and a session of each. What is known of the list is of its write before.
+  expect(await writeAll(15_000, 15_100)).toBe(200);
+  expect(await writeAll(0, 100)).toBe(0);
+  expect(await writeAll(0, 100)).toBe(200);
+  expect(replica.dropped).toEqual([]);
+});
 
 test('of sessions that have not failed a second notes a thousand: one that has failed is seen to succeed beyond them', async () => {
   const { index, fail, succeed, dropped } = createReplica(openMemoryRecords().store);
