@@ -1,4 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import {
   openMemoryRecords,
   openRedisRecords,
@@ -19,13 +21,15 @@ import { hashOfSession } from './lists-lab.ts';
 
 const FAILURE = toFailure('tool_exception', 'It failed.', null);
 
+const cutText = (text: string, limit: number): string => text.slice(0, limit);
+
 /** One replica: what it is told of, and its lists. Whole texts: a redactor is not what is tested. */
-const createReplica = (store: RecordStore, { space = UNLIMITED_SPACE, replica = 'r1' } = {}) => {
+const createReplica = (store: RecordStore, { space = UNLIMITED_SPACE, replica = 'r1', cut = cutText } = {}) => {
   const notes = new CallNotes();
   const dropped: (readonly [DropReason, number])[] = [];
   const index = new CallIndex(notes, {
     backend: { records: store, space },
-    redactor: { cut: (text, limit) => text.slice(0, limit) },
+    redactor: { cut },
     time: Date.now,
     replica,
     idOf: () => null,
@@ -36,10 +40,13 @@ const createReplica = (store: RecordStore, { space = UNLIMITED_SPACE, replica = 
     index,
     dropped,
     succeed: (id: string, tenant = 'acme') => notes.watch.batch(createBatch(tenant, id, 0)),
-    fail: (id: string, { tenant = 'acme', ...more }: Partial<ToolInvoked> = {}) => {
+    fail: (
+      id: string,
+      { tenant = 'acme', name = 'lookup', ...more }: Partial<ToolInvoked> & { name?: string } = {},
+    ) => {
       made += 1;
       const event = createEvent(tenant, id, { requestId: `request-${made}`, ...more });
-      notes.watch.failed(event, FAILURE, { name: event.tool, reference: `${replica}-${made}` }, null);
+      notes.watch.failed(event, FAILURE, { name, reference: `${replica}-${made}` }, null);
       notes.watch.batch(createBatch(tenant, id, 1));
     },
   };
@@ -458,6 +465,40 @@ test('what was written for so many tenants that some are forgotten is written as
   expect(await writeAll(0, 100)).toBe(0);
   expect(await writeAll(0, 100)).toBe(200);
   expect(replica.dropped).toEqual([]);
+});
+
+test('of a failed call no more is kept until it is written than is listed of it', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect: unknown = runInNewContext('gc');
+  if (typeof collect !== 'function') throw new Error('There is no gc.');
+  const weigh = (): number => {
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+  const { index, fail } = createReplica(openMemoryRecords().store);
+  const before = weigh();
+  for (let n = 0; n < 300; n += 1) {
+    // Begins another way each time, or they were one.
+    const long = (text: string): string => Buffer.from(`${n} ${text}`.padEnd(200_000, '.')).toString();
+    fail('s', { message: long('message'), callId: long('id'), name: long('name'), valueJson: long('"value') });
+  }
+  expect(weigh() - before).toBeLessThan(10_000_000);
+  const { calls } = await index.read('acme');
+  expect(calls).toHaveLength(300);
+  const [{ call } = { call: null }] = calls;
+  expect([call?.message, String(call?.id), call?.name].map((text) => text?.length)).toEqual([300, 256, 64]);
+});
+
+test('a secret that a message is cut at is in view whole when it is redacted', async () => {
+  const seen: string[] = [];
+  const cut = (text: string, limit: number): string => {
+    seen.push(text);
+    return text.slice(0, limit);
+  };
+  const { index, fail } = createReplica(openMemoryRecords().store, { cut });
+  fail('s', { message: `${'x'.repeat(290)}${'s'.repeat(4096)}${'y'.repeat(10_000)}` });
+  await index.read('acme');
+  expect(seen.some((text) => text.includes('s'.repeat(4096)))).toBe(true);
 });
 
 test('of sessions that have not failed a second notes a thousand: one that has failed is seen to succeed beyond them', async () => {
