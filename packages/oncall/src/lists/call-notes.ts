@@ -69,8 +69,9 @@ export class CallNotes {
           at: Date.now(),
         });
     },
-    batch: ({ session, calls, failed }) => {
+    batch: ({ session, calls: told, failed, isResumed }) => {
       if (session === null) return;
+      const calls = isResumed ? 0 : told;
       const at = Date.now();
       const known = this.#batches.get(session);
       if (known !== undefined) {

@@ -39,6 +39,7 @@ const createReplica = (store: RecordStore, { space = UNLIMITED_SPACE, replica = 
   return {
     index,
     dropped,
+    batch: notes.watch.batch,
     succeed: (id: string, tenant = 'acme') => notes.watch.batch(createBatch(tenant, id, 0)),
     fail: (
       id: string,
@@ -54,7 +55,7 @@ const createReplica = (store: RecordStore, { space = UNLIMITED_SPACE, replica = 
 
 const createBatch = (tenant: string, id: string, failed: number): BatchAnswered => ({
   ...{ requestId: 'request', idBy: 'service', traceId: null, tenant, key: null, calls: 1, failed },
-  ...{ session: `${tenant}:${hashOfSession(id)}`, durationMs: 1, slowestCallMs: 1 },
+  ...{ session: `${tenant}:${hashOfSession(id)}`, durationMs: 1, slowestCallMs: 1, isResumed: false },
 });
 
 const createEvent = (tenant: string, id: string, more: Partial<ToolInvoked>): ToolInvoked => ({
@@ -375,6 +376,13 @@ test('of many tenants a hundred are written each second, ten with one command', 
   expect([await countWritten(), await countWritten(), await countWritten()]).toEqual([100, 200, 250]);
   expect((await countCommands()) - before).toBe(25);
   expect(replica.dropped).toEqual([]);
+});
+
+test('a batch without a session is noted of none', async () => {
+  const { index, batch, succeed } = createReplica(openMemoryRecords().store);
+  batch({ ...createBatch('acme', 's', 1), session: null });
+  succeed('s');
+  expect([...(await index.read('acme')).sessions.values()]).toMatchObject([{ calls: 1, isFailing: false }]);
 });
 
 test('a replica shows what it is about to write', async () => {
