@@ -27,9 +27,9 @@ const LINES: Readonly<Record<string, number>> = {
   'packages/dialects': 2940,
   'packages/mcp-server': 1795,
   // What oncall.ts describes. 670 for what processes write of themselves, put together, and circuits that people close.
-  // 850 for the index of sessions and failed calls: its record, what is noted and written, its routes.
+  // 1,000 for the index of sessions and failed calls: its record, what is noted and written within bounds of all tenants, its routes.
   // 1,350 for figures of the last hour, of all replicas, and the overview.
-  'packages/oncall': 4065,
+  'packages/oncall': 4211,
   'packages/store-redis': 1280,
   'packages/store-sqlite': 720,
   'packages/testing': 831,

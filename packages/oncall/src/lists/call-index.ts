@@ -22,7 +22,6 @@ import {
   type Weighed,
 } from './index-kind.ts';
 import {
-  isNotable,
   mergeParts,
   NO_SESSION,
   placeOf,
@@ -153,12 +152,11 @@ export class CallIndex {
     let waiting = 0;
     for (const [tenant, { sessions, calls }] of this.#sorted) {
       const lines = sessions.size + calls.size;
-      if (waiting + lines <= most) {
-        waiting += lines;
-        continue;
+      if (waiting + lines <= most) waiting += lines;
+      else {
+        this.#sorted.delete(tenant);
+        this.#options.onDropped(reason, lines);
       }
-      this.#sorted.delete(tenant);
-      this.#options.onDropped(reason, lines);
     }
   }
 
@@ -196,13 +194,12 @@ export class CallIndex {
   #toAdditions(tenant: string, { sessions, calls }: TenantNotes): readonly Addition[] {
     const elements: Record<ListName, string[]> = { failed: [], active: [], calls: [] };
     for (const [id, part] of sessions) {
-      const sessionKey = `${tenant}:${id}`;
-      if (isNotable(part)) this.#notes.rememberFailed(sessionKey);
-      else if (part.endedAt > 0) this.#notes.forgetFailed(sessionKey);
-      const [list, other] = this.#notes.hasFailed(sessionKey) ? FAILED_FIRST : ACTIVE_FIRST;
+      const list = this.#notes.listOf(`${tenant}:${id}`, part);
       elements[list].push(toSessionElement([id, part]));
+      if (part.endedAt === 0) continue;
       // Each list is made short by itself, and both may have what was before the end.
-      if (part.endedAt > 0) elements[other].push(toSessionElement([id, { ...NO_SESSION, endedAt: part.endedAt }]));
+      const end = { ...NO_SESSION, endedAt: part.endedAt };
+      elements[list === 'failed' ? 'active' : 'failed'].push(toSessionElement([id, end]));
     }
     for (const [id, { at, call }] of calls) elements.calls.push(toElement({ at, id, json: JSON.stringify(call) }));
     return LISTS.filter((list) => elements[list].length > 0).map((list) => ({
@@ -304,9 +301,6 @@ export class CallIndex {
     return { sessions, calls: elements.toSorted(newestFirst).flatMap(readCall) };
   }
 }
-
-const FAILED_FIRST = ['failed', 'active'] as const;
-const ACTIVE_FIRST = ['active', 'failed'] as const;
 
 const keyOf = (tenant: string, list: ListName): string => `${tenant}:${list}`;
 

@@ -3,7 +3,7 @@ import type { Redactor } from 'recourse-server/executor/redactor';
 import { LOOKAHEAD, withLookahead } from 'recourse-server/tools/describe-value';
 import type { FailedCall } from '../contract/contract.ts';
 import { MOST_ENTRIES } from './index-kind.ts';
-import { mergeParts, NO_SESSION, type SessionPart } from './session-part.ts';
+import { isNotable, mergeParts, NO_SESSION, type SessionPart } from './session-part.ts';
 
 // Of one second: so many are listed at all. Of sessions that have failed all are noted, within reason: one that fails no more would fail on.
 const MOST_FAILURES = 1000;
@@ -86,18 +86,14 @@ export class CallNotes {
     },
   };
 
-  hasFailed(sessionKey: string): boolean {
-    return this.#failing.has(sessionKey);
-  }
-
-  rememberFailed(sessionKey: string): void {
-    const [oldest] = this.#failing.size < MOST_FAILING_SESSIONS ? [] : this.#failing;
-    if (oldest !== undefined) this.#failing.delete(oldest);
-    this.#failing.add(sessionKey);
-  }
-
-  forgetFailed(sessionKey: string): void {
-    this.#failing.delete(sessionKey);
+  /** The list that a session is in with this part: the one of those that have failed from then on until it is ended. */
+  listOf(sessionKey: string, part: SessionPart): 'failed' | 'active' {
+    if (isNotable(part)) {
+      const [oldest] = this.#failing.size < MOST_FAILING_SESSIONS ? [] : this.#failing;
+      if (oldest !== undefined) this.#failing.delete(oldest);
+      this.#failing.add(sessionKey);
+    } else if (part.endedAt > 0) this.#failing.delete(sessionKey);
+    return this.#failing.has(sessionKey) ? 'failed' : 'active';
   }
 
   /** Adds what was noted since the last time to that of each tenant; gives how much was dropped. `skewMs`: from the clock of this process to that of the store. */
