@@ -235,6 +235,7 @@ const observeBatch = ({ request, services, calls, startedAt }: Batch): void => {
     failed: failures,
     durationMs: services.now() - startedAt,
     slowestCallMs,
+    isResumed: request.resumed !== undefined,
   });
 };
 

@@ -46,6 +46,8 @@ export type BatchAnswered = {
   readonly failed: number;
   readonly durationMs: number;
   readonly slowestCallMs: number;
+  /** Whether its call was accepted by another batch, which has told of it as well. */
+  readonly isResumed: boolean;
 };
 
 export type BudgetDecision = {
@@ -128,7 +130,7 @@ export type CallWatch = {
     retry: RetryState | null,
   ) => void;
   readonly recovered: (tenant: string, tool: string, failedRounds: number) => void;
-  /** A batch of a session is answered. */
+  /** A batch is answered. */
   readonly batch: (batch: BatchAnswered) => void;
 };
 

@@ -67,7 +67,7 @@ export const createCallObserver = (options: CallObserverOptions): CallObserver =
       size.observe(batch.calls);
       overhead.observe(Math.max(0, batch.durationMs - batch.slowestCallMs) / 1000);
       logBatch(batch);
-      if (batch.session !== null) watch?.batch(batch);
+      watch?.batch(batch);
     }),
     budgetDecided: guard(({ tool, decision, denial, mode }) => {
       decisions.of(tool, decision, mode).count += 1;

@@ -31,6 +31,7 @@ const BATCH: BatchAnswered = {
   failed: 1,
   durationMs: 1.23456,
   slowestCallMs: 0,
+  isResumed: false,
 };
 const TIME = /"time":"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z"/;
 const withoutTime = (line: string | undefined): string | undefined => line?.replace(TIME, '"time":"now"');
@@ -75,6 +76,7 @@ test.each(['number', 'name'] as const)(
       failed: fc.nat(1024),
       durationMs: fc.double({ min: 0, max: 1e9, noNaN: true }),
       slowestCallMs: fc.constant(0),
+      isResumed: fc.constant(false),
     });
     const property = fc.property(batch, fc.boolean(), (chosen, isOwn) => {
       const answered = isOwn ? { ...chosen, session: `${chosen.tenant}:${'0f'.repeat(32)}` } : chosen;

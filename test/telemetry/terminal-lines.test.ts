@@ -49,7 +49,7 @@ test('with LOG_LEVEL=debug a failed call and a batch have all their fields', () 
     createLogBatch(log),
   )({
     ...{ requestId: 'r', idBy: 'caller' as const, traceId: null, tenant: 't', key: null, session: null },
-    ...{ calls: 1, failed: 1, durationMs: 1, slowestCallMs: 1 },
+    ...{ calls: 1, failed: 1, durationMs: 1, slowestCallMs: 1, isResumed: false },
   });
   expect(lines()).toMatchObject([
     { msg: 'tool call failed', code: 'timeout', reference: 'R1' },

@@ -4,8 +4,10 @@ import { createSealing } from '@recourse/test-support/sealing.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
+import type { RecordStore } from 'recourse-server/store/record-store';
 import { expect, onTestFinished, test } from 'vitest';
 import { HourFigures } from '#src/contract/contract.ts';
+import { CallCounts } from '#src/figures/call-counts.ts';
 import { bucketOf, middleOf } from '#src/figures/durations.ts';
 import { hourKind, writersKind } from '#src/figures/hour-kind.ts';
 import { everything, openReplica } from './figures-lab.ts';
@@ -267,10 +269,10 @@ test('a damaged record costs its own figures alone', async () => {
   );
 });
 
-test('further tenants, and further tools of a minute, displace and break nothing', async () => {
+test('further tools of a minute displace and break nothing', async () => {
   const { store } = openSqliteRecords();
   const replica = openReplica(store);
-  for (let tenant = 0; tenant < 1500; tenant += 1) replica.call({ tenant: `tenant_${tenant}`, tool: 'pay' });
+  for (let tenant = 0; tenant < 900; tenant += 1) replica.call({ tenant: `tenant_${tenant}`, tool: 'pay' });
   replica.call({ tenant: 'last', tool: 'pay' });
   for (let tool = 0; tool < 12_000; tool += 1) replica.call({ tenant: 'last', tool: `tool_${tool}` });
   const last = await replica.read('last', everything);
@@ -279,5 +281,77 @@ test('further tenants, and further tools of a minute, displace and break nothing
   expect(last.total.calls).toBeLessThanOrEqual(10_000);
   expect(last.tools).toHaveLength(50);
   expect(last.more_tools).toBe(last.total.calls - 50);
-  expect((await replica.read('tenant_1499', everything)).total.calls).toBe(1);
+  expect((await replica.read('tenant_899', everything)).total.calls).toBe(1);
+});
+
+/** Names of the records of hours that were written. */
+const watchHours = (store: RecordStore) => {
+  const written = new Set<string>();
+  const open: RecordStore['open'] = (kind) => {
+    const records = store.open(kind);
+    return {
+      ...{ list: records.list.bind(records), delete: records.delete.bind(records), read: records.read.bind(records) },
+      update: (key, decide, timeout) => {
+        if (kind.name === hourKind.name) written.add(key);
+        return records.update(key, decide, timeout);
+      },
+    };
+  };
+  return { store: { ...store, now: store.now, open }, written };
+};
+
+test('of more tenants than have a place some are counted whole, each with one record, and one that is quiet makes room', async () => {
+  const { store: records, pass } = openSqliteRecords();
+  const { store, written } = watchHours(records);
+  const replica = openReplica(store);
+  const callAll = (from: number, to: number): void => {
+    for (let tenant = from; tenant < to; tenant += 1)
+      replica.call({ tenant: `tenant_${tenant}`, tool: 'pay', code: 'timeout' });
+  };
+  const read = async (tenant: number) => replica.read(`tenant_${tenant}`, everything);
+  for (let minutes = 0; minutes < 4; minutes += 1) {
+    for (let times = 0; times < 2; times += 1) {
+      callAll(0, 1500);
+      await replica.write();
+    }
+    pass(MINUTE_MS);
+  }
+  expect(written.size).toBe(1000);
+  expect((await read(0)).total).toMatchObject({ calls: 8, failures: 8 });
+  expect((await read(999)).total).toMatchObject({ calls: 8, failures: 8 });
+  expect(await read(1000)).toMatchObject({ total: { calls: 0 }, failures: [] });
+  // Tenants of which these are the last are quiet for ten minutes.
+  for (let minutes = 0; minutes < 12; minutes += 1) {
+    callAll(0, 995);
+    callAll(1000, 1003);
+    pass(MINUTE_MS);
+    await replica.read('tenant_0', everything);
+  }
+  callAll(1000, 1003);
+  await replica.write();
+  expect((await read(0)).total.calls).toBe(20);
+  for (const tenant of [1000, 1001, 1002]) expect((await read(tenant)).total.calls).toBeGreaterThan(0);
+  // Three of five made room for three; what they had written is there.
+  expect(written.size).toBe(1003);
+  for (const tenant of [995, 999]) expect((await read(tenant)).total.calls).toBe(8);
+});
+
+test('whatever tenants are displaced, each call that was counted is told once to who counts further', () => {
+  const counts = new CallCounts();
+  const told = new Map<string, number>();
+  let uncounted = 0;
+  counts.turn(1);
+  for (let tenant = 0; tenant < 1000; tenant += 1) counts.answered(`tenant_${tenant}`, 'pay', null, 1);
+  for (let minute = 2; minute < 15; minute += 1) {
+    counts.answered('late', 'pay', null, 1);
+    counts.answered('tenant_0', 'pay', null, 1);
+    uncounted += counts.turn(minute);
+  }
+  expect([counts.hours.has('late'), counts.hours.has('tenant_0'), counts.hours.size]).toEqual([true, true, 1000]);
+  counts.takeCalls((tenant, _tool, calls) => void told.set(tenant, (told.get(tenant) ?? 0) + calls));
+  expect(told.get('tenant_0')).toBe(14);
+  expect(told.get('tenant_1')).toBe(1);
+  expect(uncounted).toBeGreaterThan(8);
+  expect(told.get('late')).toBe(13 - uncounted);
+  expect(told.size).toBe(1001);
 });

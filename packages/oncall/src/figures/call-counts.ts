@@ -8,13 +8,15 @@ import { MINUTES, TenantHour } from './tenant-hour.ts';
 const MOST_COUNTED = 10_000;
 const MOST_BYTES = 16 * 1024 * 1024;
 const MOST_TENANTS = 1000;
+// A tenant that comes again gets a record of its own: one that is called now and then is not displaced.
+const QUIET_MINUTES = 10;
 
 /** Tells how many calls of each tool came since it was asked last. */
 export type TakeCalls = (take: (tenant: string, tool: string, calls: number) => void) => void;
 
 /**
- * Counts the calls of this process by tenant, tool and minute. Beyond its bounds a further tool of a minute is not counted, and the tenant
- * that was called least lately is forgotten.
+ * Counts the calls of this process by tenant, tool and minute. Beyond its bounds a further tool of a minute is not counted, and no further
+ * tenant until one has been quiet for ten minutes: that is forgotten when the minute is over.
  */
 export class CallCounts {
   readonly hours = new Map<string, TenantHour>();
@@ -24,13 +26,17 @@ export class CallCounts {
   #counted = 0;
   /** What is not counted. */
   readonly #beyond = new ToolCounts();
+  /** That of tenants that have no place. */
+  readonly #nobody = new TenantHour();
+  /** How often in this minute a tenant had no place. */
+  #refused = 0;
   /** Of minutes that are over, and not taken yet. */
   #passed: (readonly [tenant: string, tool: string, calls: number])[] = [];
   // Where the call before was counted: calls of a batch are often of one tool.
   #tenant = '';
   #tool = '';
   #counts = this.#beyond;
-  #hour = new TenantHour();
+  #hour = this.#nobody;
 
   /** On the path of each call: it asks no clock, and makes something only where a tool is called for the first time in a minute. */
   readonly answered = (tenant: string, tool: string, failure: Failure | null, durationMs: number): void => {
@@ -65,7 +71,7 @@ export class CallCounts {
   /** A call that was counted has failed. */
   failed(tenant: string, failure: Omit<FailureRun, 'since' | 'last'>, now: number): void {
     const hour = tenant === this.#tenant ? this.#hour : this.hours.get(tenant);
-    if (hour === undefined) return;
+    if (hour === undefined || hour === this.#nobody) return;
     hour.runs.failed(failure, now);
     hour.isChanged = true;
   }
@@ -93,7 +99,7 @@ export class CallCounts {
     this.#hour = hour;
     this.#tenant = tenant;
     this.#tool = tool;
-    this.#counts = hour.tools.get(tool) ?? this.#add(hour, tool);
+    this.#counts = hour === this.#nobody ? this.#beyond : (hour.tools.get(tool) ?? this.#add(hour, tool));
   }
 
   #add(hour: TenantHour, tool: string): ToolCounts {
@@ -105,40 +111,28 @@ export class CallCounts {
   }
 
   #begin(tenant: string): TenantHour {
+    if (this.hours.size >= MOST_TENANTS) {
+      this.#refused += 1;
+      return this.#nobody;
+    }
     const hour = new TenantHour();
     hour.lastMinute = this.minute;
     this.hours.set(tenant, hour);
-    if (this.hours.size > MOST_TENANTS) this.#drop(this.#findIdle(tenant));
     return hour;
   }
 
+  /** Forgets tenants that were called least lately: those of another hour, more where there is no room. */
   #forget(next: number): void {
-    let bytes = 0;
-    for (const [tenant, hour] of this.hours) {
-      bytes += hour.bytes;
-      if (hour.lastMinute <= next - MINUTES && hour.tools.size === 0) this.#drop(tenant);
+    const idle = [...this.hours].toSorted(([, one], [, other]) => one.lastMinute - other.lastMinute);
+    let bytes = idle.reduce((sum, [, hour]) => sum + hour.bytes, 0);
+    for (const [tenant, hour] of idle) {
+      const isWanted = this.hours.size > MOST_TENANTS - this.#refused;
+      const minutes = isWanted ? QUIET_MINUTES : MINUTES;
+      if (hour.lastMinute > next - minutes && (bytes <= MOST_BYTES || this.hours.size === 1)) break;
+      bytes -= hour.bytes;
+      this.#counted -= hour.tools.size;
+      this.hours.delete(tenant);
     }
-    while (bytes > MOST_BYTES && this.hours.size > 1) {
-      const tenant = this.#findIdle('');
-      bytes -= this.hours.get(tenant)?.bytes ?? 0;
-      this.#drop(tenant);
-    }
-  }
-
-  /** The tenant that was called least lately, but for this one. */
-  #findIdle(but: string): string {
-    let idle = '';
-    let last = Number.POSITIVE_INFINITY;
-    for (const [tenant, { lastMinute, isChanged }] of this.hours) {
-      const at = isChanged ? this.minute : lastMinute;
-      if (tenant === but || at >= last) continue;
-      [idle, last] = [tenant, at];
-    }
-    return idle;
-  }
-
-  #drop(tenant: string): void {
-    this.#counted -= this.hours.get(tenant)?.tools.size ?? 0;
-    this.hours.delete(tenant);
+    this.#refused = 0;
   }
 }

@@ -28,10 +28,6 @@ const keyOf = (tool: string, code: string): string => `${tool} ${code}`;
 export class FailureRuns {
   readonly #runs = new Map<string, KnownRun>();
 
-  get size(): number {
-    return this.#runs.size;
-  }
-
   list(): readonly FailureRun[] {
     this.#cut();
     return [...this.#runs.values()].map(({ isWhole: _isWhole, ...run }) => run);

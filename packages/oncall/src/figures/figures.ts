@@ -55,7 +55,7 @@ const openFigures = (counts: CallCounts, { backend, log, time }: FiguresParts) =
   const turn = (): void => {
     const uncounted = counts.turn(Math.floor(time() / MINUTE_MS));
     if (uncounted > 0)
-      log.warn({ calls: uncounted }, 'too many tools were called within a minute: calls were left out of the figures');
+      log.warn({ calls: uncounted }, 'too many tools or tenants within a minute: calls were left out of the figures');
   };
   const write = async (due: readonly (readonly [string, TenantHour])[]): Promise<void> => {
     if (writer === null) return;

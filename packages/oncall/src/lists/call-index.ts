@@ -22,9 +22,9 @@ import {
   type Weighed,
 } from './index-kind.ts';
 import {
-  isNotable,
   mergeParts,
   NO_SESSION,
+  placeOf,
   readPart,
   type SessionPart,
   toJson,
@@ -53,9 +53,18 @@ export type CallIndexOptions = Omit<NoteOptions, 'prefix'> & {
 
 const EVERY_MS = 1000;
 // One command writes 32 records.
-const MOST_TENANTS = 10;
+const TENANTS_AT_ONCE = 10;
+// Of a second.
+const MOST_TENANTS = 100;
+/** Lines that wait, of all tenants: some 20 MB. */
+const MOST_WAITING = 20_000;
+// Of 10,000 tenants. Of a list that is not known its tenant is not charged until it is written again.
+const MOST_KNOWN = 30_000;
+const CLOSE_MS = 500;
 // From so many elements on, those of each session are put together.
 const CROWDED = 2 * MOST_ENTRIES;
+// Beside its sessions a list keeps so many that were ended: what another replica writes late of one must not bring it back.
+const MOST_GONE = MOST_ENTRIES / 2;
 const WEIGHT_STEP = 64 * 1024;
 // Each write lets a record live for another day: so often its charge is renewed.
 const RENEWED_MS = 3_600_000;
@@ -78,11 +87,11 @@ type Fold = { readonly appended: number; readonly elements: readonly string[] };
  * what is there; who reads puts together what is of one session, and so does a writer where a list has become long. What is noted goes
  * through these states:
  *
- * | state   | where               | becomes                                                                   |
- * |---------|---------------------|---------------------------------------------------------------------------|
- * | noted   | `#notes`            | sorted: each second, and when its tenant is read                           |
- * | sorted  | `#sorted`, by tenant | writing: each second, of ten tenants                                      |
- * | writing | `#writing`          | written; dropped: no room, or the store has failed and may have it or not  |
+ * | state   | where                 | becomes                                                                                |
+ * |---------|-----------------------|----------------------------------------------------------------------------------------|
+ * | noted   | `#notes`              | sorted: each second, and when its tenant is read                                       |
+ * | sorted  | `#sorted`, by tenant  | writing: each second, of a hundred tenants at most; dropped: 20,000 lines wait already |
+ * | writing | `#writing`, by tenant | written; dropped: no room, or the store has failed and may have it or not              |
  */
 export class CallIndex {
   readonly #notes: CallNotes;
@@ -90,7 +99,10 @@ export class CallIndex {
   readonly #records: Records<IndexState>;
   readonly #noteOptions: NoteOptions;
   #sorted = new Map<string, TenantNotes>();
-  #writing: Promise<void> | null = null;
+  readonly #writing = new Map<string, Promise<void>>();
+  #writingAll: Promise<void> | null = null;
+  /** Writes begin until then, of `performance.now()`. */
+  #closesAt = Number.POSITIVE_INFINITY;
   /** What this process knows of the lists that it has written. */
   readonly #known = new Map<string, Omit<IndexState, 'added'>>();
   readonly #read = new Map<string, { readonly until: number; readonly base: Promise<TenantIndex> }>();
@@ -107,11 +119,14 @@ export class CallIndex {
     this.#timer = setInterval(() => void this.write(), EVERY_MS).unref();
   }
 
-  /** Writes what is not written yet; best effort. */
+  /** Writes what is not written yet, as far as half a second allows; the rest is dropped. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    await this.#writing;
-    await this.write();
+    this.#closesAt = performance.now() + CLOSE_MS;
+    await this.#writingAll;
+    do await this.write();
+    while (this.#sorted.size > 0 && performance.now() < this.#closesAt);
+    this.#bound(0, 'store');
   }
 
   /** A session was ended, or the budget of a tool of it was reset, of all with null. */
@@ -129,19 +144,43 @@ export class CallIndex {
     const { time, onDropped } = this.#options;
     const dropped = this.#notes.sort(this.#sorted, time() - Date.now(), this.#noteOptions);
     if (dropped > 0) onDropped('flood', dropped);
+    this.#bound(MOST_WAITING, 'flood');
   }
 
-  /** Writes what was noted of up to ten tenants, at once. Never rejects. */
+  /** Drops what is of the tenants that have waited least, beyond so many lines. */
+  #bound(most: number, reason: DropReason): void {
+    let waiting = 0;
+    for (const [tenant, { sessions, calls }] of this.#sorted) {
+      const lines = sessions.size + calls.size;
+      if (waiting + lines <= most) waiting += lines;
+      else {
+        this.#sorted.delete(tenant);
+        this.#options.onDropped(reason, lines);
+      }
+    }
+  }
+
+  /** Writes what was noted, of ten tenants with one command, and of up to a hundred. Never rejects. */
   write(): Promise<void> {
-    this.#writing ??= this.#write().finally(() => {
-      this.#writing = null;
+    this.#writingAll ??= this.#writeAll().finally(() => {
+      this.#writingAll = null;
     });
-    return this.#writing;
+    return this.#writingAll;
   }
 
-  async #write(): Promise<void> {
+  async #writeAll(): Promise<void> {
     this.#sort();
-    const some = [...this.#sorted].slice(0, MOST_TENANTS);
+    const tens = Math.ceil(Math.min(this.#sorted.size, MOST_TENANTS) / TENANTS_AT_ONCE);
+    for (let ten = 0; ten < tens && performance.now() < this.#closesAt; ten += 1) {
+      const some = [...this.#sorted].slice(0, TENANTS_AT_ONCE);
+      const writing = this.#write(some);
+      for (const [tenant] of some) this.#writing.set(tenant, writing);
+      await writing;
+      this.#writing.clear();
+    }
+  }
+
+  async #write(some: readonly (readonly [string, TenantNotes])[]): Promise<void> {
     for (const [tenant] of some) this.#sorted.delete(tenant);
     const additions = some.flatMap(([tenant, notes]) => this.#toAdditions(tenant, notes));
     // First, so that all updates are of one turn of the event loop, and one command.
@@ -155,9 +194,12 @@ export class CallIndex {
   #toAdditions(tenant: string, { sessions, calls }: TenantNotes): readonly Addition[] {
     const elements: Record<ListName, string[]> = { failed: [], active: [], calls: [] };
     for (const [id, part] of sessions) {
-      if (isNotable(part)) this.#notes.rememberFailed(`${tenant}:${id}`);
-      const list = this.#notes.hasFailed(`${tenant}:${id}`) ? 'failed' : 'active';
+      const list = this.#notes.listOf(`${tenant}:${id}`, part);
       elements[list].push(toSessionElement([id, part]));
+      if (part.endedAt === 0) continue;
+      // Each list is made short by itself, and both may have what was before the end.
+      const end = { ...NO_SESSION, endedAt: part.endedAt };
+      elements[list === 'failed' ? 'active' : 'failed'].push(toSessionElement([id, end]));
     }
     for (const [id, { at, call }] of calls) elements.calls.push(toElement({ at, id, json: JSON.stringify(call) }));
     return LISTS.filter((list) => elements[list].length > 0).map((list) => ({
@@ -182,8 +224,8 @@ export class CallIndex {
     try {
       const appended = await this.#records.read(key, (state) => state.appended);
       const elements = await this.#records.list(key, MOST_ELEMENTS);
-      const sessions = takeLatest(groupBySession(elements, this.#options.time() - INDEX_TTL_MS));
-      return { appended: appended ?? 0, elements: sessions.toReversed().flatMap(toFolded) };
+      const sessions = foldSessions(groupBySession(elements, this.#options.time() - INDEX_TTL_MS));
+      return { appended: appended ?? 0, elements: sessions.toReversed() };
     } catch {
       // Another time: the observer of the store has told of it.
       return null;
@@ -204,7 +246,7 @@ export class CallIndex {
       return { appended, kept, bytes, weighed };
     };
     try {
-      this.#known.set(key, await this.#records.update(key, add, 'long'));
+      this.#remember(key, await this.#records.update(key, add, 'long'));
       if (charge.after === null) return;
       // What was charged until now is charged until later.
       backend.space.give(tenant, charge.before);
@@ -217,9 +259,16 @@ export class CallIndex {
     }
   }
 
+  #remember(key: string, state: Omit<IndexState, 'added'>): void {
+    this.#known.delete(key);
+    const [oldest] = this.#known.size < MOST_KNOWN ? [] : this.#known.keys();
+    if (oldest !== undefined) this.#known.delete(oldest);
+    this.#known.set(key, state);
+  }
+
   /** All that is known of a tenant, what this process has noted included. Rejects with the store. */
   readonly read = async (tenant: string): Promise<TenantIndex> => {
-    await this.#writing;
+    await this.#writing.get(tenant);
     const base = await this.#readStored(tenant);
     this.#sort();
     const own = this.#sorted.get(tenant);
@@ -247,17 +296,7 @@ export class CallIndex {
     const list = async (name: ListName): Promise<readonly string[]> =>
       this.#records.list(keyOf(tenant, name), MOST_ELEMENTS);
     const [failed, active, calls] = await Promise.all([list('failed'), list('active'), list('calls')]);
-    const failing = groupBySession(failed, since);
-    const others = groupBySession(active, since);
-    for (const [hash, said] of failing) {
-      said.push(...(others.get(hash) ?? []));
-      others.delete(hash);
-    }
-    const sessions = new Map<string, SessionPart>();
-    for (const { id, said } of [...takeLatest(failing), ...takeLatest(others)]) {
-      const part = mergeSaid(said);
-      if (part !== null) sessions.set(id, part);
-    }
+    const sessions = mergeLists(groupBySession(failed, since), groupBySession(active, since));
     const elements = calls.flatMap(readElement).filter(({ at }) => at > since);
     return { sessions, calls: elements.toSorted(newestFirst).flatMap(readCall) };
   }
@@ -283,23 +322,50 @@ const mergeSaid = (said: readonly Element[]): SessionPart | null => {
   return parts.length === 0 ? null : parts.reduce(mergeParts, NO_SESSION);
 };
 
+/** The sessions of both lists, as many as each has of those that were not ended. */
+const mergeLists = (failing: Map<string, Element[]>, others: Map<string, Element[]>): Map<string, SessionPart> => {
+  for (const [hash, said] of failing) {
+    said.push(...(others.get(hash) ?? []));
+    others.delete(hash);
+  }
+  const sessions = new Map<string, SessionPart>();
+  const left = { failed: MOST_ENTRIES, active: MOST_ENTRIES, gone: MOST_GONE };
+  for (const { id, said } of [...latestFirst(failing), ...latestFirst(others)]) {
+    if (left.active <= 0 && !failing.has(id)) break;
+    const part = mergeSaid(said);
+    if (part === null) continue;
+    const place = placeOf(part);
+    left[place] -= 1;
+    if (left[place] >= 0) sessions.set(id, part);
+  }
+  return sessions;
+};
+
 const toSessionElement = ([id, part]: readonly [string, SessionPart]): string =>
   toElement({ at: touchedAt(part), id, json: toJson(part) });
 
-/** As one element. A lone one is not read for it: most are, where sessions are many. */
-const toFolded = ({ id, said }: Said): readonly string[] => {
-  const part = said.length === 1 ? null : mergeSaid(said);
-  return part === null ? said.slice(0, 1).map(toElement) : [toSessionElement([id, part])];
+const MAY_BE_GONE = /"(?:endedAt|resets)":/;
+
+/** As many sessions as a list has, the latest first, each as one element. Those that were ended take no place of the others. */
+const foldSessions = (sessions: ReadonlyMap<string, readonly Element[]>): readonly string[] => {
+  const left = { listed: MOST_ENTRIES, gone: MOST_GONE };
+  return latestFirst(sessions).flatMap(({ id, said }) => {
+    // A lone one is not read: most are, where sessions are many.
+    const isRead = said.length > 1 || said.some(({ json }) => MAY_BE_GONE.test(json));
+    const part = isRead ? mergeSaid(said) : null;
+    const place = part !== null && placeOf(part) === 'gone' ? 'gone' : 'listed';
+    left[place] -= 1;
+    if (left[place] < 0) return [];
+    return part === null ? said.slice(0, 1).map(toElement) : [toSessionElement([id, part])];
+  });
 };
 
 type Said = { readonly id: string; readonly said: readonly Element[] };
 
-/** As many as a list has, the latest first. */
-const takeLatest = (sessions: ReadonlyMap<string, readonly Element[]>): readonly Said[] =>
+const latestFirst = (sessions: ReadonlyMap<string, readonly Element[]>): readonly Said[] =>
   [...sessions]
     .map(([id, said]) => ({ id, said, at: said.reduce((latest, { at }) => Math.max(latest, at), 0) }))
-    .toSorted((one, other) => other.at - one.at)
-    .slice(0, MOST_ENTRIES);
+    .toSorted((one, other) => other.at - one.at);
 
 const readCall = ({ id, at, json }: Element): readonly ListedCall[] => {
   const parsed = parseJson(json);

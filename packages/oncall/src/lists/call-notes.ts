@@ -1,8 +1,9 @@
 import type { CallWatch, ToolInvoked } from 'recourse-server/executor/call-observer';
 import type { Redactor } from 'recourse-server/executor/redactor';
+import { LOOKAHEAD, withLookahead } from 'recourse-server/tools/describe-value';
 import type { FailedCall } from '../contract/contract.ts';
 import { MOST_ENTRIES } from './index-kind.ts';
-import { mergeParts, NO_SESSION, type SessionPart } from './session-part.ts';
+import { isNotable, mergeParts, NO_SESSION, type SessionPart } from './session-part.ts';
 
 // Of one second: so many are listed at all. Of sessions that have failed all are noted, within reason: one that fails no more would fail on.
 const MOST_FAILURES = 1000;
@@ -59,10 +60,18 @@ export class CallNotes {
     failed: (event, _failure, { name, reference }, retry) => {
       const isLast = retry?.remaining === 0 && retry.scope === 'session';
       if (this.#failures.length >= MOST_FAILURES) this.#dropped += 1;
-      else this.#failures.push({ event, name, reference, isLast, at: Date.now() });
+      else
+        this.#failures.push({
+          event: lighten(event),
+          name: keepShown(name, MAX_NAME),
+          reference,
+          isLast,
+          at: Date.now(),
+        });
     },
-    batch: ({ session, calls, failed }) => {
+    batch: ({ session, calls: told, failed, isResumed }) => {
       if (session === null) return;
+      const calls = isResumed ? 0 : told;
       const at = Date.now();
       const known = this.#batches.get(session);
       if (known !== undefined) {
@@ -77,14 +86,14 @@ export class CallNotes {
     },
   };
 
-  hasFailed(sessionKey: string): boolean {
-    return this.#failing.has(sessionKey);
-  }
-
-  rememberFailed(sessionKey: string): void {
-    const [oldest] = this.#failing.size < MOST_FAILING_SESSIONS ? [] : this.#failing;
-    if (oldest !== undefined) this.#failing.delete(oldest);
-    this.#failing.add(sessionKey);
+  /** The list that a session is in with this part: the one of those that have failed from then on until it is ended. */
+  listOf(sessionKey: string, part: SessionPart): 'failed' | 'active' {
+    if (isNotable(part)) {
+      const [oldest] = this.#failing.size < MOST_FAILING_SESSIONS ? [] : this.#failing;
+      if (oldest !== undefined) this.#failing.delete(oldest);
+      this.#failing.add(sessionKey);
+    } else if (part.endedAt > 0) this.#failing.delete(sessionKey);
+    return this.#failing.has(sessionKey) ? 'failed' : 'active';
   }
 
   /** Adds what was noted since the last time to that of each tenant; gives how much was dropped. `skewMs`: from the clock of this process to that of the store. */
@@ -149,6 +158,21 @@ const partOfFailure = (
   lastFailure: code === null ? null : { tool, code, message, at: time },
   blocked: isLast || code === 'retry_budget_exhausted' ? [[tool, at]] : [],
 });
+
+/** An event without its value, which may be a mebibyte; and an id, like a name, may be as long as what its caller sent. */
+const lighten = (event: ToolInvoked): ToolInvoked => {
+  const { valueJson, message, callId } = event;
+  const idLength = typeof callId === 'string' ? callId.length : 0;
+  if (valueJson.length + message.length + idLength <= LOOKAHEAD) return event;
+  return { ...event, valueJson: 'null', message: keepShown(message, MAX_MESSAGE), callId: keepShown(callId, MAX_ID) };
+};
+
+/** A text of which so much is shown. Copied where it is cut: a part of a text would keep the whole of it. */
+const keepShown = <Shown extends string | number | null>(shown: Shown, limit: number): Shown | string => {
+  if (typeof shown !== 'string') return shown;
+  const part = withLookahead(shown, limit);
+  return part === shown ? shown : Buffer.from(part.toWellFormed()).toString();
+};
 
 const describeCall = (
   { event, name, reference }: Failed,

@@ -16,7 +16,8 @@ export type Element = { readonly at: number; readonly id: string; readonly json:
 
 export const toElement = ({ at, id, json }: Element): string => `${at} ${id} ${json}`;
 
-const ELEMENT = /^(\d{1,15}) (\S{1,200}) (\{.*\})$/;
+// JSON text may have line separators, U+2028 and U+2029, as they are.
+const ELEMENT = /^(\d{1,15}) (\S{1,200}) (\{.*\})$/s;
 
 /** None where the element is damaged. */
 export const readElement = (text: string): readonly Element[] => {

@@ -23,7 +23,7 @@ const MOST_IDS = 10_000;
 export const createListMetrics = ({ registry, toolNames }: Metrics) =>
   createDefinitions(registry, toolNames).countBy(
     'oncall_lines_dropped_total',
-    'Sessions and failures that lists lack: more came than a second may have (flood), the store has no room for them (room), it failed (store).',
+    'Sessions and failures that lists lack: more came than a second may have, or than may wait (flood), the store has no room for them (room), it failed, or was too slow for the end of a process (store).',
     'reason',
     ['flood', 'room', 'store'] as const satisfies readonly DropReason[],
   );

@@ -33,6 +33,8 @@ export const NO_SESSION: SessionPart = {
 };
 
 const ALL_TOOLS = '*';
+// Whoever resets a session chooses the names of tools.
+const MOST_MOMENTS = 100;
 
 /** A reset of the budget of a tool, or of all (null). */
 export const toReset = (tool: string | null, at: number): SessionPart => ({
@@ -64,19 +66,28 @@ export const toJson = (part: SessionPart): string => {
   });
 };
 
-/** Whether more is known of it than that it was used. */
-export const isNotable = ({ failures, isFailing, blocked, resets, endedAt }: SessionPart): boolean =>
-  failures > 0 || isFailing || blocked.length + resets.length > 0 || endedAt > 0;
+/** Whether more is known of it than that it was used, or ended. */
+export const isNotable = ({ failures, isFailing, blocked, resets }: SessionPart): boolean =>
+  failures > 0 || isFailing || blocked.length + resets.length > 0;
 
 const isAlive = ({ lastAt }: SessionPart, endedAt: number): boolean => lastAt > endedAt;
 
-const timeIn = (moments: Moments, tool: string): number => moments.find(([name]) => name === tool)?.[1] ?? 0;
+/** Among which sessions it counts. `gone`: it was not used since it was ended. */
+export const placeOf = (part: SessionPart): 'failed' | 'active' | 'gone' => {
+  if (!isAlive(part, part.endedAt)) return 'gone';
+  return isNotable(part) ? 'failed' : 'active';
+};
 
 const mergeMoments = (one: Moments, other: Moments): Moments => {
   if (one.length === 0 || other.length === 0) return one.length === 0 ? other : one;
-  const tools = new Set([...one, ...other].map(([tool]) => tool));
-  return [...tools].map((tool) => [tool, Math.max(timeIn(one, tool), timeIn(other, tool))]);
+  const times = new Map(one);
+  for (const [tool, at] of other) times.set(tool, Math.max(times.get(tool) ?? 0, at));
+  return times.size <= MOST_MOMENTS ? [...times] : [...times].toSorted(latestFirst).slice(0, MOST_MOMENTS);
 };
+
+// That of all tools stays: it stands for many.
+const latestFirst = ([one, oneAt]: Moments[number], [other, otherAt]: Moments[number]): number =>
+  Number(other === ALL_TOOLS) - Number(one === ALL_TOOLS) || otherAt - oneAt;
 
 /** Both together, whichever came first. What was before the end of the session is forgotten. */
 export const mergeParts = (one: SessionPart, other: SessionPart): SessionPart => {
@@ -113,9 +124,10 @@ export const describeSession = (
 ): SessionItem | null => {
   const { lastAt, resets, lastFailure } = part;
   if (!isAlive(part, part.endedAt)) return null;
+  const resetAt = new Map(resets);
   const isBlocked = ([tool, at]: readonly [string, number]): boolean =>
     mayUse(tool) &&
-    at > Math.max(timeIn(resets, tool), timeIn(resets, ALL_TOOLS)) &&
+    at > Math.max(resetAt.get(tool) ?? 0, resetAt.get(ALL_TOOLS) ?? 0) &&
     lastAt + ttlMs > now &&
     (cooldownMs === 0 || at + cooldownMs > now);
   const blocked = part.blocked.filter(isBlocked);

@@ -211,5 +211,7 @@ test('a pending call is found by its handle, listed by its state, and its failur
   expect((await ask('/calls/pending/c_none')).status).toBe(404);
   expect((await ask(`/tool-calls/${requestId}`, 'DELETE')).status).toBeLessThan(300);
   await expect.poll(() => items('/calls?tool=held')).toMatchObject([{ request_id: requestId, code: 'cancelled' }]);
+  // Once, although another batch runs it than the one that accepted it.
+  expect(await items('/sessions')).toMatchObject([{ state: 'failing', calls: 1, failures: 1 }]);
   await expect.poll(() => items('/calls/pending')).toEqual([]);
 });
