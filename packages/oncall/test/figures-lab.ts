@@ -4,7 +4,6 @@ import type { ToolInvoked } from 'recourse-server/executor/call-observer';
 import { type Failure, toFailure } from 'recourse-server/executor/call-outcome';
 import { UNLIMITED_SPACE } from 'recourse-server/sessions/store-space';
 import type { RecordStore } from 'recourse-server/store/record-store';
-import { NO_SEALING, type Sealing } from 'recourse-server/store/seals';
 import { beginFigures } from '#src/figures/figures.ts';
 
 /** One call of a test. */
@@ -25,14 +24,10 @@ const eventOf = (tenant: string, tool: string, failure: Failure): ToolInvoked =>
 });
 
 /** The figures of a process whose records are in this store; the store's time is theirs. */
-export const openReplica = (
-  records: RecordStore,
-  durability: 'process' | 'durable' = 'durable',
-  sealing: Sealing = NO_SEALING,
-) => {
+export const openReplica = (records: RecordStore, durability: 'process' | 'durable' = 'durable') => {
   const { watch, open } = beginFigures();
   const figures = open({
-    backend: { records, space: UNLIMITED_SPACE, sealing, durability },
+    backend: { records, space: UNLIMITED_SPACE, durability },
     log: pino({ level: 'silent' }),
     time: records.now,
   });

@@ -1,6 +1,5 @@
 import { openRedisRecords, openSqliteRecords } from '@recourse/test-support/record-stores-under-test.ts';
 import { redisForTests } from '@recourse/test-support/redis-server.ts';
-import { createSealing } from '@recourse/test-support/sealing.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
@@ -214,20 +213,6 @@ test('a run of failures goes on where another replica has seen the ones before, 
   one.call({ tool: 'pay', code: 'timeout' });
   await one.write();
   expect(await sinceOf()).toEqual({ minutes: 0, isNow: true });
-});
-
-test('messages of failures are sealed where there is a store key: a process without it counts them, and shows none', async () => {
-  const { store } = openSqliteRecords();
-  const writer = openReplica(store, 'durable', createSealing(['k1']));
-  writer.call({ tool: 'pay', code: 'timeout', message: 'account 4711' });
-  await writer.write();
-  const [id = ''] = (await store.open(writersKind).read('acme:figures', (writers) => [...writers.keys()])) ?? [];
-  const stored = await store.open(hourKind).read(`acme:${id}`, (record) => [...record.values()].join());
-  expect(stored).toContain('timeout');
-  expect(stored).not.toContain('4711');
-  const open = (ids: readonly string[]) => openReplica(store, 'durable', createSealing(ids)).read('acme', everything);
-  expect((await open(['k1'])).failures).toMatchObject([{ message: 'account 4711' }]);
-  expect(await open(['k2'])).toMatchObject({ total: { failures: 1 }, failures: [] });
 });
 
 test('a damaged record costs its own figures alone', async () => {

@@ -659,8 +659,10 @@ export interface components {
             readonly first_at: string;
             /** Format: date-time */
             readonly last_at: string;
-            readonly calls: number;
-            readonly failures: number;
+            /** @description Of all tools; null for a key that may use some of them only. */
+            readonly calls: number | null;
+            /** @description Of all tools; null for a key that may use some of them only. */
+            readonly failures: number | null;
             readonly last_failure: {
                 /** @description A registered tool name, or `_unknown`. */
                 readonly tool: string;

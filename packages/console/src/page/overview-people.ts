@@ -68,7 +68,7 @@ const sessionTemplate = (session: Session): TemplateResult => {
     <div class="row">
       <a class="name strong" href=${routeLink({ session: id ?? `~${hash}` })}>${name}</a>
       ${outcomeMark('failed', `may not call ${namesOf(session.blocked_tools)}`)}
-      <span>${session.failures} of ${toCount(session.calls, 'call')} failed</span>
+      <span>${session.calls === null ? nothing : `${session.failures} of ${toCount(session.calls, 'call')} failed`}</span>
       <span class="muted">last ${moment(session.last_at)}</span>
     </div>
     ${last === null ? nothing : html`<p class="message"><span class="name">${toVisibleName(last.tool)}</span> <code>${last.code}</code> ${some(last.message, toVisibleExcerpt)}</p>`}

@@ -70,7 +70,7 @@ export const itemTemplate = (item: SessionItem): TemplateResult => {
     <div class="row">
       <a class="name" href=${routeLink({ session: `~${session}` })}>${id === null ? shortHash(session) : toVisibleName(id)}</a>
       ${outcomeMark(SESSION_MARKS[state], state)}
-      <span><b>${failures}</b> of ${calls} calls failed</span>
+      <span>${calls === null ? nothing : html`<b>${failures}</b> of ${calls} calls failed`}</span>
       <span class="muted last">${ago(item.last_at)}</span>
     </div>
     ${some(blocked, (tools) => html`<p>Blocked: ${tools.map((tool) => html`<a class="name" href=${routeLink({ tool })}>${toVisibleName(tool)}</a> `)}</p>`)}

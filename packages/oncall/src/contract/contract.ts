@@ -161,6 +161,7 @@ export const States = z.object({
 
 // Sessions and calls
 
+const OfAllTools = Count.nullable().describe('Of all tools; null for a key that may use some of them only.');
 export const SessionItem = z
   .object({
     session: SessionHash.describe('GET /sessions/~{session}.'),
@@ -169,8 +170,8 @@ export const SessionItem = z
     blocked_tools: z.array(z.string()),
     first_at: Moment,
     last_at: Moment,
-    calls: Count,
-    failures: Count,
+    calls: OfAllTools,
+    failures: OfAllTools,
     last_failure: z.object({ tool: Tool, code: Code, message: z.string(), at: Moment }).nullable(),
     replica: z.string().describe('Where its last call was answered.'),
   })

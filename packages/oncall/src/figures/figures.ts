@@ -17,7 +17,7 @@ const IDLE_MS = 60_000;
 const MOST_READ_TENANTS = 256;
 
 export type FiguresParts = {
-  readonly backend: Pick<StoreBackend, 'records' | 'space' | 'sealing' | 'durability'>;
+  readonly backend: Pick<StoreBackend, 'records' | 'space' | 'durability'>;
   readonly log: Logger;
   /** The store's time, in Unix milliseconds. */
   readonly time: () => number;
@@ -44,7 +44,7 @@ export type Figures = ReturnType<typeof openFigures>;
 const openFigures = (counts: CallCounts, { backend, log, time }: FiguresParts) => {
   const { space, durability } = backend;
   // Where records are in memory no other process sees them.
-  const stored = durability === 'process' ? null : openHourRecords(backend);
+  const stored = durability === 'process' ? null : openHourRecords(backend.records);
   const writer = stored === null ? null : new HourWriter(stored, space);
   const writtenAt = new WeakMap<TenantHour, number>();
   const reading = new Map<string, TenantFigures>();

@@ -1,4 +1,4 @@
-import type { StoreBackend } from 'recourse-server/sessions/store-backend';
+import type { RecordStore } from 'recourse-server/store/record-store';
 import { createTextKind } from 'recourse-server/store/text-kind';
 
 // Longer than an hour: its first minute is whole as long as it counts.
@@ -6,7 +6,7 @@ export const HOUR_TTL_MS = 65 * 60_000;
 
 /**
  * What one process has counted of a tenant in the last hour, by the names of fields: `h`: the number of the write, `n`: names with spaces
- * between, `f`: runs of failures, sealed where there is a store key, `m:MINUTE`: a minute as text.
+ * between, `f`: runs of failures, `m:MINUTE`: a minute as text.
  */
 export const hourKind = createTextKind<Map<string, string>>({
   name: 'figures',
@@ -56,20 +56,10 @@ export const enterWriter = (writers: Map<string, number>, writer: string, now: n
 
 export type HourRecords = ReturnType<typeof openHourRecords>;
 
-/** The records of hours. Messages of failures are sealed where there is a store key: counts are not. */
-export const openHourRecords = ({ records, sealing: { seals } }: Pick<StoreBackend, 'records' | 'sealing'>) => {
-  const placeOf = (key: string) => ({ kind: hourKind.name, key, life: '', part: 'f' });
-  return {
-    hours: records.open(hourKind),
-    writers: records.open(writersKind),
-    seal: (key: string, text: string): string => seals.seal(placeOf(key), text),
-    /** '': this process cannot open it. */
-    open: (key: string, text: string): string => {
-      const opened = seals.open(placeOf(key), text);
-      return 'text' in opened ? opened.text : '';
-    },
-  };
-};
+export const openHourRecords = (records: RecordStore) => ({
+  hours: records.open(hourKind),
+  writers: records.open(writersKind),
+});
 
 /** Where the hour of a tenant is stored that one process has counted. */
 export const hourKeyOf = (tenant: string, id: string): string => `${tenant}:${id}`;

@@ -26,7 +26,7 @@ export class HourWriter {
     const written = this.#written.get(hour) ?? { enteredAt: Number.NEGATIVE_INFINITY, weighedMinute: 0, writes: 0 };
     const key = hourKeyOf(tenant, hour.id);
     const fields = toFields(hour, minute, written.writes + 1);
-    fields.set('f', this.#records.seal(key, encodeRuns(hour.runs)));
+    fields.set('f', encodeRuns(hour.runs));
     const weight = { bytes: weigh(hour, written.weighedMinute), endsAt: now + HOUR_TTL_MS };
     if ((await this.#space.take(tenant, 'index', weight)) !== null) return;
     await inRoom(this.#space, tenant, weight, () =>

@@ -67,11 +67,10 @@ export class TenantFigures {
   }
 
   /** What a process has written; null: its record is gone. */
-  async #readHour({ hours, open }: HourRecords, id: string, minute: number): Promise<StoredHour | null> {
+  async #readHour({ hours }: HourRecords, id: string, minute: number): Promise<StoredHour | null> {
     const key = hourKeyOf(this.#tenant, id);
     const known = this.#stored.get(id);
-    const decode = (record: ReadonlyMap<string, string>): StoredHour =>
-      decodeHour(record, known ?? null, open(key, record.get('f') ?? ''));
+    const decode = (record: ReadonlyMap<string, string>): StoredHour => decodeHour(record, known ?? null);
     if (known === undefined) return hours.read(key, decode);
     const write = await hours.read(key, (record) => record.get('h') ?? '', ['h']);
     if (write === null || write === known.write) return write === null ? null : known;
@@ -138,7 +137,7 @@ const addNew = (
 };
 
 /** What a record has, beside what is known of it already. */
-const decodeHour = (record: ReadonlyMap<string, string>, known: StoredHour | null, runs: string): StoredHour => {
+const decodeHour = (record: ReadonlyMap<string, string>, known: StoredHour | null): StoredHour => {
   const minutes = new Map(known?.minutes);
   for (const [name, text] of record) if (name.startsWith('m:')) minutes.set(Number(name.slice(2)), text);
   const last = Math.max(0, ...minutes.keys());
@@ -149,6 +148,6 @@ const decodeHour = (record: ReadonlyMap<string, string>, known: StoredHour | nul
     namesText,
     names: namesText === known?.namesText ? known.names : namesText.split(' '),
     minutes,
-    runs: readRuns(runs),
+    runs: readRuns(record.get('f') ?? ''),
   };
 };

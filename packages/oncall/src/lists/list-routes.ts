@@ -20,7 +20,7 @@ export type ListRoutesOptions = {
   /** Rejects with the store. */
   readonly read: (tenant: string) => Promise<TenantIndex>;
   /** Sessions of an index as a caller sees them, newest first. */
-  readonly listSessions: (index: TenantIndex, mayUse: Caller['mayUse']) => readonly ListedSession[];
+  readonly listSessions: (index: TenantIndex, caller: Caller) => readonly ListedSession[];
   /** Whether results are stored under the key of a request that this caller may see. Rejects with the store. */
   readonly hasResults: (requestKey: string, caller: Caller) => Promise<boolean>;
   /** A call that outlives its request, ended or not. Rejects with the store. */
@@ -72,8 +72,9 @@ export const addListRoutes = (app: FastifyInstance, host: RouteHost, options: Li
 
   app.get('/sessions', operation, async (request, reply) => {
     const { state, q, ...paging } = readQuery(Sessions, request.query);
-    const { tenant, mayUse } = host.callerOf(request);
-    const all = options.listSessions(await askStore(options.read(tenant)), mayUse);
+    const caller = host.callerOf(request);
+    const { tenant } = caller;
+    const all = options.listSessions(await askStore(options.read(tenant)), caller);
     const matches = q === undefined ? () => true : createSessionMatch(q, hashOf(host.toSessionKey(tenant, q)));
     const fitting = all.filter(({ item }) => (state === 'recent' || item.state === state) && matches(item));
     const { items, next_cursor } = toPage(fitting, paging);
@@ -149,7 +150,7 @@ const search = async (
     HANDLE.test(q) ? options.findPending(tenant, q) : null,
   ]);
   const matches = createSessionMatch(q, hashOf(host.toSessionKey(tenant, q)));
-  const sessions = options.listSessions(index, mayUse).filter(({ item }) => matches(item));
+  const sessions = options.listSessions(index, caller).filter(({ item }) => matches(item));
   const calls = index.calls.filter(({ call }) => mayUse(call.tool));
   const named = calls.filter(({ call }) => call.reference === q);
   const failures = calls.filter(({ call }) => call.request_id === q);

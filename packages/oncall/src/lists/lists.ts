@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import type { AllowedTools } from 'recourse-server/auth/callers';
 import type { Config } from 'recourse-server/config/settings/config';
 import { newestFirst } from 'recourse-server/routes/list-page';
 import type { RouteHost } from 'recourse-server/routes/route-host';
@@ -46,8 +47,8 @@ export const beginLists = () => {
       cooldownMs: config.SESSION_BUDGET_COOLDOWN_SECONDS * 1000,
       ttlMs: config.SESSION_TTL_SECONDS * 1000,
     };
-    const listSessions = ({ sessions }: TenantIndex, mayUse: (tool: string) => boolean): readonly ListedSession[] => {
-      const viewer = { mayUse, now: time() };
+    const listSessions = ({ sessions }: TenantIndex, { tools, mayUse }: AllowedTools): readonly ListedSession[] => {
+      const viewer = { tools, mayUse, now: time() };
       const listed: ListedSession[] = [];
       for (const [id, part] of sessions) {
         const item = describeSession(id, part, terms, viewer);
@@ -66,9 +67,9 @@ export const beginLists = () => {
       /** How many sessions fail now, and the latest ten that have a blocked tool. Rejects with the store. */
       summary: async (
         tenant: string,
-        mayUse: (tool: string) => boolean,
+        allowed: AllowedTools,
       ): Promise<{ readonly failing: number; readonly blocked: SessionItem[] }> => {
-        const items = listSessions(await index.read(tenant), mayUse).map(({ item }) => item);
+        const items = listSessions(await index.read(tenant), allowed).map(({ item }) => item);
         return {
           failing: items.filter(({ state }) => state === 'failing').length,
           blocked: items.filter(({ state }) => state === 'blocked').slice(0, MOST_BLOCKED),

@@ -1,3 +1,4 @@
+import type { AllowedTools } from 'recourse-server/auth/callers';
 import { parseJson } from 'recourse-server/json/parse-json';
 import * as z from 'zod';
 import { type SessionItem, SessionItem as SessionItemSchema } from '../contract/contract.ts';
@@ -120,7 +121,7 @@ export const describeSession = (
   session: string,
   part: SessionPart,
   { cooldownMs, ttlMs }: BlockTerms,
-  { mayUse, now }: { readonly mayUse: (tool: string) => boolean; readonly now: number },
+  { tools, mayUse, now }: AllowedTools & { readonly now: number },
 ): SessionItem | null => {
   const { lastAt, resets, lastFailure } = part;
   if (!isAlive(part, part.endedAt)) return null;
@@ -140,8 +141,9 @@ export const describeSession = (
     blocked_tools: blocked.map(([tool]) => tool).toSorted(),
     first_at: new Date(part.firstAt).toISOString(),
     last_at: new Date(lastAt).toISOString(),
-    calls: part.calls,
-    failures: part.failures,
+    // Of which tools they were is not kept.
+    calls: tools === 'all' ? part.calls : null,
+    failures: tools === 'all' ? part.failures : null,
     last_failure: shown,
     replica: part.replica,
   };

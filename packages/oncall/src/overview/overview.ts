@@ -11,7 +11,7 @@ type MayUse = OverviewReader['mayUse'];
 export type OverviewSources = {
   readonly figures: (tenant: string, mayUse: MayUse) => Promise<HourFigures>;
   readonly states: (viewer: Viewer) => Promise<States>;
-  readonly sessions: (tenant: string, mayUse: MayUse) => Promise<Overview['sessions']>;
+  readonly sessions: (tenant: string, reader: OverviewReader) => Promise<Overview['sessions']>;
   readonly waiting: Waiting;
 };
 
@@ -51,7 +51,7 @@ const createRead = (options: OverviewOptions) => {
     const [figures, states, sessions, writes, calls] = await Promise.all([
       options.figures(tenant, mayUse),
       options.states(reader),
-      orElse('sessions', options.sessions(tenant, mayUse), NO_SESSIONS),
+      orElse('sessions', options.sessions(tenant, reader), NO_SESSIONS),
       orElse('unknown', unknown(tenant), []),
       orElse('approvals', approvals(tenant), []),
     ]);

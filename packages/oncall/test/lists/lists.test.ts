@@ -61,8 +61,12 @@ test('a tenant sees its own alone, and a key that may use some tools sees nothin
   const [named, , hidden] = await team.items('/calls');
   expect([named, hidden]).toMatchObject([{ tool: '_unknown' }, { tool: 'other', key: 'team' }]);
   expect((await limited.items('/calls')).map(({ tool }) => tool)).toEqual(['other']);
-  expect(await limited.items('/sessions')).toMatchObject([{ state: 'ok', blocked_tools: [], last_failure: null }]);
-  expect(await team.items('/sessions')).toMatchObject([{ state: 'blocked', blocked_tools: ['lookup'] }]);
+  expect(await limited.items('/sessions')).toMatchObject([
+    { state: 'ok', blocked_tools: [], last_failure: null, calls: null, failures: null },
+  ]);
+  expect(await team.items('/sessions')).toMatchObject([
+    { state: 'blocked', blocked_tools: ['lookup'], calls: 4, failures: 4 },
+  ]);
   const reference = String(named?.['reference']);
   expect((await team.ask(`/calls/${reference}`)).body).toEqual(named);
   for (const client of [limited, stranger]) {
