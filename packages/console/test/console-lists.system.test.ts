@@ -143,8 +143,21 @@ test('pending calls are listed, and cancelled after a question', { timeout: SLOW
   await goTo(opened, '#session=s', '.timeline');
   await page.locator('.list').getByText('running').waitFor();
   await goTo(opened, '#pending=', '.list li');
-  await page.getByRole('button', { name: 'Cancel build' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Cancel the call' }).click();
+  const cancel = async (): Promise<void> => {
+    await page.getByRole('button', { name: 'Cancel build' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel the call' }).click();
+  };
+  const isCancel = (url: URL): boolean => url.pathname.startsWith('/tool-calls/');
+  await page.route(isCancel, (route) =>
+    route.fulfill({ status: 429, contentType: 'application/problem+json', body: '{}' }),
+  );
+  await cancel();
+  const refusal = page.locator('.list li').getByText('Too many requests for this key.');
+  await refusal.waitFor();
+  for (const _time of ['once', 'twice']) await page.waitForResponse('**/calls/pending');
+  expect(await refusal.count()).toBe(1);
+  await page.unroute(isCancel);
+  await cancel();
   await page.getByText('No call is pending.').waitFor();
   expect(complaints).toEqual([]);
 });

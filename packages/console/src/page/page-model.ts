@@ -86,6 +86,7 @@ export class PageModel {
     // Nothing moves in a list while a person goes through it.
     if (page !== this.route.page) this.seen.approvals.clear();
     this.seen.refusals.clear();
+    this.seen.done.clear();
     this.update({ question: null });
     void this.openPage();
   }
@@ -155,12 +156,6 @@ export class PageModel {
     else void this.#check(tool, preview);
   }
 
-  /** Asks for the end of a pending call; what comes of it is seen as any end of it. */
-  async cancelCall(requestId: string): Promise<void> {
-    const answer = await this.ask({ path: api.resultsPath(requestId), method: 'DELETE' });
-    if (answer !== null) this.announce(answer.trouble ? 'The call was not cancelled.' : 'The call was asked to end.');
-  }
-
   setPolling(polling: PageModel['polling']): void {
     this.polling = polling;
     this.#render();
@@ -189,24 +184,20 @@ export class PageModel {
     view?.read?.(this, this.#reading.signal);
   }
 
-  /** Deletes what `path` names below the session that is looked at, after a yes; then says `done`. */
-  confirmDelete(question: Omit<Question, 'act'>, path: string, done: string): void {
-    const { route } = this;
-    if (route.page !== 'session') return;
-    const act = (): void => void this.#delete(`${api.sessionPath(route.id)}${path}`, done);
-    this.update({ question: { ...question, act } });
-  }
-
-  /** Deletes what a path names, after a yes; then says `done`. What is refused is found under the path. */
+  /** Deletes what a path names, after a yes. */
   askDelete(question: Omit<Question, 'act'>, path: string, done: string): void {
-    this.update({ question: { ...question, act: () => void this.#deleteAt(path, done) } });
+    this.update({ question: { ...question, act: () => void this.deleteAt(path, done) } });
   }
 
-  async #deleteAt(path: string, done: string): Promise<void> {
-    this.seen.refusals.delete(path);
+  /** Deletes what a path names; then says `done`. What came of it, also a refusal, is found under the path. */
+  async deleteAt(path: string, done: string): Promise<void> {
+    const { refusals, done: told } = this.seen;
+    refusals.delete(path);
+    told.delete(path);
     const answer = await this.ask({ path, method: 'DELETE' });
     if (answer === null) return;
-    if (answer.trouble !== null) this.seen.refusals.set(path, answer.trouble);
+    if (answer.trouble === null) told.set(path, { at: new Date().toISOString(), text: done });
+    else refusals.set(path, answer.trouble);
     this.announce(answer.trouble === null ? done : 'The change was not made.');
     if (answer.trouble === null) this.readPage();
   }
@@ -366,14 +357,6 @@ export class PageModel {
     this.seen.readTrouble = answer.trouble;
     if (answer.trouble === null) take(answer.body);
     this.#render();
-  }
-
-  async #delete(path: string, done: string): Promise<void> {
-    const answer = await this.ask({ path, method: 'DELETE' });
-    if (answer === null) return;
-    this.seen.readTrouble = answer.trouble;
-    this.announce(answer.trouble === null ? done : 'The change was not made.');
-    if (answer.trouble === null) this.readPage();
   }
 
   // For the links to their pages. A key that may not read them has no number there.

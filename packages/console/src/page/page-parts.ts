@@ -70,6 +70,11 @@ export const troubleBox = ({ key }: PageModel, trouble: Trouble | null): unknown
     </div>`;
   });
 
+/** What came of the button that deletes what a path names: it stands beside the button. */
+export const changeTemplate = (page: PageModel, path: string): TemplateResult =>
+  html`${troubleBox(page, page.seen.refusals.get(path) ?? null)}
+    ${some(page.seen.done.get(path), ({ at, text }) => html`<p class="muted">✓ ${moment(at)} ${text}</p>`)}`;
+
 export const toDuration = (ms: number): string => {
   if (ms >= 1_000) return `${(ms / 1_000).toFixed(2)} s`;
   return `${ms < 10 ? ms.toFixed(1) : ms.toFixed(0)} ms`;
