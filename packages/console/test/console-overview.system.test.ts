@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { keepScreenshot } from '@recourse/test-support/chromium.ts';
+import { DEADLINE } from '@recourse/test-support/config-lab.ts';
 import { startAskedPayments } from '@recourse/test-support/console/asked-payments.ts';
 import { createConsoleLab, SLOW_MS, useKey } from '@recourse/test-support/console/console-lab.ts';
 import { createConsoleTools, HOSTILE_SHOWN } from '@recourse/test-support/console/console-tools.ts';
@@ -14,6 +15,7 @@ import {
 import { createKeyedClient, freshName } from '@recourse/test-support/keyed-client.ts';
 import { startRedisServer } from '@recourse/test-support/redis-server.ts';
 import type { RunningService } from '@recourse/test-support/start-service.ts';
+import { startTcpProxy } from '@recourse/test-support/tcp-proxy.ts';
 import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import type { Page, Request } from 'playwright-core';
@@ -219,7 +221,8 @@ test('a hidden page reads nothing, and a stream that is refused is read again an
   const { page } = await lab.open(service.url, '#tools');
   await page.route('**/overview', async (route) => {
     const isStream = route.request().headers()['accept']?.includes('ndjson') === true;
-    if (isStream) await route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"code":"x"}' });
+    if (isStream)
+      await route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"code":"overloaded"}' });
     else await route.continue();
   });
   await page.getByRole('link', { name: 'Overview' }).click();
@@ -241,6 +244,52 @@ test('a hidden page reads nothing, and a stream that is refused is read again an
   const again = page.waitForEvent('request', isReading);
   await page.evaluate(setHidden(false));
   await again;
+});
+
+test('a connection that dies without a word is said to be unreachable, and a stream is begun again once the service is back', {
+  timeout: SLOW_MS,
+}, async () => {
+  const service = await lab.start({}, createConsoleTools());
+  const proxy = await startTcpProxy({ to: Number(new URL(service.url).port) });
+  onTestFinished(() => proxy.close());
+  const { page } = await lab.open(`http://127.0.0.1:${proxy.port}`, '#tools');
+  await page.locator('.names li').first().waitFor();
+  await page.clock.install();
+  const kinds: unknown[] = [];
+  page.on('request', (request) => {
+    if (request.url().endsWith('/overview')) kinds.push(request.headers()['accept']);
+  });
+  await page.evaluate("location.hash = '#overview='");
+  await page.getByText('Nothing is wrong').waitFor();
+  const unreachable = page.getByText('The service cannot be reached.');
+  proxy.freeze();
+  await page.clock.runFor(44_000);
+  expect(await unreachable.count()).toBe(0);
+  await page.clock.runFor(1_000);
+  await unreachable.waitFor();
+  // Neither does it come back at once.
+  await page.clock.runFor(13_000);
+  proxy.thaw();
+  await page.clock.runFor(2_000);
+  await unreachable.waitFor({ state: 'detached' });
+  proxy.refuse();
+  proxy.cut();
+  for (const _time of ['once', 'twice']) {
+    const failed = page.waitForEvent('requestfailed');
+    await expect.poll(() => page.clock.runFor(2_000).then(() => unreachable.count()), DEADLINE).toBe(1);
+    await failed;
+  }
+  await proxy.accept();
+  await page.clock.runFor(2_000);
+  await unreachable.waitFor({ state: 'detached' });
+  expect([...new Set(kinds)]).toEqual(['application/x-ndjson']);
+  await page.evaluate("location.hash = '#calls='");
+  await page.getByText('No call has failed').waitFor();
+  proxy.freeze();
+  // The next reading, and the time that it has.
+  await page.clock.runFor(22_500);
+  await unreachable.waitFor();
+  proxy.thaw();
 });
 
 const setHidden = (isHidden: boolean): string =>

@@ -20,14 +20,29 @@ const SENDABLE_KEY = /^[\x21-\x7e]*$/;
 const KEY_ITEM = 'recourse.api-key';
 const SHOW_EVERY_MS = 50;
 const POLL_MS = 2_000;
-// A stream begins with what there is: one that shows nothing for so long is held back on its way.
-const FIRST_SNAPSHOT_MS = 10_000;
+// The code with which the service refuses a stream for which it has no place.
+const NO_PLACE = 'overloaded';
 // Longer ones help no person who looks at the page, and one of more than 31 bits would be over at once.
 const LONGEST_POLL_MS = 600_000;
 
 /** Where the trouble of a reading is shown. */
 export type TroublePlace = 'readTrouble' | 'approvalTrouble';
-type ReadHow = { readonly place?: TroublePlace; readonly isStreamed?: boolean };
+type ReadHow = {
+  readonly place?: TroublePlace;
+  readonly isStreamed?: boolean;
+  /** Whether a stream of it has shown something before: no proxy holds it back then. */
+  readonly wasStreamed?: boolean;
+};
+
+// A refusal that another key or another page is needed for stays.
+const isLasting = (trouble: api.Trouble | null): boolean => trouble !== null && !api.mayPass(trouble);
+
+const delayAfter = (trouble: api.Trouble | null): number =>
+  Math.min(LONGEST_POLL_MS, Math.max(POLL_MS, (trouble?.retryAfterSeconds ?? 0) * 1000));
+
+// Where there is no place for a stream, or a proxy holds it back, it is read like all else.
+const mayStream = (trouble: api.Trouble | null, isProven: boolean): boolean =>
+  trouble?.code !== NO_PLACE && (trouble !== api.SILENT || isProven);
 
 /**
  * The state of the page and what a person can do with it. It owns the key in use, what that key has seen, the one
@@ -309,7 +324,7 @@ export class PageModel {
 
   /** Reads again and again, until the signal or a lasting refusal; what is streamed is taken as it changes. */
   async read<Body>(path: string, take: (body: Body) => void, signal: AbortSignal, how: ReadHow = {}): Promise<void> {
-    const { place = 'readTrouble', isStreamed = false } = how;
+    const { place = 'readTrouble', isStreamed = false, wasStreamed = false } = how;
     let isTaken = false;
     const takeNow = (body: Body): void => {
       isTaken = true;
@@ -318,36 +333,17 @@ export class PageModel {
       this.#countOnce();
       this.#render();
     };
-    const answer = isStreamed
-      ? await this.#follow(path, takeNow, signal, () => isTaken)
-      : await this.ask<Body>({ path, signal });
+    const answer = await this.ask<Body>({ path, signal, ...(isStreamed && { watchSnapshots: takeNow }) });
     if (answer === null) return;
     if (!isTaken && answer.trouble === null) takeNow(answer.body);
-    // A stream that breaks after it was read is begun again, and says so only where that fails.
-    const trouble = isTaken ? null : answer.trouble;
+    // A stream that breaks after it was read is begun again, and says so only where that fails, or where it broke unseen.
+    const trouble = isTaken && answer.trouble !== api.SILENT ? null : answer.trouble;
     this.seen[place] = trouble;
     this.#render();
-    // A refusal that another key or another page is needed for stays.
-    if (this.polling === 'paused' || (trouble && !api.mayPass(trouble))) return;
-    const delayMs = Math.min(LONGEST_POLL_MS, Math.max(POLL_MS, (trouble?.retryAfterSeconds ?? 0) * 1000));
-    // Where there is no place for a stream, or a proxy holds it back, it is read like all else.
-    const next = { place, isStreamed: isStreamed && isTaken };
-    setTimeout(() => signal.aborted || void this.read(path, take, signal, next), delayMs);
-  }
-
-  /** Takes what a stream shows until it ends, or shows nothing for too long; null: it is no longer waited for. */
-  async #follow<Body>(
-    path: string,
-    take: (body: Body) => void,
-    signal: AbortSignal,
-    isTaken: () => boolean,
-  ): Promise<api.Answer<Body> | null> {
-    const silent = new AbortController();
-    const giveUp = setTimeout(() => isTaken() || silent.abort(), FIRST_SNAPSHOT_MS);
-    const both = AbortSignal.any([signal, silent.signal]);
-    const answer = await this.ask<Body>({ path, signal: both, watchSnapshots: take });
-    clearTimeout(giveUp);
-    return answer === null && silent.signal.aborted ? { trouble: api.UNREACHABLE } : answer;
+    if (this.polling === 'paused' || isLasting(trouble)) return;
+    const isProven = wasStreamed || isTaken;
+    const next = { place, isStreamed: isStreamed && mayStream(trouble, isProven), wasStreamed: isProven };
+    setTimeout(() => signal.aborted || void this.read(path, take, signal, next), delayAfter(trouble));
   }
 
   /** Reads once what does not change; a trouble is shown as that of other readings. */
