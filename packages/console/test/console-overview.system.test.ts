@@ -214,6 +214,36 @@ test('unknown outcomes and approvals are settled where they are found', { timeou
   expect(second.complaints).toEqual([]);
 });
 
+test('the first approvals that wait are on the overview; one with long arguments is opened to be decided', {
+  timeout: SLOW_MS,
+}, async () => {
+  const { service, pay } = await startAskedPayments(lab, { summary: 'Pay {/amount}' });
+  const asked: unknown[] = [];
+  for (const amount of [1, 2, 3, 4, 5, 6, 7])
+    asked.push((await pay({ amount, to: amount === 7 ? 'x'.repeat(17_000) : 'ann' }))?.error?.approval);
+  const { page, complaints } = await lab.open(service.url);
+  const approvals = section(page, 'approvals');
+  const cards = approvals.locator('li.card');
+  await expect.poll(() => cards.locator('p').allInnerTexts(), DEADLINE).toHaveLength(5);
+  expect(await cards.first().innerText()).toContain('Pay 1');
+  for (const approval of asked.slice(0, 2)) {
+    const { id, digest } = z.object({ id: z.string(), digest: z.string() }).parse(approval);
+    const headers = { 'content-type': 'application/json', 'if-match': `"${digest}"` };
+    await fetch(`${service.url}/approvals/${id}`, { method: 'POST', headers, body: '{"decision":"deny"}' });
+  }
+  await expect.poll(() => cards.first().innerText(), DEADLINE).toContain('Pay 3');
+  expect(await cards.count()).toBe(5);
+  await page.route('**/approvals', (route) => route.fulfill({ status: 500, body: '' }));
+  await approvals.getByText('The service answered 500.').waitFor();
+  await page.unroute('**/approvals');
+  await approvals.getByText('The service answered 500.').waitFor({ state: 'detached' });
+  expect(await cards.last().getByRole('button').count()).toBe(0);
+  await cards.last().getByRole('link', { name: 'open it' }).click();
+  await page.getByRole('button', { name: 'Approve: pay' }).waitFor();
+  expect(await page.locator('article pre').innerText()).toContain('xxx');
+  expect(complaints.filter((text) => !text.includes('500'))).toEqual([]);
+});
+
 test('a hidden page reads nothing, and a stream that is refused is read again and again', {
   timeout: SLOW_MS,
 }, async () => {

@@ -26,7 +26,7 @@ const NO_PLACE = 'overloaded';
 const LONGEST_POLL_MS = 600_000;
 
 /** Where the trouble of a reading is shown. */
-export type TroublePlace = 'readTrouble' | 'approvalTrouble';
+export type TroublePlace = 'readTrouble' | 'approvalTrouble' | 'outcomeTrouble';
 type ReadHow = {
   readonly place?: TroublePlace;
   readonly isStreamed?: boolean;
@@ -96,7 +96,13 @@ export class PageModel {
     const { page } = this.route;
     this.route = parseRoute(fragment);
     if (page === this.route.page && view?.follow?.(this)) return void this.update({ question: null });
-    Object.assign(this.seen, { session: null, readTrouble: null, approvalTrouble: null, readAt: '' });
+    Object.assign(this.seen, {
+      session: null,
+      readTrouble: null,
+      approvalTrouble: null,
+      outcomeTrouble: null,
+      readAt: '',
+    });
     this.seen.outcomes.clear();
     // Nothing moves in a list while a person goes through it.
     if (page !== this.route.page) this.seen.approvals.clear();
