@@ -70,6 +70,27 @@ test('from the list of failing sessions a reader comes to the session, the call,
   expect(complaints).toEqual([]);
 });
 
+test('of equal failures, which share a reference, the one that was clicked is shown', {
+  timeout: SLOW_MS,
+}, async () => {
+  const service = await lab.start({}, createConsoleTools());
+  const same = { id: 'c', name: 'missing' };
+  await service.call([same, same, same]);
+  const { page } = await lab.open(service.url, '#calls=');
+  const links = page.locator('.list .name');
+  await links.nth(2).waitFor();
+  const hrefs = await links.evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''));
+  const references = hrefs.map((href) => new URLSearchParams(href.slice(1)).get('call'));
+  expect([new Set(references).size, new Set(hrefs).size]).toEqual([1, 3]);
+  for (const index of [0, 2]) {
+    await page.evaluate("location.hash = '#calls='");
+    await page.locator(`.list .name[href$="&index=${index}"]`).click();
+    await page.getByText(new RegExp(`, call ${index}$`)).waitFor();
+  }
+  await page.evaluate(`location.hash = '#call=${references[0]}'`);
+  await page.getByText(/, call \d$/).waitFor();
+});
+
 test('what narrows a list stands in its address, and a list that is empty says so', { timeout: SLOW_MS }, async () => {
   const service = await lab.start({}, createConsoleTools());
   await service.call([find('1'), { id: '2', name: 'missing' }]);

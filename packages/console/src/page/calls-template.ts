@@ -109,7 +109,7 @@ export const selectBox = (
 /** A failed call on a list. */
 export const itemTemplate = (call: FailedCall): TemplateResult => html`<li class="card">
   <div class="row">
-    <a class="name" href=${routeLink({ call: call.reference })}>${toVisibleName(call.name ?? call.tool)}</a>
+    <a class="name" href=${routeLink({ call: call.reference, request_id: call.request_id, index: `${call.index}` })}>${toVisibleName(call.name ?? call.tool)}</a>
     ${outcomeMark(call.outcome)} <code>${call.code}</code>
     <span class="muted">${call.fault} · ${toDuration(call.duration_ms)}</span>
     <span class="muted last">${ago(call.at)}</span>
