@@ -141,7 +141,8 @@ test('more of a list comes when it is asked for, and then nothing moves until it
   page.on('request', (request) => void asked.push(request.url()));
   await page.clock.runFor(10_000);
   expect([asked, await item.count()]).toEqual([[], 60]);
-  await page.getByText('Further entries are shown as they were at').waitFor();
+  await page.getByText('The entries are shown as they were at').waitFor();
+  expect(await page.getByText('Live: read every 2 s.').count()).toBe(0);
   await page.getByRole('button', { name: 'Read anew' }).click();
   await page.getByText("There is no order '60'.").waitFor();
   expect(await item.count()).toBe(50);

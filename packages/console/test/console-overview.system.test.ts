@@ -274,6 +274,14 @@ test('a hidden page reads nothing, and a stream that is refused is read again an
   const again = page.waitForEvent('request', isReading);
   await page.evaluate(setHidden(false));
   await again;
+  // Also where another page was looked at in between.
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await page.getByRole('link', { name: 'Tools' }).click();
+  await page.getByRole('heading', { name: 'Choose a tool' }).waitFor();
+  const once = page.waitForEvent('requestfinished', isReading);
+  await page.getByRole('link', { name: 'Overview' }).click();
+  expect((await once).headers()['accept']).toBeUndefined();
+  await page.getByText('Paused.').waitFor();
 });
 
 test('a connection that dies without a word is said to be unreachable, and a stream is begun again once the service is back', {

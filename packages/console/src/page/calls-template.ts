@@ -1,8 +1,8 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { FailedCall } from './api.ts';
-import { Listing, listPath, listTemplate, readFirst } from './listing.ts';
+import { Listing, listPath, listTemplate, liveListTemplate, readFirst } from './listing.ts';
 import type { PageModel } from './page-model.ts';
-import { ago, briefOf, fieldBox, liveTemplate, outcomeMark, toDuration, troubleBox, typedIn } from './page-parts.ts';
+import { ago, briefOf, fieldBox, outcomeMark, toDuration, troubleBox, typedIn } from './page-parts.ts';
 import { type Route, routeLink } from './route.ts';
 import { CODES } from './service-facts.ts';
 import { toVisible, toVisibleName } from './visible-text.ts';
@@ -49,7 +49,7 @@ export const view = (page: PageModel): TemplateResult => {
   const filters = filtersOf(page.route);
   return html`<section aria-labelledby="page-title">
     <h2 id="page-title" tabindex="-1">Failed calls</h2>
-    ${filterTemplate(page, filters)} ${liveTemplate(page)} ${troubleBox(page, page.seen.readTrouble)}
+    ${filterTemplate(page, filters)} ${liveListTemplate(page, listingOf(page))} ${troubleBox(page, page.seen.readTrouble)}
     ${listTemplate(page, listingOf(page), visitPath(page), itemTemplate, emptyTemplate(filters))}
   </section>`;
 };

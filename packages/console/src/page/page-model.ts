@@ -339,7 +339,9 @@ export class PageModel {
       this.#countOnce();
       this.#render();
     };
-    const answer = await this.ask<Body>({ path, signal, ...(isStreamed && { watchSnapshots: takeNow }) });
+    // A page that was paused is read once.
+    const watch = isStreamed && this.polling === 'live' && { watchSnapshots: takeNow };
+    const answer = await this.ask<Body>({ path, signal, ...watch });
     if (answer === null) return;
     if (!isTaken && answer.trouble === null) takeNow(answer.body);
     // A stream that breaks after it was read is begun again, and says so only where that fails, or where it broke unseen.

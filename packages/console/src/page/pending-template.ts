@@ -1,18 +1,8 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { type PendingItem, resultsPath } from './api.ts';
-import { Listing, listPath, listTemplate, readFirst } from './listing.ts';
+import { Listing, listPath, listTemplate, liveListTemplate, readFirst } from './listing.ts';
 import type { PageModel } from './page-model.ts';
-import {
-  ago,
-  changeTemplate,
-  fieldBox,
-  liveTemplate,
-  outcomeMark,
-  some,
-  toLeft,
-  troubleBox,
-  typedIn,
-} from './page-parts.ts';
+import { ago, changeTemplate, fieldBox, outcomeMark, some, toLeft, troubleBox, typedIn } from './page-parts.ts';
 import { type Route, routeLink } from './route.ts';
 import { shortHash } from './sessions-template.ts';
 import { toVisibleName } from './visible-text.ts';
@@ -39,7 +29,7 @@ export const view = (page: PageModel): TemplateResult => {
     <form class="row filters" autocomplete="off" @submit=${(event: Event) => event.preventDefault()}>
       ${fieldBox('filter-tool', 'Tool', html`<input id="filter-tool" spellcheck="false" .value=${tool} @change=${go} />`, nothing)}
     </form>
-    ${liveTemplate(page)} ${troubleBox(page, page.seen.readTrouble)}
+    ${liveListTemplate(page, listingOf(page))} ${troubleBox(page, page.seen.readTrouble)}
     ${listTemplate(page, listingOf(page), pathOf(page.route), (item) => itemTemplate(page, item), emptyTemplate(tool))}
   </section>`;
 };

@@ -1,8 +1,8 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { SessionItem } from './api.ts';
-import { Listing, listPath, listTemplate, readFirst } from './listing.ts';
+import { Listing, listPath, listTemplate, liveListTemplate, readFirst } from './listing.ts';
 import type { PageModel } from './page-model.ts';
-import { ago, firstLineOf, liveTemplate, onEnter, outcomeMark, some, troubleBox } from './page-parts.ts';
+import { ago, firstLineOf, onEnter, outcomeMark, some, troubleBox } from './page-parts.ts';
 import { type Route, routeLink, SESSIONS_STATES, type SessionsState } from './route.ts';
 import { toVisible, toVisibleName } from './visible-text.ts';
 import { perVisit } from './visit.ts';
@@ -29,7 +29,7 @@ export const view = (page: PageModel): TemplateResult => {
           html`<a href=${routeLink({ sessions: each })} aria-current=${each === state ? 'page' : nothing}>${TABS[each]}</a>`,
       )}
     </nav>
-    ${liveTemplate(page)} ${troubleBox(page, page.seen.readTrouble)}
+    ${liveListTemplate(page, listingOf(page))} ${troubleBox(page, page.seen.readTrouble)}
     ${listTemplate(page, listingOf(page), pathOf(page.route), itemTemplate, EMPTY[state])}
   </section>`;
 };
