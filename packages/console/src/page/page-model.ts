@@ -147,7 +147,7 @@ export class PageModel {
   async loadTools(): Promise<void> {
     const answer = await this.ask<{ readonly tools: readonly api.ToolDescription[] }>({ path: 'tools' });
     if (answer === null) return;
-    this.seen.tools = answer.trouble === null ? answer.body.tools : null;
+    if (answer.trouble === null) this.seen.tools = answer.body.tools;
     this.seen.toolsTrouble = answer.trouble;
     this.#render();
     if (answer.trouble === null) this.#countOnce();
