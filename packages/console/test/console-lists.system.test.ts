@@ -104,6 +104,12 @@ test('what narrows a list stands in its address, and a list that is empty says s
   await page.getByLabel('Tool', { exact: true }).fill('find_order');
   await page.keyboard.press('Enter');
   await page.getByText('No call of the last 24 hours is like that.').waitFor();
+  // The last hour is that before each reading.
+  const sinceOf = async (): Promise<number> => {
+    const request = await page.waitForRequest((request) => request.url().includes('/calls?'));
+    return Date.parse(new URL(request.url()).searchParams.get('since') ?? '');
+  };
+  expect(await sinceOf()).toBeLessThan(await sinceOf());
   await page.getByRole('link', { name: 'Show all failed calls' }).click();
   await item.nth(1).waitFor();
   for (const [fragment, says] of [
@@ -118,6 +124,22 @@ test('what narrows a list stands in its address, and a list that is empty says s
     await page.getByText(says).waitFor();
   }
   expect(complaints).toEqual([]);
+});
+
+test('how long ago something was is said anew each second, and the day of a moment unless it is today', {
+  timeout: SLOW_MS,
+}, async () => {
+  const service = await lab.start({}, createConsoleTools());
+  await service.call([{ id: '1', name: 'missing' }]);
+  const { page } = await lab.open(service.url, '#tools');
+  await page.clock.install();
+  await page.evaluate("location.hash = '#calls='");
+  await page.locator('.list .name').click();
+  await page.getByText(/^\d+ s ago$/).waitFor();
+  await page.clock.runFor(120_000);
+  await page.getByText(/^2 min ago$/).waitFor();
+  await page.evaluate("location.hash = '#reports'");
+  await page.getByText(/From \d+ \w+ \d{4}, [\d:]+ to /).waitFor();
 });
 
 test('more of a list comes when it is asked for, and then nothing moves until it is read anew', {

@@ -33,16 +33,14 @@ const start = (root: HTMLElement): void => {
     const chosen = root.querySelector<HTMLElement>('.names [aria-current]');
     (chosen ?? document.getElementById('approvals-title'))?.focus();
   });
-  // What counts down does so between two readings as well.
+  // What counts down, or says how long ago something was, does so between two readings as well.
   setInterval(() => {
-    if (isCounting(page) && !document.hidden) page.update({});
+    if (!document.hidden) page.update({});
   }, 1_000);
   document.addEventListener('visibilitychange', () => page.readPage());
   root.replaceChildren();
   page.load();
 };
-
-const isCounting = ({ route }: PageModel): boolean => route.page === 'approvals' || route.page === 'overview';
 
 const TITLES = '#page-title, #tool-title, #session-title, #unknown-title, #approval-title, #extension-title';
 

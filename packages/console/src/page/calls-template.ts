@@ -27,22 +27,14 @@ const sinceTime = (since: string): string => {
   return minutes === undefined ? since : new Date(Date.now() - minutes * 60_000).toISOString();
 };
 
+// A span of time ends with each reading.
 const pathOf = (route: Route): string => {
   const { tool, code, since } = filtersOf(route);
   return listPath('calls', { tool, code, since: sinceTime(since) });
 };
 
-// The moment that a span begins at stays as it was when the address was gone to: cursors are for one list.
-const pathOfVisit = perVisit(() => ({ path: '' }));
-
-const visitPath = (page: PageModel): string => {
-  const visit = pathOfVisit(page);
-  visit.path ||= pathOf(page.route);
-  return visit.path;
-};
-
 export const read = (page: PageModel, signal: AbortSignal): void =>
-  readFirst(page, listingOf(page), visitPath(page), signal);
+  readFirst(page, listingOf(page), () => pathOf(page.route), signal);
 
 /** The failed calls of the last day, newest first, narrowed by what stands in the address. */
 export const view = (page: PageModel): TemplateResult => {
@@ -50,7 +42,7 @@ export const view = (page: PageModel): TemplateResult => {
   return html`<section aria-labelledby="page-title">
     <h2 id="page-title" tabindex="-1">Failed calls</h2>
     ${filterTemplate(page, filters)} ${liveListTemplate(page, listingOf(page))} ${troubleBox(page, page.seen.readTrouble)}
-    ${listTemplate(page, listingOf(page), visitPath(page), itemTemplate, emptyTemplate(filters))}
+    ${listTemplate(page, listingOf(page), pathOf(page.route), itemTemplate, emptyTemplate(filters))}
   </section>`;
 };
 

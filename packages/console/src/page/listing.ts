@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Answer, Trouble } from './api.ts';
-import type { PageModel } from './page-model.ts';
+import type { PageModel, Path } from './page-model.ts';
 import { liveTemplate, moment, troubleBox } from './page-parts.ts';
 
 export type ListPage<Item> = { readonly items: readonly Item[]; readonly next_cursor: string | null };
@@ -42,7 +42,7 @@ export const listPath = (path: string, filters: Readonly<Record<string, string>>
 };
 
 /** Reads a list's first page again and again, as long as no further one is shown. */
-export const readFirst = <Item>(page: PageModel, listing: Listing<Item>, path: string, signal: AbortSignal): void => {
+export const readFirst = <Item>(page: PageModel, listing: Listing<Item>, path: Path, signal: AbortSignal): void => {
   if (listing.stoppedAt === '') void page.read<ListPage<Item>>(path, (first) => listing.takeFirst(first), signal);
 };
 

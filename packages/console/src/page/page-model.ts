@@ -27,6 +27,9 @@ const LONGEST_POLL_MS = 600_000;
 
 /** Where the trouble of a reading is shown. */
 export type TroublePlace = 'readTrouble' | 'approvalTrouble' | 'outcomeTrouble';
+/** A function makes the path of each reading anew. */
+export type Path = string | (() => string);
+const pathNow = (path: Path): string => (typeof path === 'string' ? path : path());
 type ReadHow = {
   readonly place?: TroublePlace;
   readonly isStreamed?: boolean;
@@ -329,7 +332,7 @@ export class PageModel {
   }
 
   /** Reads again and again, until the signal or a lasting refusal; what is streamed is taken as it changes. */
-  async read<Body>(path: string, take: (body: Body) => void, signal: AbortSignal, how: ReadHow = {}): Promise<void> {
+  async read<Body>(path: Path, take: (body: Body) => void, signal: AbortSignal, how: ReadHow = {}): Promise<void> {
     const { place = 'readTrouble', isStreamed = false, wasStreamed = false } = how;
     let isTaken = false;
     const takeNow = (body: Body): void => {
@@ -341,7 +344,7 @@ export class PageModel {
     };
     // A page that was paused is read once.
     const watch = isStreamed && this.polling === 'live' && { watchSnapshots: takeNow };
-    const answer = await this.ask<Body>({ path, signal, ...watch });
+    const answer = await this.ask<Body>({ path: pathNow(path), signal, ...watch });
     if (answer === null) return;
     if (!isTaken && answer.trouble === null) takeNow(answer.body);
     // A stream that breaks after it was read is begun again, and says so only where that fails, or where it broke unseen.

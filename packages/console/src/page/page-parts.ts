@@ -102,10 +102,14 @@ export const toLeft = (ms: number): string => {
 };
 
 const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
+const DAY_AND_CLOCK = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
 
-/** A moment on the reader's clock, with the exact one beside it for machines and on hover. */
-export const moment = (iso: string): TemplateResult =>
-  html`<time datetime=${iso} title=${iso}>${CLOCK.format(new Date(iso))}</time>`;
+/** A moment on the reader's clock, with its day unless that is today, and the exact one beside it for machines and on hover. */
+export const moment = (iso: string): TemplateResult => {
+  const time = new Date(iso);
+  const format = time.toDateString() === new Date().toDateString() ? CLOCK : DAY_AND_CLOCK;
+  return html`<time datetime=${iso} title=${iso}>${format.format(time)}</time>`;
+};
 
 /** Whether the page is read again and again, and a button that changes that. */
 export const liveTemplate = (page: PageModel): TemplateResult => {
