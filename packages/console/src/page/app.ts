@@ -17,7 +17,8 @@ const start = (root: HTMLElement): void => {
     if (!isFollowed || page.view === undefined) return;
     const title = root.querySelector<HTMLElement>(titleOf(page));
     isFollowed = title === null;
-    title?.focus();
+    // Who narrows a list by keyboard goes on doing so.
+    if (!isIn(document.activeElement, '.filters')) title?.focus();
   });
   addEventListener('hashchange', () => {
     isFollowed = true;
