@@ -150,6 +150,7 @@ test('a circuit counts down and is closed after a question; a key without the ri
   await left.waitFor();
   await close();
   await section(page, 'circuits').waitFor({ state: 'detached' });
+  expect(await page.locator('#overview-circuits:focus').count()).toBe(1);
   expect(await page.getByRole('status').textContent()).toBe('The circuit of find_price is closed.');
   expect(await (await call()).text()).not.toContain('circuit_open');
   expect(complaints).toEqual([]);
@@ -203,14 +204,17 @@ test('unknown outcomes and approvals are settled where they are found', { timeou
   await section(page, 'unknown').getByRole('button', { name: 'Look now' }).click();
   await page.getByText('it happened, found out by its tool').first().waitFor();
   const asked = await startAskedPayments(lab);
-  await asked.pay({ amount: 12, to: 'ann' });
+  for (const amount of [12, 13]) await asked.pay({ amount, to: 'ann' });
   const second = await lab.open(asked.service.url);
   const approvals = section(second.page, 'approvals');
   await approvals.getByText('"amount": 12').waitFor();
   await expectSound(second.page);
-  await approvals.getByRole('button', { name: 'Approve: pay' }).click();
+  // No key decides here.
+  expect(await approvals.locator('kbd, [aria-keyshortcuts]').count()).toBe(0);
+  await approvals.getByRole('button', { name: 'Approve: pay' }).first().click();
   await second.page.getByRole('dialog').getByRole('button', { name: 'Approve' }).click();
-  await second.page.getByText('approved by').first().waitFor();
+  await approvals.getByText('approved by').waitFor();
+  await expect.poll(() => approvals.locator('h4:focus').count(), DEADLINE).toBe(1);
   expect(second.complaints).toEqual([]);
 });
 
@@ -333,6 +337,16 @@ test('a connection that dies without a word is said to be unreachable, and a str
 const setHidden = (isHidden: boolean): string =>
   `Object.defineProperty(document, 'hidden', { configurable: true, get: () => ${isHidden} });
   document.dispatchEvent(new Event('visibilitychange'));`;
+
+test('what becomes wrong while the overview is looked at is said aloud', { timeout: SLOW_MS }, async () => {
+  const service = await lab.start(SOON, [createBroken()]);
+  const { page } = await lab.open(service.url);
+  await page.getByText('Nothing is wrong').waitFor();
+  const said = page.getByRole('status').filter({ hasText: 'Wrong now: ' });
+  expect(await said.count()).toBe(0);
+  await openCircuit(service);
+  await said.filter({ hasText: 'Circuits, find_price' }).waitFor({ state: 'attached' });
+});
 
 test('a link to a part opens it, whether something is wrong there or not', { timeout: SLOW_MS }, async () => {
   const service = await lab.start(SOON, [createBroken()]);

@@ -69,13 +69,15 @@ const isAnswering = (target: EventTarget | null): boolean => isIn(target, 'input
 const isInList = (target: EventTarget | null): boolean => isIn(target, '.names');
 const isArrow = (key: string): boolean => key.startsWith('Arrow');
 
-// What goes leaves the focus to what stands in its place, and a button to the card that it stood in.
+// What goes leaves the focus to what stands in its place, and a button to the card or the part of the page that it stood in.
 const renderPage = (page: PageModel, root: HTMLElement): void => {
   const { activeElement } = document;
   const card = activeElement?.closest('.card');
+  const part = activeElement?.closest<HTMLElement>('[data-part]')?.dataset['part'];
   render(pageTemplate(page), root);
   if (document.activeElement !== document.body) return;
-  (document.getElementById(activeElement?.id ?? '') ?? card?.querySelector('h3'))?.focus();
+  const heading = card?.isConnected ? card.querySelector<HTMLElement>('h3, h4') : null;
+  (document.getElementById(activeElement?.id ?? '') ?? heading ?? document.getElementById(part ?? ''))?.focus();
 };
 
 // A person who is at work elsewhere on the page stays there.

@@ -187,11 +187,19 @@ const diffTemplate = (before: string, after: string): TemplateResult => {
 
 const buttonsTemplate = (page: PageModel, asked: Asked): TemplateResult => {
   const { tool, id } = asked.call;
+  // On the first page several calls stand beside each other: no key is for one of them.
+  const hasKeys = page.route.page === 'approvals';
   return html`<div class="row field">
     ${choicesOf(asked).map(
-      ({ letter, decision, label, kind, ask }) => html`<button type="button" class=${kind} aria-keyshortcuts=${letter}
+      ({
+        letter,
+        decision,
+        label,
+        kind,
+        ask,
+      }) => html`<button type="button" class=${kind} aria-keyshortcuts=${hasKeys ? letter : nothing}
         aria-label="${label}: ${toVisibleName(tool)} ${toVisibleName(id)}"
-        @click=${() => askDecision(page, asked, decision, ask(asked.call))}>${label} ${key(letter)}</button>`,
+        @click=${() => askDecision(page, asked, decision, ask(asked.call))}>${label} ${hasKeys ? key(letter) : nothing}</button>`,
     )}
   </div>`;
 };
