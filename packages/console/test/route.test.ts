@@ -11,6 +11,7 @@ test.each([
   ['#reports', { page: 'reports' }],
   ['#sessions=blocked', { page: 'sessions', state: 'blocked' }],
   ['#sessions=__proto__', { page: 'sessions', state: 'failing' }],
+  ['#session=', { page: 'sessions', state: 'recent' }],
   ['#session=s_42', { page: 'session', id: 's_42' }],
   [`#session=~${'ab'.repeat(32)}`, { page: 'session', id: `~${'ab'.repeat(32)}` }],
   ['#calls=&tool=pay&code=timeout', { page: 'calls', tool: 'pay', code: 'timeout', since: '' }],

@@ -14,7 +14,7 @@ import {
   warningsSection,
 } from './overview-states.ts';
 import type { PageModel } from './page-model.ts';
-import { folded, moment, outcomeMark, some, troubleBox } from './page-parts.ts';
+import { folded, liveTemplate, outcomeMark, some, troubleBox } from './page-parts.ts';
 import { routeLink } from './route.ts';
 import type { Seen } from './seen.ts';
 import { toVisibleName } from './visible-text.ts';
@@ -42,7 +42,7 @@ export const view = (page: PageModel): TemplateResult => {
   const overview = OVERVIEWS.get(page.seen);
   return html`<div class="row">
       <h2 id="page-title" tabindex="-1">Overview</h2>
-      ${liveTemplate(page)}
+      ${liveTemplate(page, 'Live.', 'Last change')}
       ${some(overview, ({ version }) => html`<span class="muted last">Version ${toVisibleName(version)}</span>`)}
     </div>
     ${troubleBox(page, page.seen.readTrouble)}
@@ -91,14 +91,6 @@ const announceNew = (page: PageModel, before: Overview | undefined, now: Overvie
 export const follow = ({ route, opened, seen }: PageModel): boolean => {
   if (route.page === 'overview' && route.section !== null) opened.add(`section:${route.section}`);
   return seen.readTrouble === null;
-};
-
-const liveTemplate = (page: PageModel): TemplateResult => {
-  const isLive = page.polling === 'live';
-  return html`<button type="button" class="quiet" @click=${() => page.setPolling(isLive ? 'paused' : 'live')}>
-      ${isLive ? 'Pause' : 'Resume'}
-    </button>
-    <span class="muted left">${isLive ? 'Live.' : 'Paused.'} ${some(page.seen.readAt, (at) => html`Last change ${moment(at)}.`)}</span>`;
 };
 
 // Each section keeps its place in both lists: no button is another's after the next reading.

@@ -1,8 +1,8 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Overview } from './api.ts';
-import { namesOf, type Section, toCount } from './overview-parts.ts';
+import { namesOf, type Section } from './overview-parts.ts';
 import type { PageModel } from './page-model.ts';
-import { moment, outcomeMark, some, troubleBox } from './page-parts.ts';
+import { moment, outcomeMark, some, toCount, troubleBox } from './page-parts.ts';
 import { routeLink } from './route.ts';
 import { toVisibleExcerpt, toVisibleName } from './visible-text.ts';
 

@@ -1,8 +1,18 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Overview } from './api.ts';
-import { namesOf, type Section, scrolled, toCount } from './overview-parts.ts';
+import { namesOf, type Section, scrolled } from './overview-parts.ts';
 import type { PageModel } from './page-model.ts';
-import { changeTemplate, longText, moment, outcomeMark, some, toAge, toDuration, toLeft } from './page-parts.ts';
+import {
+  changeTemplate,
+  longText,
+  moment,
+  outcomeMark,
+  some,
+  toAge,
+  toCount,
+  toDuration,
+  toLeft,
+} from './page-parts.ts';
 import { routeLink } from './route.ts';
 import { toVisible, toVisibleExcerpt, toVisibleName } from './visible-text.ts';
 

@@ -9,9 +9,14 @@ export const some = <Value>(value: Value, template: (value: NonNullable<Value>) 
   return Array.isArray(value) && value.length === 0 ? nothing : template(value);
 };
 
+export const NUMBER = new Intl.NumberFormat('en');
+
+/** `1 call`, `2 calls`, `1,200 calls`. */
+export const toCount = (count: number, noun: string, plural = `${noun}s`): string =>
+  `${NUMBER.format(count)} ${count === 1 ? noun : plural}`;
+
 // More than this is seldom read, and a megabyte would make the page slow.
 const MAX_CHARACTERS = 4_000;
-const COUNT = new Intl.NumberFormat('en');
 
 /** A text of any length and content: its beginning, and all of it on demand. */
 export const longText = (page: PageModel, identity: string, text: string): TemplateResult => {
@@ -19,7 +24,7 @@ export const longText = (page: PageModel, identity: string, text: string): Templ
     return html`<pre class="text">${toVisible(text)}</pre>`;
   return html`<pre class="text">${toVisible(text.slice(0, MAX_CHARACTERS))}…</pre>
     <button type="button" class="quiet" @click=${() => page.toggle(identity)}>
-      Show all (${COUNT.format(text.length)} characters)
+      Show all (${NUMBER.format(text.length)} characters)
     </button>`;
 };
 
@@ -111,15 +116,15 @@ export const moment = (iso: string): TemplateResult => {
   return html`<time datetime=${iso} title=${iso}>${format.format(time)}</time>`;
 };
 
-/** Whether the page is read again and again, and a button that changes that. */
-export const liveTemplate = (page: PageModel): TemplateResult => {
+/** Whether the page is read again and again, and a button that changes that; `last`: what happened at the time beside it. */
+export const liveTemplate = (page: PageModel, live = 'Live: read every 2 s.', last = 'Last read'): TemplateResult => {
   const isLive = page.polling === 'live';
   return html`<p class="row">
     <button type="button" class="quiet" @click=${() => page.setPolling(isLive ? 'paused' : 'live')}>
       ${isLive ? 'Pause' : 'Resume'}
     </button>
-    <span class="muted">
-      ${isLive ? 'Live: read every 2 s.' : 'Paused.'} ${some(page.seen.readAt, (at) => html`Last read ${moment(at)}.`)}
+    <span class="muted left">
+      ${isLive ? live : 'Paused.'} ${some(page.seen.readAt, (at) => html`${last} ${moment(at)}.`)}
     </span>
   </p>`;
 };

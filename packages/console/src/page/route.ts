@@ -27,7 +27,7 @@ const ROUTES: readonly (readonly [string, (value: string, names: Names) => Route
   ['page', (name) => ({ page: 'extension', name })],
   ['overview', (section) => ({ page: 'overview', section: section || null })],
   ['sessions', (asked) => ({ page: 'sessions', state: SESSIONS_STATES.find((state) => state === asked) ?? 'failing' })],
-  ['session', (id) => ({ page: 'session', id })],
+  ['session', (id) => (id === '' ? { page: 'sessions', state: 'recent' } : { page: 'session', id })],
   ['calls', (_, names) => ({ ...{ page: 'calls', tool: names('tool'), code: names('code') }, since: names('since') })],
   ['call', (reference, names) => ({ page: 'call', reference, request: names('request_id'), index: names('index') })],
   ['pending', (_, names) => ({ page: 'pending', tool: names('tool') })],

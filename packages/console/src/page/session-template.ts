@@ -16,7 +16,6 @@ import {
 } from './page-parts.ts';
 import { routeLink } from './route.ts';
 import { storyTemplate } from './session-story.ts';
-import * as sessions from './sessions-template.ts';
 import { toVisible, toVisibleName } from './visible-text.ts';
 
 type SessionTool = SessionView['tools'][number];
@@ -24,11 +23,10 @@ type SessionRule = NonNullable<SessionView['rules']>[number];
 
 const idOf = ({ route }: PageModel): string => (route.page === 'session' ? route.id : '');
 
-/** One session, live: what stops it, what was called, and what else is kept of it. Without an id: those that were active. */
+/** One session, live: what stops it, what was called, and what else is kept of it. */
 export const view = (page: PageModel): TemplateResult => {
   const { session, readTrouble } = page.seen;
   const id = idOf(page);
-  if (id === '') return sessions.view(page);
   return html`<section aria-labelledby="session-title">
     <h2 id="session-title" tabindex="-1">Session <span class="name">${toVisibleName(id)}</span></h2>
     ${isAddressable(id) ? liveTemplate(page) : html`<p class="notice">This id cannot be written into a URL path.</p>`}
@@ -39,7 +37,6 @@ export const view = (page: PageModel): TemplateResult => {
 export const read = (page: PageModel, signal: AbortSignal): void => {
   const id = idOf(page);
   const { seen } = page;
-  if (id === '') sessions.read(page, signal);
   if (!isAddressable(id)) return;
   void page.read<SessionView>(sessionPath(id), (session) => void Object.assign(seen, { session }), signal);
 };
