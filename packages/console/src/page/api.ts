@@ -72,7 +72,10 @@ export const callService = <Body>(request: Request<Body>, key: string): Promise<
     signal: AbortSignal.any([silence.signal, ...(signal ? [signal] : [])]),
   })
     .then((response) => readAnswer<Body>(response, request, () => giveUpAfter(NEXT_LINE_MS)))
-    .catch(() => ({ trouble: silence.signal.aborted ? SILENT : UNREACHABLE }))
+    .then(
+      (answer) => answer,
+      () => ({ trouble: silence.signal.aborted ? SILENT : UNREACHABLE }),
+    )
     .finally(() => clearTimeout(timer));
 };
 
