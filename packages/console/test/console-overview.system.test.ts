@@ -230,6 +230,9 @@ test('the first approvals that wait are on the overview; one with long arguments
   const cards = approvals.locator('li.card');
   await expect.poll(() => cards.locator('p').allInnerTexts(), DEADLINE).toHaveLength(5);
   expect(await cards.first().innerText()).toContain('Pay 1');
+  const chosen = cards.nth(2).getByRole('button', { name: 'Approve' });
+  await chosen.focus();
+  const label = await chosen.getAttribute('aria-label');
   for (const approval of asked.slice(0, 2)) {
     const { id, digest } = z.object({ id: z.string(), digest: z.string() }).parse(approval);
     const headers = { 'content-type': 'application/json', 'if-match': `"${digest}"` };
@@ -237,6 +240,8 @@ test('the first approvals that wait are on the overview; one with long arguments
   }
   await expect.poll(() => cards.first().innerText(), DEADLINE).toContain('Pay 3');
   expect(await cards.count()).toBe(5);
+  // What goes makes no button that of another call.
+  expect(await approvals.locator('button:focus').getAttribute('aria-label')).toBe(label);
   await page.route('**/approvals', (route) => route.fulfill({ status: 500, body: '' }));
   await approvals.getByText('The service answered 500.').waitFor();
   await page.unroute('**/approvals');

@@ -56,24 +56,28 @@ export const readEntries = (page: PageModel, signal: AbortSignal, place: Trouble
   void page.read<ApprovalList>(APPROVALS_PATH, (list) => page.seen.takeWaiting(list), signal, { place });
 
 /** As list items: the first calls that wait, each with what would run and the buttons that decide it. */
-export const entries = (page: PageModel, most: number): readonly TemplateResult[] =>
-  firstOpen(page.seen.approvals.values(), isWaiting, most).map((asked) => {
-    const { call } = asked;
-    const link = routeLink({ approvals: call.id });
-    // A list has no long arguments.
-    const decision =
-      call.arguments === null
-        ? html`<p>Its arguments are not shown here: <a href=${link}>open it to see its arguments</a>.</p>`
-        : html`${argumentsTemplate(page, call)} ${isWaiting(asked) ? buttonsTemplate(page, asked) : nothing}`;
-    return html`<li class="card">
-      <h4 class="row" tabindex="-1">
-        <a class="name" href=${link}>${toVisibleName(call.tool)}</a>
-        ${outcomeMark(MARKS[call.state], explainApproval(asked))} ${isWaiting(asked) ? leftTemplate(call) : nothing}
-      </h4>
-      <p>${toVisibleExcerpt(call.summary)}</p>
-      ${decision} ${troubleBox(page, page.seen.refusals.get(call.id) ?? null)}
-    </li>`;
-  });
+export const entries = (page: PageModel, most: number): readonly unknown[] =>
+  firstOpen(page.seen.approvals.values(), isWaiting, most).map((asked) =>
+    asked === null ? nothing : cardTemplate(page, asked),
+  );
+
+const cardTemplate = (page: PageModel, asked: Asked): TemplateResult => {
+  const { call } = asked;
+  const link = routeLink({ approvals: call.id });
+  // A list has no long arguments.
+  const decision =
+    call.arguments === null
+      ? html`<p>Its arguments are not shown here: <a href=${link}>open it to see its arguments</a>.</p>`
+      : html`${argumentsTemplate(page, call)} ${isWaiting(asked) ? buttonsTemplate(page, asked) : nothing}`;
+  return html`<li class="card">
+    <h4 class="row" tabindex="-1">
+      <a class="name" href=${link}>${toVisibleName(call.tool)}</a>
+      ${outcomeMark(MARKS[call.state], explainApproval(asked))} ${isWaiting(asked) ? leftTemplate(call) : nothing}
+    </h4>
+    <p>${toVisibleExcerpt(call.summary)}</p>
+    ${decision} ${troubleBox(page, page.seen.refusals.get(call.id) ?? null)}
+  </li>`;
+};
 
 const listTemplate = ({ seen }: PageModel, chosen: string | null): TemplateResult => {
   const { readAt, waitingCount } = seen;

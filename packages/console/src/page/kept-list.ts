@@ -35,14 +35,17 @@ export const takeOne = <Call>(kept: Map<string, Kept<Call>>, id: string, call: C
 
 const JUST_NOW_MS = 60_000;
 
-/** The first that are open, among those of which a person has just now asked something: they see what came of it. */
+/**
+ * The first that are open, and those of which a person has just now asked something: they see what came of it. Null stands in the
+ * place of each other: no button becomes that of another call when one goes.
+ */
 export const firstOpen = <One extends Kept<unknown>>(
   kept: Iterable<One>,
   isOpen: (one: One) => boolean,
   most: number,
-): readonly One[] => {
+): readonly (One | null)[] => {
   let left = most;
-  return [...kept].filter((one) =>
-    isOpen(one) ? left-- > 0 : one.isAsked || Date.now() - one.answeredAt < JUST_NOW_MS,
-  );
+  const isShown = (one: One): boolean =>
+    isOpen(one) ? left-- > 0 : one.isAsked || Date.now() - one.answeredAt < JUST_NOW_MS;
+  return [...kept].map((one) => (isShown(one) ? one : null));
 };

@@ -37,8 +37,10 @@ export const view = (page: PageModel): TemplateResult => {
 export const read = (page: PageModel, signal: AbortSignal): void => readEntries(page, signal, 'readTrouble');
 
 /** As list items: the first that are open. */
-export const entries = (page: PageModel, most: number): readonly TemplateResult[] =>
-  firstOpen(page.seen.outcomes.values(), isOpen, most).map((outcome) => outcomeTemplate(page, outcome));
+export const entries = (page: PageModel, most: number): readonly unknown[] =>
+  firstOpen(page.seen.outcomes.values(), isOpen, most).map((outcome) =>
+    outcome === null ? nothing : outcomeTemplate(page, outcome),
+  );
 
 export const readEntries = (page: PageModel, signal: AbortSignal, place: TroublePlace = 'outcomeTrouble'): void =>
   void page.read<UnknownList>(UNKNOWN_PATH, (list) => page.seen.takeUnknown(list), signal, { place });
