@@ -11,6 +11,7 @@ import {
   takeApprovals,
   toArgumentsText,
 } from '#src/page/approvals.ts';
+import { firstOpen } from '#src/page/kept-list.ts';
 import { diffLines } from '#src/page/text-diff.ts';
 
 const createRecord = (minute: number, change: Partial<ApprovalRecord> = {}): ApprovalRecord => ({
@@ -36,6 +37,19 @@ test('a call keeps its place when it waits no more, and arguments that were read
   expect([...approvals.values()].map(explainApproval)).toEqual(['does not wait any more', 'waits', 'waits']);
 });
 
+test('the first that wait are shown, among those that a person has just decided', () => {
+  const approvals: Approvals = new Map();
+  takeApprovals(approvals, { approvals: [10, 11, 12, 13].map((minute) => createRecord(minute)), total: 4 });
+  const shown = () => firstOpen(approvals.values(), isWaiting, 2).map((one) => one?.call.id ?? null);
+  expect(shown()).toEqual(['a_10', 'a_11', null, null]);
+  takeApprovals(approvals, { approvals: [12, 13].map((minute) => createRecord(minute)), total: 2 });
+  expect(shown()).toEqual([null, null, 'a_12', 'a_13']);
+  Object.assign(approvals.get('a_11') ?? {}, { answeredAt: Date.now() });
+  expect(shown()).toEqual([null, 'a_11', 'a_12', 'a_13']);
+  Object.assign(approvals.get('a_11') ?? {}, { answeredAt: Date.now() - 60_000 });
+  expect(shown()).toEqual([null, null, 'a_12', 'a_13']);
+});
+
 test('keys lead from one to the next, and no further than the ends', () => {
   const approvals: Approvals = new Map();
   expect(stepFrom(approvals, null, 1)).toBe(null);
@@ -59,7 +73,7 @@ test.each([
   [{ state: 'cancelled' }, 'withdrawn'],
 ] as const)('%o is told in words', (change, words) => {
   const call = createRecord(10, { decided_at: '2026-11-29T03:30:00.000Z', ...change });
-  expect(explainApproval({ call, isListed: true, isAsked: false })).toBe(words);
+  expect(explainApproval({ call, isListed: true, isAsked: false, answeredAt: 0 })).toBe(words);
 });
 
 test('a decision names the digest that was read, and sends arguments as they were typed', () => {

@@ -70,6 +70,27 @@ test('from the list of failing sessions a reader comes to the session, the call,
   expect(complaints).toEqual([]);
 });
 
+test('of equal failures, which share a reference, the one that was clicked is shown', {
+  timeout: SLOW_MS,
+}, async () => {
+  const service = await lab.start({}, createConsoleTools());
+  const same = { id: 'c', name: 'missing' };
+  await service.call([same, same, same]);
+  const { page } = await lab.open(service.url, '#calls=');
+  const links = page.locator('.list .name');
+  await links.nth(2).waitFor();
+  const hrefs = await links.evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''));
+  const references = hrefs.map((href) => new URLSearchParams(href.slice(1)).get('call'));
+  expect([new Set(references).size, new Set(hrefs).size]).toEqual([1, 3]);
+  for (const index of [0, 2]) {
+    await page.evaluate("location.hash = '#calls='");
+    await page.locator(`.list .name[href$="&index=${index}"]`).click();
+    await page.getByText(new RegExp(`, call ${index}$`)).waitFor();
+  }
+  await page.evaluate(`location.hash = '#call=${references[0]}'`);
+  await page.getByText(/, call \d$/).waitFor();
+});
+
 test('what narrows a list stands in its address, and a list that is empty says so', { timeout: SLOW_MS }, async () => {
   const service = await lab.start({}, createConsoleTools());
   await service.call([find('1'), { id: '2', name: 'missing' }]);
@@ -78,11 +99,19 @@ test('what narrows a list stands in its address, and a list that is empty says s
   await item.nth(1).waitFor();
   await page.getByLabel('Code').selectOption('unknown_tool');
   await expect.poll(() => item.count(), { timeout: timeLimit(30_000) }).toBe(1);
-  await page.getByLabel('Since').selectOption('1h');
-  await page.waitForFunction("location.hash === '#calls=&code=unknown_tool&since=1h'");
+  await page.getByLabel('Since').focus();
+  for (const _time of ['once', 'twice']) await page.keyboard.press('ArrowDown');
+  await page.waitForURL((url) => url.hash === '#calls=&code=unknown_tool&since=1h');
+  expect(await page.locator('#filter-since:focus').count()).toBe(1);
   await page.getByLabel('Tool', { exact: true }).fill('find_order');
   await page.keyboard.press('Enter');
   await page.getByText('No call of the last 24 hours is like that.').waitFor();
+  // The last hour is that before each reading.
+  const sinceOf = async (): Promise<number> => {
+    const request = await page.waitForRequest((request) => request.url().includes('/calls?'));
+    return Date.parse(new URL(request.url()).searchParams.get('since') ?? '');
+  };
+  expect(await sinceOf()).toBeLessThan(await sinceOf());
   await page.getByRole('link', { name: 'Show all failed calls' }).click();
   await item.nth(1).waitFor();
   for (const [fragment, says] of [
@@ -97,6 +126,22 @@ test('what narrows a list stands in its address, and a list that is empty says s
     await page.getByText(says).waitFor();
   }
   expect(complaints).toEqual([]);
+});
+
+test('how long ago something was is said anew each second, and the day of a moment unless it is today', {
+  timeout: SLOW_MS,
+}, async () => {
+  const service = await lab.start({}, createConsoleTools());
+  await service.call([{ id: '1', name: 'missing' }]);
+  const { page } = await lab.open(service.url, '#tools');
+  await page.clock.install();
+  await page.evaluate("location.hash = '#calls='");
+  await page.locator('.list .name').click();
+  await page.getByText(/^\d+ s ago$/).waitFor();
+  await page.clock.runFor(120_000);
+  await page.getByText(/^2 min ago$/).waitFor();
+  await page.evaluate("location.hash = '#reports'");
+  await page.getByText(/From \d+ \w+ \d{4}, [\d:]+ to /).waitFor();
 });
 
 test('more of a list comes when it is asked for, and then nothing moves until it is read anew', {
@@ -120,7 +165,8 @@ test('more of a list comes when it is asked for, and then nothing moves until it
   page.on('request', (request) => void asked.push(request.url()));
   await page.clock.runFor(10_000);
   expect([asked, await item.count()]).toEqual([[], 60]);
-  await page.getByText('Further entries are shown as they were at').waitFor();
+  await page.getByText('The entries are shown as they were at').waitFor();
+  expect(await page.getByText('Live: read every 2 s.').count()).toBe(0);
   await page.getByRole('button', { name: 'Read anew' }).click();
   await page.getByText("There is no order '60'.").waitFor();
   expect(await item.count()).toBe(50);
@@ -143,8 +189,21 @@ test('pending calls are listed, and cancelled after a question', { timeout: SLOW
   await goTo(opened, '#session=s', '.timeline');
   await page.locator('.list').getByText('running').waitFor();
   await goTo(opened, '#pending=', '.list li');
-  await page.getByRole('button', { name: 'Cancel build' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Cancel the call' }).click();
+  const cancel = async (): Promise<void> => {
+    await page.getByRole('button', { name: 'Cancel build' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel the call' }).click();
+  };
+  const isCancel = (url: URL): boolean => url.pathname.startsWith('/tool-calls/');
+  await page.route(isCancel, (route) =>
+    route.fulfill({ status: 429, contentType: 'application/problem+json', body: '{}' }),
+  );
+  await cancel();
+  const refusal = page.locator('.list li').getByText('Too many requests for this key.');
+  await refusal.waitFor();
+  for (const _time of ['once', 'twice']) await page.waitForResponse('**/calls/pending');
+  expect(await refusal.count()).toBe(1);
+  await page.unroute(isCancel);
+  await cancel();
   await page.getByText('No call is pending.').waitFor();
   expect(complaints).toEqual([]);
 });

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { keepScreenshot } from '@recourse/test-support/chromium.ts';
+import { DEADLINE } from '@recourse/test-support/config-lab.ts';
 import { startAskedPayments } from '@recourse/test-support/console/asked-payments.ts';
 import { createConsoleLab, SLOW_MS, useKey } from '@recourse/test-support/console/console-lab.ts';
 import { createConsoleTools, HOSTILE_SHOWN } from '@recourse/test-support/console/console-tools.ts';
@@ -14,6 +15,7 @@ import {
 import { createKeyedClient, freshName } from '@recourse/test-support/keyed-client.ts';
 import { startRedisServer } from '@recourse/test-support/redis-server.ts';
 import type { RunningService } from '@recourse/test-support/start-service.ts';
+import { startTcpProxy } from '@recourse/test-support/tcp-proxy.ts';
 import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import type { Page, Request } from 'playwright-core';
@@ -148,6 +150,7 @@ test('a circuit counts down and is closed after a question; a key without the ri
   await left.waitFor();
   await close();
   await section(page, 'circuits').waitFor({ state: 'detached' });
+  expect(await page.locator('#overview-circuits:focus').count()).toBe(1);
   expect(await page.getByRole('status').textContent()).toBe('The circuit of find_price is closed.');
   expect(await (await call()).text()).not.toContain('circuit_open');
   expect(complaints).toEqual([]);
@@ -201,15 +204,53 @@ test('unknown outcomes and approvals are settled where they are found', { timeou
   await section(page, 'unknown').getByRole('button', { name: 'Look now' }).click();
   await page.getByText('it happened, found out by its tool').first().waitFor();
   const asked = await startAskedPayments(lab);
-  await asked.pay({ amount: 12, to: 'ann' });
+  for (const amount of [12, 13]) await asked.pay({ amount, to: 'ann' });
   const second = await lab.open(asked.service.url);
   const approvals = section(second.page, 'approvals');
   await approvals.getByText('"amount": 12').waitFor();
   await expectSound(second.page);
-  await approvals.getByRole('button', { name: 'Approve: pay' }).click();
+  // No key decides here.
+  expect(await approvals.locator('kbd, [aria-keyshortcuts]').count()).toBe(0);
+  await approvals.getByRole('button', { name: 'Approve: pay' }).first().click();
   await second.page.getByRole('dialog').getByRole('button', { name: 'Approve' }).click();
-  await second.page.getByText('approved by').first().waitFor();
+  await approvals.getByText('approved by').waitFor();
+  await expect.poll(() => approvals.locator('h4:focus').count(), DEADLINE).toBe(1);
   expect(second.complaints).toEqual([]);
+});
+
+test('the first approvals that wait are on the overview; one with long arguments is opened to be decided', {
+  timeout: SLOW_MS,
+}, async () => {
+  const { service, pay } = await startAskedPayments(lab, { summary: 'Pay {/amount}' });
+  const asked: unknown[] = [];
+  for (const amount of [1, 2, 3, 4, 5, 6, 7])
+    asked.push((await pay({ amount, to: amount === 7 ? 'x'.repeat(17_000) : 'ann' }))?.error?.approval);
+  const { page, complaints } = await lab.open(service.url);
+  const approvals = section(page, 'approvals');
+  const cards = approvals.locator('li.card');
+  await expect.poll(() => cards.locator('p').allInnerTexts(), DEADLINE).toHaveLength(5);
+  expect(await cards.first().innerText()).toContain('Pay 1');
+  const chosen = cards.nth(2).getByRole('button', { name: 'Approve' });
+  await chosen.focus();
+  const label = await chosen.getAttribute('aria-label');
+  for (const approval of asked.slice(0, 2)) {
+    const { id, digest } = z.object({ id: z.string(), digest: z.string() }).parse(approval);
+    const headers = { 'content-type': 'application/json', 'if-match': `"${digest}"` };
+    await fetch(`${service.url}/approvals/${id}`, { method: 'POST', headers, body: '{"decision":"deny"}' });
+  }
+  await expect.poll(() => cards.first().innerText(), DEADLINE).toContain('Pay 3');
+  expect(await cards.count()).toBe(5);
+  // What goes makes no button that of another call.
+  expect(await approvals.locator('button:focus').getAttribute('aria-label')).toBe(label);
+  await page.route('**/approvals', (route) => route.fulfill({ status: 500, body: '' }));
+  await approvals.getByText('The service answered 500.').waitFor();
+  await page.unroute('**/approvals');
+  await approvals.getByText('The service answered 500.').waitFor({ state: 'detached' });
+  expect(await cards.last().getByRole('button').count()).toBe(0);
+  await cards.last().getByRole('link', { name: 'open it' }).click();
+  await page.getByRole('button', { name: 'Approve: pay' }).waitFor();
+  expect(await page.locator('article pre').innerText()).toContain('xxx');
+  expect(complaints.filter((text) => !text.includes('500'))).toEqual([]);
 });
 
 test('a hidden page reads nothing, and a stream that is refused is read again and again', {
@@ -219,7 +260,8 @@ test('a hidden page reads nothing, and a stream that is refused is read again an
   const { page } = await lab.open(service.url, '#tools');
   await page.route('**/overview', async (route) => {
     const isStream = route.request().headers()['accept']?.includes('ndjson') === true;
-    if (isStream) await route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"code":"x"}' });
+    if (isStream)
+      await route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"code":"overloaded"}' });
     else await route.continue();
   });
   await page.getByRole('link', { name: 'Overview' }).click();
@@ -241,11 +283,75 @@ test('a hidden page reads nothing, and a stream that is refused is read again an
   const again = page.waitForEvent('request', isReading);
   await page.evaluate(setHidden(false));
   await again;
+  // Also where another page was looked at in between.
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await page.getByRole('link', { name: 'Tools' }).click();
+  await page.getByRole('heading', { name: 'Choose a tool' }).waitFor();
+  const once = page.waitForEvent('requestfinished', isReading);
+  await page.getByRole('link', { name: 'Overview' }).click();
+  expect((await once).headers()['accept']).toBeUndefined();
+  await page.getByText('Paused.').waitFor();
+});
+
+test('a connection that dies without a word is said to be unreachable, and a stream is begun again once the service is back', {
+  timeout: SLOW_MS,
+}, async () => {
+  const service = await lab.start({}, createConsoleTools());
+  const proxy = await startTcpProxy({ to: Number(new URL(service.url).port) });
+  onTestFinished(() => proxy.close());
+  const { page } = await lab.open(`http://127.0.0.1:${proxy.port}`, '#tools');
+  await page.locator('.names li').first().waitFor();
+  await page.clock.install();
+  const kinds: unknown[] = [];
+  page.on('request', (request) => {
+    if (request.url().endsWith('/overview')) kinds.push(request.headers()['accept']);
+  });
+  await page.evaluate("location.hash = '#overview='");
+  await page.getByText('Nothing is wrong').waitFor();
+  const unreachable = page.getByText('The service cannot be reached.');
+  proxy.freeze();
+  await page.clock.runFor(44_000);
+  expect(await unreachable.count()).toBe(0);
+  await page.clock.runFor(1_000);
+  await unreachable.waitFor();
+  // Neither does it come back at once.
+  await page.clock.runFor(13_000);
+  proxy.thaw();
+  await page.clock.runFor(2_000);
+  await unreachable.waitFor({ state: 'detached' });
+  proxy.refuse();
+  proxy.cut();
+  for (const _time of ['once', 'twice']) {
+    const failed = page.waitForEvent('requestfailed');
+    await expect.poll(() => page.clock.runFor(2_000).then(() => unreachable.count()), DEADLINE).toBe(1);
+    await failed;
+  }
+  await proxy.accept();
+  await page.clock.runFor(2_000);
+  await unreachable.waitFor({ state: 'detached' });
+  expect([...new Set(kinds)]).toEqual(['application/x-ndjson']);
+  await page.evaluate("location.hash = '#calls='");
+  await page.getByText('No call has failed').waitFor();
+  proxy.freeze();
+  // The next reading, and the time that it has.
+  await page.clock.runFor(22_500);
+  await unreachable.waitFor();
+  proxy.thaw();
 });
 
 const setHidden = (isHidden: boolean): string =>
   `Object.defineProperty(document, 'hidden', { configurable: true, get: () => ${isHidden} });
   document.dispatchEvent(new Event('visibilitychange'));`;
+
+test('what becomes wrong while the overview is looked at is said aloud', { timeout: SLOW_MS }, async () => {
+  const service = await lab.start(SOON, [createBroken()]);
+  const { page } = await lab.open(service.url);
+  await page.getByText('Nothing is wrong').waitFor();
+  const said = page.getByRole('status').filter({ hasText: 'Wrong now: ' });
+  expect(await said.count()).toBe(0);
+  await openCircuit(service);
+  await said.filter({ hasText: 'Circuits, find_price' }).waitFor({ state: 'attached' });
+});
 
 test('a link to a part opens it, whether something is wrong there or not', { timeout: SLOW_MS }, async () => {
   const service = await lab.start(SOON, [createBroken()]);

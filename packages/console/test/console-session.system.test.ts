@@ -1,5 +1,6 @@
+import { hash } from 'node:crypto';
 import { keepScreenshot } from '@recourse/test-support/chromium.ts';
-import { createConsoleLab, SLOW_MS } from '@recourse/test-support/console/console-lab.ts';
+import { createConsoleLab, SLOW_MS, useKey } from '@recourse/test-support/console/console-lab.ts';
 import { createConsoleTools } from '@recourse/test-support/console/console-tools.ts';
 import { startRedisServer } from '@recourse/test-support/redis-server.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
@@ -64,9 +65,38 @@ test('budgets are reset and the session is ended after a question each', { timeo
   await budgetOf('hostile').getByText('1 of 3 retries used').waitFor();
   await confirm('Reset all budgets', 'Reset all');
   await budgetOf('hostile').getByText('1 of 3 retries used').waitFor({ state: 'detached' });
+  await page.getByText(/^✓ [\d:]+ All budgets are reset\.$/).waitFor();
   await confirm('End session', 'End session');
   await page.getByText('This session has no data').waitFor();
   expect(complaints).toEqual([]);
+});
+
+test('a reset that is refused says so beside its button, also while the session is read on', {
+  timeout: SLOW_MS,
+}, async () => {
+  const service = await lab.start(
+    { API_KEYS: `acme=${hash('sha256', 'rk_reader')} may=read|call` },
+    createConsoleTools(),
+  );
+  await fetch(`${service.url}/tool-calls`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: 'Bearer rk_reader' },
+    body: JSON.stringify({ session_id: 's', calls: [FAILING] }),
+  });
+  const { page } = await lab.open(service.url, '#session=s');
+  await useKey(page, 'rk_reader');
+  for (const [place, button, answer] of [
+    ['.budgets li', 'Reset find_order', 'Reset'],
+    ['main', 'End session', 'End session'],
+  ] as const) {
+    await page.getByRole('button', { name: button }).click();
+    await page.getByRole('dialog').getByRole('button', { name: answer, exact: true }).click();
+    const refusal = page.locator(place).getByText('This API key does not permit that.');
+    await refusal.last().waitFor();
+    for (const _time of ['once', 'twice'])
+      await page.waitForResponse((response) => response.url().endsWith('/sessions/s') && response.status() === 200);
+    expect(await refusal.count()).toBe(place === 'main' ? 2 : 1);
+  }
 });
 
 test('it is read every two seconds, and never while paused or hidden', { timeout: SLOW_MS }, async () => {

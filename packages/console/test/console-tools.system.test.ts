@@ -60,6 +60,32 @@ test('a tool whose circuit is open says so, why, and how it failed in the last h
   expect(complaints).toEqual([]);
 });
 
+test('a tool is followed after a trouble that passes, and each visit reads the tools anew', {
+  timeout: SLOW_MS,
+}, async () => {
+  const { tool } = createActor('broken', {}, fail);
+  const service = await lab.start({ CIRCUIT_FAILURES: '1', CIRCUIT_OPEN_MS: '3600000' }, [tool]);
+  const { page } = await lab.open(service.url, '#tools');
+  const link = page.getByRole('link', { name: 'broken' });
+  await link.waitFor();
+  await page.clock.install();
+  await page.route('**/overview', (route) => route.abort());
+  const failed = page.waitForEvent('requestfailed');
+  await link.click();
+  await failed;
+  await page.unroute('**/overview');
+  await service.call([{ id: 'c', name: 'broken' }]);
+  await page.clock.runFor(10_000);
+  await page.getByText('The circuit is open:').waitFor();
+  await page.route('**/tools', (route) => route.fulfill({ status: 500, body: '' }));
+  await page.evaluate("location.hash = '#tools'");
+  await page.getByText('The service answered 500.').waitFor();
+  // What was read before stays.
+  await page.unroute('**/tools');
+  await link.click();
+  await page.getByText('The service answered 500.').waitFor({ state: 'detached' });
+});
+
 test('a write is checked before a person is asked, and the question shows what would be sent', {
   timeout: SLOW_MS,
 }, async () => {

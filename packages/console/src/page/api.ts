@@ -39,37 +39,64 @@ export type Request<Body = unknown> = RequestInit & {
 };
 
 const NDJSON = 'application/x-ndjson';
-export const UNREACHABLE: Trouble = { status: 0, code: '', detail: '', request_id: '', retryAfterSeconds: null };
+const UNREACHABLE: Trouble = { status: 0, code: '', detail: '', request_id: '', retryAfterSeconds: null };
+/** The trouble of a reading that was given up because nothing came any more. */
+export const SILENT: Trouble = { ...UNREACHABLE };
 const FOREIGN = { ...UNREACHABLE, detail: 'The answer is not from this service: a proxy may have sent it.' };
+
+// What reads waits no longer: no browser tells of a connection that died without a word, or of a service that hangs.
+const READ_MS = 20_000;
+// A stream begins with what there is: one that shows nothing for so long is held back on its way.
+const FIRST_LINE_MS = 10_000;
+// The service gives a sign of life every 15 s.
+const NEXT_LINE_MS = 45_000;
 
 /** Asks the service; never rejects. The key goes into a header, and nowhere else. */
 export const callService = <Body>(request: Request<Body>, key: string): Promise<Answer<Body>> => {
-  const { path, watch, watchSnapshots, ...sent } = request;
+  const { path, watch, watchSnapshots, signal, ...sent } = request;
   const headers = new Headers(request.headers);
   if (watch !== undefined || watchSnapshots !== undefined) headers.set('accept', NDJSON);
   if (key !== '') headers.set('authorization', `Bearer ${key}`);
+  const silence = new AbortController();
+  let timer = 0;
+  const giveUpAfter = (ms: number): void => {
+    clearTimeout(timer);
+    timer = setTimeout(() => silence.abort(), ms);
+  };
+  // What changes something is not given up, and calls are followed for hours.
+  if (sent.method === undefined && watch === undefined) giveUpAfter(watchSnapshots ? FIRST_LINE_MS : READ_MS);
   // `document.baseURI` is the page, `…/console`: the API lies beside it, also below the prefix of a proxy.
   return fetch(new URL(path, document.baseURI), {
     ...{ ...sent, headers, cache: 'no-store', credentials: 'omit', redirect: 'error' },
     referrerPolicy: 'no-referrer',
+    signal: AbortSignal.any([silence.signal, ...(signal ? [signal] : [])]),
   })
-    .then((response) => readAnswer<Body>(response, request))
+    .then((response) => readAnswer<Body>(response, request, () => giveUpAfter(NEXT_LINE_MS)))
     .then(
       (answer) => answer,
-      () => ({ trouble: UNREACHABLE }),
-    );
+      () => ({ trouble: silence.signal.aborted ? SILENT : UNREACHABLE }),
+    )
+    .finally(() => clearTimeout(timer));
 };
 
-const readText = <Body>(response: Response, { watch, watchSnapshots }: Request<Body>): Promise<string> => {
+const readText = <Body>(
+  response: Response,
+  { watch, watchSnapshots }: Request<Body>,
+  hear: () => void,
+): Promise<string> => {
   const stream = response.headers.get('content-type') === NDJSON ? response.body : null;
   if (stream === null) return response.text();
-  if (watchSnapshots !== undefined) return readSnapshots(stream, watchSnapshots);
+  if (watchSnapshots !== undefined) return readSnapshots(stream, watchSnapshots, hear);
   return watch === undefined ? response.text() : readStream(stream, watch);
 };
 
-const readAnswer = async <Body>(response: Response, request: Request<Body>): Promise<Answer<Body>> => {
+const readAnswer = async <Body>(
+  response: Response,
+  request: Request<Body>,
+  hear: () => void,
+): Promise<Answer<Body>> => {
   const { status, headers } = response;
-  const text = await readText(response, request);
+  const text = await readText(response, request, hear);
   const parsed = parseJson<Body & Partial<Schemas['Problem']>>(status === 204 ? 'null' : text);
   if (response.ok && 'value' in parsed) return { trouble: null, text, body: parsed.value };
   const isProblem = headers.get('content-type')?.startsWith('application/problem+json') && 'value' in parsed;
@@ -78,10 +105,15 @@ const readAnswer = async <Body>(response: Response, request: Request<Body>): Pro
   return { trouble: { ...FOREIGN, ...(isProblem && parsed.value), status, retryAfterSeconds } };
 };
 
-/** Reads bodies, one to a line; gives a text that is JSON if there was one. */
-const readSnapshots = async <Body>(stream: ReadableStream<Uint8Array>, take: (body: Body) => void): Promise<string> => {
+/** Reads bodies, one to a line, beside signs of life; gives a text that is JSON if there was one. */
+const readSnapshots = async <Body>(
+  stream: ReadableStream<Uint8Array>,
+  take: (body: Body) => void,
+  hear: () => void,
+): Promise<string> => {
   let text = '';
   for await (const line of readLines(stream)) {
+    hear();
     const parsed = parseJson<{ readonly event: string; readonly data: Body }>(line);
     if ('why' in parsed || parsed.value.event !== 'snapshot') continue;
     text = 'null';

@@ -17,7 +17,8 @@ const start = (root: HTMLElement): void => {
     if (!isFollowed || page.view === undefined) return;
     const title = root.querySelector<HTMLElement>(titleOf(page));
     isFollowed = title === null;
-    title?.focus();
+    // Who narrows a list by keyboard goes on doing so.
+    if (!isIn(document.activeElement, '.filters')) title?.focus();
   });
   addEventListener('hashchange', () => {
     isFollowed = true;
@@ -33,16 +34,14 @@ const start = (root: HTMLElement): void => {
     const chosen = root.querySelector<HTMLElement>('.names [aria-current]');
     (chosen ?? document.getElementById('approvals-title'))?.focus();
   });
-  // What counts down does so between two readings as well.
+  // What counts down, or says how long ago something was, does so between two readings as well.
   setInterval(() => {
-    if (isCounting(page) && !document.hidden) page.update({});
+    if (!document.hidden) page.update({});
   }, 1_000);
   document.addEventListener('visibilitychange', () => page.readPage());
   root.replaceChildren();
   page.load();
 };
-
-const isCounting = ({ route }: PageModel): boolean => route.page === 'approvals' || route.page === 'overview';
 
 const TITLES = '#page-title, #tool-title, #session-title, #unknown-title, #approval-title, #extension-title';
 
@@ -70,13 +69,15 @@ const isAnswering = (target: EventTarget | null): boolean => isIn(target, 'input
 const isInList = (target: EventTarget | null): boolean => isIn(target, '.names');
 const isArrow = (key: string): boolean => key.startsWith('Arrow');
 
-// What goes leaves the focus to what stands in its place, and a button to the card that it stood in.
+// What goes leaves the focus to what stands in its place, and a button to the card or the part of the page that it stood in.
 const renderPage = (page: PageModel, root: HTMLElement): void => {
   const { activeElement } = document;
   const card = activeElement?.closest('.card');
+  const part = activeElement?.closest<HTMLElement>('[data-part]')?.dataset['part'];
   render(pageTemplate(page), root);
   if (document.activeElement !== document.body) return;
-  (document.getElementById(activeElement?.id ?? '') ?? card?.querySelector('h3'))?.focus();
+  const heading = card?.isConnected ? card.querySelector<HTMLElement>('h3, h4') : null;
+  (document.getElementById(activeElement?.id ?? '') ?? heading ?? document.getElementById(part ?? ''))?.focus();
 };
 
 // A person who is at work elsewhere on the page stays there.

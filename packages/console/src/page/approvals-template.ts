@@ -13,6 +13,7 @@ import {
 } from './approvals.ts';
 import { askDecision, stepApproval } from './changes.ts';
 import { indentJson } from './json.ts';
+import { firstOpen } from './kept-list.ts';
 import type { PageModel, TroublePlace } from './page-model.ts';
 import {
   factList,
@@ -54,20 +55,29 @@ export const read = (page: PageModel, signal: AbortSignal): void => {
 export const readEntries = (page: PageModel, signal: AbortSignal, place: TroublePlace = 'approvalTrouble'): void =>
   void page.read<ApprovalList>(APPROVALS_PATH, (list) => page.seen.takeWaiting(list), signal, { place });
 
-/** As list items: the first calls, each with what would run and the buttons that decide it. */
-export const entries = (page: PageModel, most: number): readonly TemplateResult[] =>
-  [...page.seen.approvals.values()].slice(0, most).map((asked) => {
-    const { call } = asked;
-    return html`<li class="card">
-      <h4 class="row" tabindex="-1">
-        <a class="name" href=${routeLink({ approvals: call.id })}>${toVisibleName(call.tool)}</a>
-        ${outcomeMark(MARKS[call.state], explainApproval(asked))} ${isWaiting(asked) ? leftTemplate(call) : nothing}
-      </h4>
-      <p>${toVisibleExcerpt(call.summary)}</p>
-      ${argumentsTemplate(page, call)} ${isWaiting(asked) ? buttonsTemplate(page, asked) : nothing}
-      ${troubleBox(page, page.seen.refusals.get(call.id) ?? null)}
-    </li>`;
-  });
+/** As list items: the first calls that wait, each with what would run and the buttons that decide it. */
+export const entries = (page: PageModel, most: number): readonly unknown[] =>
+  firstOpen(page.seen.approvals.values(), isWaiting, most).map((asked) =>
+    asked === null ? nothing : cardTemplate(page, asked),
+  );
+
+const cardTemplate = (page: PageModel, asked: Asked): TemplateResult => {
+  const { call } = asked;
+  const link = routeLink({ approvals: call.id });
+  // A list has no long arguments.
+  const decision =
+    call.arguments === null
+      ? html`<p>Its arguments are not shown here: <a href=${link}>open it to see its arguments</a>.</p>`
+      : html`${argumentsTemplate(page, call)} ${isWaiting(asked) ? buttonsTemplate(page, asked) : nothing}`;
+  return html`<li class="card">
+    <h4 class="row" tabindex="-1">
+      <a class="name" href=${link}>${toVisibleName(call.tool)}</a>
+      ${outcomeMark(MARKS[call.state], explainApproval(asked))} ${isWaiting(asked) ? leftTemplate(call) : nothing}
+    </h4>
+    <p>${toVisibleExcerpt(call.summary)}</p>
+    ${decision} ${troubleBox(page, page.seen.refusals.get(call.id) ?? null)}
+  </li>`;
+};
 
 const listTemplate = ({ seen }: PageModel, chosen: string | null): TemplateResult => {
   const { readAt, waitingCount } = seen;
@@ -181,11 +191,19 @@ const diffTemplate = (before: string, after: string): TemplateResult => {
 
 const buttonsTemplate = (page: PageModel, asked: Asked): TemplateResult => {
   const { tool, id } = asked.call;
+  // On the first page several calls stand beside each other: no key is for one of them.
+  const hasKeys = page.route.page === 'approvals';
   return html`<div class="row field">
     ${choicesOf(asked).map(
-      ({ letter, decision, label, kind, ask }) => html`<button type="button" class=${kind} aria-keyshortcuts=${letter}
+      ({
+        letter,
+        decision,
+        label,
+        kind,
+        ask,
+      }) => html`<button type="button" class=${kind} aria-keyshortcuts=${hasKeys ? letter : nothing}
         aria-label="${label}: ${toVisibleName(tool)} ${toVisibleName(id)}"
-        @click=${() => askDecision(page, asked, decision, ask(asked.call))}>${label} ${key(letter)}</button>`,
+        @click=${() => askDecision(page, asked, decision, ask(asked.call))}>${label} ${hasKeys ? key(letter) : nothing}</button>`,
     )}
   </div>`;
 };

@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import type { FailedCall } from './api.ts';
 import { copyButton } from './copy-button.ts';
 import { toJsonText } from './json.ts';
+import { listPath } from './listing.ts';
 import type { PageModel } from './page-model.ts';
 import { ago, factList, longText, outcomeMark, some, toDuration, troubleBox } from './page-parts.ts';
 import { routeLink } from './route.ts';
@@ -18,11 +19,9 @@ export const read = (page: PageModel, signal: AbortSignal): void => {
   const { route } = page;
   // What is on record does not change.
   if (route.page !== 'call' || shown.call !== null) return;
-  void page.readOnce<FailedCall>(
-    `calls/${encodeURIComponent(route.reference)}`,
-    (call) => Object.assign(shown, { call }),
-    signal,
-  );
+  const { reference, request, index } = route;
+  const path = listPath(`calls/${encodeURIComponent(reference)}`, { request_id: request, index });
+  void page.readOnce<FailedCall>(path, (call) => Object.assign(shown, { call }), signal);
 };
 
 /** One failed call: what the model read, what its code means, and where to look further. */

@@ -1,8 +1,8 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { FailedCall } from './api.ts';
-import { Listing, listPath, listTemplate, readFirst } from './listing.ts';
+import { Listing, listPath, listTemplate, liveListTemplate, readFirst } from './listing.ts';
 import type { PageModel } from './page-model.ts';
-import { ago, briefOf, fieldBox, liveTemplate, outcomeMark, toDuration, troubleBox, typedIn } from './page-parts.ts';
+import { ago, briefOf, fieldBox, outcomeMark, toDuration, troubleBox, typedIn } from './page-parts.ts';
 import { type Route, routeLink } from './route.ts';
 import { CODES } from './service-facts.ts';
 import { toVisible, toVisibleName } from './visible-text.ts';
@@ -27,30 +27,22 @@ const sinceTime = (since: string): string => {
   return minutes === undefined ? since : new Date(Date.now() - minutes * 60_000).toISOString();
 };
 
+// A span of time ends with each reading.
 const pathOf = (route: Route): string => {
   const { tool, code, since } = filtersOf(route);
   return listPath('calls', { tool, code, since: sinceTime(since) });
 };
 
-// The moment that a span begins at stays as it was when the address was gone to: cursors are for one list.
-const pathOfVisit = perVisit(() => ({ path: '' }));
-
-const visitPath = (page: PageModel): string => {
-  const visit = pathOfVisit(page);
-  visit.path ||= pathOf(page.route);
-  return visit.path;
-};
-
 export const read = (page: PageModel, signal: AbortSignal): void =>
-  readFirst(page, listingOf(page), visitPath(page), signal);
+  readFirst(page, listingOf(page), () => pathOf(page.route), signal);
 
 /** The failed calls of the last day, newest first, narrowed by what stands in the address. */
 export const view = (page: PageModel): TemplateResult => {
   const filters = filtersOf(page.route);
   return html`<section aria-labelledby="page-title">
     <h2 id="page-title" tabindex="-1">Failed calls</h2>
-    ${filterTemplate(page, filters)} ${liveTemplate(page)} ${troubleBox(page, page.seen.readTrouble)}
-    ${listTemplate(page, listingOf(page), visitPath(page), itemTemplate, emptyTemplate(filters))}
+    ${filterTemplate(page, filters)} ${liveListTemplate(page, listingOf(page))} ${troubleBox(page, page.seen.readTrouble)}
+    ${listTemplate(page, listingOf(page), pathOf(page.route), itemTemplate, emptyTemplate(filters))}
   </section>`;
 };
 
@@ -109,7 +101,7 @@ export const selectBox = (
 /** A failed call on a list. */
 export const itemTemplate = (call: FailedCall): TemplateResult => html`<li class="card">
   <div class="row">
-    <a class="name" href=${routeLink({ call: call.reference })}>${toVisibleName(call.name ?? call.tool)}</a>
+    <a class="name" href=${routeLink({ call: call.reference, request_id: call.request_id, index: `${call.index}` })}>${toVisibleName(call.name ?? call.tool)}</a>
     ${outcomeMark(call.outcome)} <code>${call.code}</code>
     <span class="muted">${call.fault} · ${toDuration(call.duration_ms)}</span>
     <span class="muted last">${ago(call.at)}</span>

@@ -99,7 +99,7 @@ const change = async <Call>(
   page.update({});
   const answer = await page.ask<Call>({ method: 'POST', ...sent });
   if (answer === null) return null;
-  kept.isAsked = false;
+  Object.assign(kept, { isAsked: false, answeredAt: Date.now() });
   if (answer.trouble === null) kept.call = answer.body;
   else page.seen.refusals.set(id, answer.trouble);
   page.announce(explain(answer.trouble));

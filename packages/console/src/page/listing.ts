@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Answer, Trouble } from './api.ts';
-import type { PageModel } from './page-model.ts';
-import { moment, troubleBox } from './page-parts.ts';
+import type { PageModel, Path } from './page-model.ts';
+import { liveTemplate, moment, troubleBox } from './page-parts.ts';
 
 export type ListPage<Item> = { readonly items: readonly Item[]; readonly next_cursor: string | null };
 
@@ -42,9 +42,18 @@ export const listPath = (path: string, filters: Readonly<Record<string, string>>
 };
 
 /** Reads a list's first page again and again, as long as no further one is shown. */
-export const readFirst = <Item>(page: PageModel, listing: Listing<Item>, path: string, signal: AbortSignal): void => {
+export const readFirst = <Item>(page: PageModel, listing: Listing<Item>, path: Path, signal: AbortSignal): void => {
   if (listing.stoppedAt === '') void page.read<ListPage<Item>>(path, (first) => listing.takeFirst(first), signal);
 };
+
+/** Whether a list is read again and again, and a button that changes that. */
+export const liveListTemplate = (page: PageModel, { stoppedAt }: Listing<unknown>): TemplateResult =>
+  stoppedAt === ''
+    ? liveTemplate(page)
+    : html`<p class="row">
+        <button type="button" class="quiet" @click=${() => page.go(location.hash)}>Read anew</button>
+        <span class="muted">The entries are shown as they were at ${moment(stoppedAt)}.</span>
+      </p>`;
 
 /** The rows of a list with a button for more of them; `empty` says what to do where there is none. */
 export const listTemplate = <Item>(
@@ -54,17 +63,11 @@ export const listTemplate = <Item>(
   row: (item: Item) => TemplateResult,
   empty: unknown,
 ): TemplateResult => {
-  const { items, next, stoppedAt, isAsking, trouble } = listing;
+  const { items, next, isAsking, trouble } = listing;
   if (items === null) return html`${nothing}`;
   if (items.length === 0) return html`<p class="notice">${empty}</p>`;
   return html`<ul class="list">${items.map(row)}</ul>
     ${next === null ? nothing : html`<button type="button" ?disabled=${isAsking} @click=${() => void readMore(page, listing, path, next)}>More</button>`}
-    ${
-      stoppedAt === ''
-        ? nothing
-        : html`<p class="muted">Further entries are shown as they were at ${moment(stoppedAt)}.
-      <button type="button" class="quiet" @click=${() => page.go(location.hash)}>Read anew</button></p>`
-    }
     ${troubleBox(page, trouble)}`;
 };
 

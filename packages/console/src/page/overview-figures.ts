@@ -4,9 +4,9 @@ import { isHarmless } from './attempt.ts';
 import { chartTemplate } from './chart.ts';
 import { copyButton } from './copy-button.ts';
 import { exampleText, toCallBody, toCurl } from './curl.ts';
-import { NUMBER, namesOf, type Section, scrolled, toCount } from './overview-parts.ts';
+import { namesOf, type Section, scrolled } from './overview-parts.ts';
 import type { PageModel } from './page-model.ts';
-import { folded, longText, moment, some, toAge, toDuration } from './page-parts.ts';
+import { folded, longText, moment, NUMBER, some, toAge, toCount, toDuration } from './page-parts.ts';
 import { routeLink } from './route.ts';
 import { toVisibleExcerpt, toVisibleName } from './visible-text.ts';
 

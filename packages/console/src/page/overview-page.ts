@@ -14,7 +14,7 @@ import {
   warningsSection,
 } from './overview-states.ts';
 import type { PageModel } from './page-model.ts';
-import { folded, moment, outcomeMark, some, troubleBox } from './page-parts.ts';
+import { folded, liveTemplate, outcomeMark, some, troubleBox } from './page-parts.ts';
 import { routeLink } from './route.ts';
 import type { Seen } from './seen.ts';
 import { toVisibleName } from './visible-text.ts';
@@ -42,7 +42,7 @@ export const view = (page: PageModel): TemplateResult => {
   const overview = OVERVIEWS.get(page.seen);
   return html`<div class="row">
       <h2 id="page-title" tabindex="-1">Overview</h2>
-      ${liveTemplate(page)}
+      ${liveTemplate(page, 'Live.', 'Last change')}
       ${some(overview, ({ version }) => html`<span class="muted last">Version ${toVisibleName(version)}</span>`)}
     </div>
     ${troubleBox(page, page.seen.readTrouble)}
@@ -56,6 +56,7 @@ export const read = (page: PageModel, signal: AbortSignal): void => {
   let isAsked = seen.tools !== null;
   let latest: Overview;
   const take = (overview: Overview): void => {
+    announceNew(page, OVERVIEWS.get(seen), overview);
     latest = overview;
     const show = (): unknown => OVERVIEWS.set(seen, latest);
     Object.assign(seen, {
@@ -72,23 +73,29 @@ export const read = (page: PageModel, signal: AbortSignal): void => {
   void page.read<Overview>('overview', take, signal, { isStreamed: true });
 };
 
+type Named = readonly [name: string, section: Section];
+
+const sectionsOf = (page: PageModel, overview: Overview): readonly Named[] =>
+  Object.entries(SECTIONS).map(([name, make]) => [name, make(page, overview)]);
+
+/** Says aloud what has become wrong since the reading before. */
+const announceNew = (page: PageModel, before: Overview | undefined, now: Overview): void => {
+  const sections = before === undefined ? [] : sectionsOf(page, before);
+  const wasQuiet = new Set(sections.flatMap(([name, { isWrong }]) => (isWrong ? [] : name)));
+  const added = sectionsOf(page, now).filter(([name, { isWrong }]) => isWrong && wasQuiet.has(name));
+  if (added.length > 0)
+    page.announce(`Wrong now: ${added.map(([, { title, line }]) => `${title}, ${line}`).join('; ')}.`);
+};
+
 /** One stream has all sections; what was refused is asked for again. */
 export const follow = ({ route, opened, seen }: PageModel): boolean => {
   if (route.page === 'overview' && route.section !== null) opened.add(`section:${route.section}`);
   return seen.readTrouble === null;
 };
 
-const liveTemplate = (page: PageModel): TemplateResult => {
-  const isLive = page.polling === 'live';
-  return html`<button type="button" class="quiet" @click=${() => page.setPolling(isLive ? 'paused' : 'live')}>
-      ${isLive ? 'Pause' : 'Resume'}
-    </button>
-    <span class="muted left">${isLive ? 'Live.' : 'Paused.'} ${some(page.seen.readAt, (at) => html`Last change ${moment(at)}.`)}</span>`;
-};
-
 // Each section keeps its place in both lists: no button is another's after the next reading.
 const partsTemplate = (page: PageModel, overview: Overview): TemplateResult => {
-  const sections = Object.entries(SECTIONS).map(([name, make]) => [name, make(page, overview)] as const);
+  const sections = sectionsOf(page, overview);
   return html`${summaryTemplate(sections)}
     <div class="wrongs">${sections.map(([name, section]) => (section.isWrong ? wrongTemplate(name, section) : nothing))}</div>
     ${figuresTemplate(page, overview)}
@@ -97,8 +104,6 @@ const partsTemplate = (page: PageModel, overview: Overview): TemplateResult => {
       ${sections.map(([name, section]) => (section.isWrong ? nothing : quietTemplate(page, name, section)))}
     </section>`;
 };
-
-type Named = readonly [name: string, section: Section];
 
 const summaryTemplate = (sections: readonly Named[]): TemplateResult => {
   const wrong = sections.filter(([, { isWrong }]) => isWrong);
@@ -113,12 +118,12 @@ const summaryTemplate = (sections: readonly Named[]): TemplateResult => {
 };
 
 const wrongTemplate = (name: string, { title, line, content }: Section): TemplateResult =>
-  html`<section class="card wrong" aria-labelledby="overview-${name}">
+  html`<section class="card wrong" data-part="overview-${name}" aria-labelledby="overview-${name}">
     <h3 class="row" id="overview-${name}" tabindex="-1">${title} <span class="mark failed">${line}</span></h3>
     ${content()}
   </section>`;
 
 const quietTemplate = (page: PageModel, name: string, { title, line, content }: Section): TemplateResult =>
-  html`<div id="overview-${name}" tabindex="-1">
+  html`<div id="overview-${name}" data-part="overview-${name}" tabindex="-1">
     ${folded(page, `section:${name}`, html`<span class="row"><b>${title}</b> <span class="muted">${line}</span></span>`, content)}
   </div>`;

@@ -1,5 +1,5 @@
 import { html, type TemplateResult } from 'lit-html';
-import { toVisibleName } from './visible-text.ts';
+import { cut, toVisibleName } from './visible-text.ts';
 
 /** A part of the first page: open and above where something is wrong, one folded line below where nothing is. */
 export type Section = {
@@ -10,18 +10,11 @@ export type Section = {
   readonly content: () => unknown;
 };
 
-export const NUMBER = new Intl.NumberFormat('en');
-
-/** `1 call`, `2 calls`, `1,200 calls`. */
-export const toCount = (count: number, noun: string, plural = `${noun}s`): string =>
-  `${NUMBER.format(count)} ${count === 1 ? noun : plural}`;
-
 const LONG_NAME = 40;
-const cutTo = (text: string, length: number): string => (text.length > length ? `${text.slice(0, length)}…` : text);
 
 /** The first names, and how many more there are. */
 export const namesOf = (names: readonly string[]): string => {
-  const [first = '', second = '', ...more] = [...new Set(names)].map((name) => toVisibleName(cutTo(name, LONG_NAME)));
+  const [first = '', second = '', ...more] = [...new Set(names)].map((name) => toVisibleName(cut(name, LONG_NAME)));
   const shown = second === '' ? first : `${first}, ${second}`;
   return more.length === 0 ? shown : `${shown} and ${more.length} more`;
 };

@@ -1,8 +1,8 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Overview } from './api.ts';
-import { namesOf, type Section, toCount } from './overview-parts.ts';
+import { namesOf, type Section } from './overview-parts.ts';
 import type { PageModel } from './page-model.ts';
-import { moment, outcomeMark, some } from './page-parts.ts';
+import { moment, outcomeMark, some, toCount, troubleBox } from './page-parts.ts';
 import { routeLink } from './route.ts';
 import { toVisibleExcerpt, toVisibleName } from './visible-text.ts';
 
@@ -41,7 +41,8 @@ export const unknownSection = (page: PageModel, { unknown: { total } }: Overview
   isWrong: total > 0,
   title: 'Unknown outcomes',
   line: total === 0 ? 'none' : toCount(total, 'write'),
-  content: () => html`<ul class="outcomes">${loaded.get('unknown')?.entries(page, MOST)}</ul>
+  content: () => html`${troubleBox(page, page.seen.outcomeTrouble)}
+    <ul class="outcomes">${loaded.get('unknown')?.entries(page, MOST)}</ul>
     <p><a href="#unknown=">All unknown outcomes</a></p>`,
 });
 
@@ -49,7 +50,8 @@ export const approvalsSection = (page: PageModel, { approvals: { total } }: Over
   isWrong: total > 0,
   title: 'Approvals',
   line: total === 0 ? 'no call waits for a person' : toCount(total, 'call waits', 'calls wait'),
-  content: () => html`<ul class="outcomes">${loaded.get('approvals')?.entries(page, MOST)}</ul>
+  content: () => html`${troubleBox(page, page.seen.approvalTrouble)}
+    <ul class="outcomes">${loaded.get('approvals')?.entries(page, MOST)}</ul>
     <p><a href="#approvals=">All approvals</a></p>`,
 });
 

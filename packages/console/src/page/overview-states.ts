@@ -1,8 +1,18 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Overview } from './api.ts';
-import { namesOf, type Section, scrolled, toCount } from './overview-parts.ts';
+import { namesOf, type Section, scrolled } from './overview-parts.ts';
 import type { PageModel } from './page-model.ts';
-import { longText, moment, outcomeMark, some, toAge, toDuration, toLeft, troubleBox } from './page-parts.ts';
+import {
+  changeTemplate,
+  longText,
+  moment,
+  outcomeMark,
+  some,
+  toAge,
+  toCount,
+  toDuration,
+  toLeft,
+} from './page-parts.ts';
 import { routeLink } from './route.ts';
 import { toVisible, toVisibleExcerpt, toVisibleName } from './visible-text.ts';
 
@@ -109,7 +119,7 @@ const circuitTemplate = (page: PageModel, overview: Overview, circuit: Circuit):
     </div>
     ${failure === null ? nothing : failureTemplate(failure)}
     ${kind === 'upstream' && tools.length > 0 ? html`<p class="muted">Refuses ${namesOf(tools)}.</p>` : nothing}
-    ${troubleBox(page, page.seen.refusals.get(path) ?? null)}
+    ${changeTemplate(page, path)}
   </li>`;
 };
 

@@ -20,14 +20,32 @@ const SENDABLE_KEY = /^[\x21-\x7e]*$/;
 const KEY_ITEM = 'recourse.api-key';
 const SHOW_EVERY_MS = 50;
 const POLL_MS = 2_000;
-// A stream begins with what there is: one that shows nothing for so long is held back on its way.
-const FIRST_SNAPSHOT_MS = 10_000;
+// The code with which the service refuses a stream for which it has no place.
+const NO_PLACE = 'overloaded';
 // Longer ones help no person who looks at the page, and one of more than 31 bits would be over at once.
 const LONGEST_POLL_MS = 600_000;
 
 /** Where the trouble of a reading is shown. */
-export type TroublePlace = 'readTrouble' | 'approvalTrouble';
-type ReadHow = { readonly place?: TroublePlace; readonly isStreamed?: boolean };
+export type TroublePlace = 'readTrouble' | 'approvalTrouble' | 'outcomeTrouble';
+/** A function makes the path of each reading anew. */
+export type Path = string | (() => string);
+const pathNow = (path: Path): string => (typeof path === 'string' ? path : path());
+type ReadHow = {
+  readonly place?: TroublePlace;
+  readonly isStreamed?: boolean;
+  /** Whether a stream of it has shown something before: no proxy holds it back then. */
+  readonly wasStreamed?: boolean;
+};
+
+// A refusal that another key or another page is needed for stays.
+const isLasting = (trouble: api.Trouble | null): boolean => trouble !== null && !api.mayPass(trouble);
+
+const delayAfter = (trouble: api.Trouble | null): number =>
+  Math.min(LONGEST_POLL_MS, Math.max(POLL_MS, (trouble?.retryAfterSeconds ?? 0) * 1000));
+
+// Where there is no place for a stream, or a proxy holds it back, it is read like all else.
+const mayStream = (trouble: api.Trouble | null, isProven: boolean): boolean =>
+  trouble?.code !== NO_PLACE && (trouble !== api.SILENT || isProven);
 
 /**
  * The state of the page and what a person can do with it. It owns the key in use, what that key has seen, the one
@@ -81,11 +99,18 @@ export class PageModel {
     const { page } = this.route;
     this.route = parseRoute(fragment);
     if (page === this.route.page && view?.follow?.(this)) return void this.update({ question: null });
-    Object.assign(this.seen, { session: null, readTrouble: null, approvalTrouble: null, readAt: '' });
+    Object.assign(this.seen, {
+      session: null,
+      readTrouble: null,
+      approvalTrouble: null,
+      outcomeTrouble: null,
+      readAt: '',
+    });
     this.seen.outcomes.clear();
     // Nothing moves in a list while a person goes through it.
     if (page !== this.route.page) this.seen.approvals.clear();
     this.seen.refusals.clear();
+    this.seen.done.clear();
     this.update({ question: null });
     void this.openPage();
   }
@@ -125,7 +150,7 @@ export class PageModel {
   async loadTools(): Promise<void> {
     const answer = await this.ask<{ readonly tools: readonly api.ToolDescription[] }>({ path: 'tools' });
     if (answer === null) return;
-    this.seen.tools = answer.trouble === null ? answer.body.tools : null;
+    if (answer.trouble === null) this.seen.tools = answer.body.tools;
     this.seen.toolsTrouble = answer.trouble;
     this.#render();
     if (answer.trouble === null) this.#countOnce();
@@ -153,12 +178,6 @@ export class PageModel {
   send(tool: api.ToolDescription, preview: (text: string) => unknown): void {
     if (isHarmless(tool)) void this.#post(tool, this.draftOf(tool.name).text);
     else void this.#check(tool, preview);
-  }
-
-  /** Asks for the end of a pending call; what comes of it is seen as any end of it. */
-  async cancelCall(requestId: string): Promise<void> {
-    const answer = await this.ask({ path: api.resultsPath(requestId), method: 'DELETE' });
-    if (answer !== null) this.announce(answer.trouble ? 'The call was not cancelled.' : 'The call was asked to end.');
   }
 
   setPolling(polling: PageModel['polling']): void {
@@ -189,24 +208,20 @@ export class PageModel {
     view?.read?.(this, this.#reading.signal);
   }
 
-  /** Deletes what `path` names below the session that is looked at, after a yes; then says `done`. */
-  confirmDelete(question: Omit<Question, 'act'>, path: string, done: string): void {
-    const { route } = this;
-    if (route.page !== 'session') return;
-    const act = (): void => void this.#delete(`${api.sessionPath(route.id)}${path}`, done);
-    this.update({ question: { ...question, act } });
-  }
-
-  /** Deletes what a path names, after a yes; then says `done`. What is refused is found under the path. */
+  /** Deletes what a path names, after a yes. */
   askDelete(question: Omit<Question, 'act'>, path: string, done: string): void {
-    this.update({ question: { ...question, act: () => void this.#deleteAt(path, done) } });
+    this.update({ question: { ...question, act: () => void this.deleteAt(path, done) } });
   }
 
-  async #deleteAt(path: string, done: string): Promise<void> {
-    this.seen.refusals.delete(path);
+  /** Deletes what a path names; then says `done`. What came of it, also a refusal, is found under the path. */
+  async deleteAt(path: string, done: string): Promise<void> {
+    const { refusals, done: told } = this.seen;
+    refusals.delete(path);
+    told.delete(path);
     const answer = await this.ask({ path, method: 'DELETE' });
     if (answer === null) return;
-    if (answer.trouble !== null) this.seen.refusals.set(path, answer.trouble);
+    if (answer.trouble === null) told.set(path, { at: new Date().toISOString(), text: done });
+    else refusals.set(path, answer.trouble);
     this.announce(answer.trouble === null ? done : 'The change was not made.');
     if (answer.trouble === null) this.readPage();
   }
@@ -317,8 +332,8 @@ export class PageModel {
   }
 
   /** Reads again and again, until the signal or a lasting refusal; what is streamed is taken as it changes. */
-  async read<Body>(path: string, take: (body: Body) => void, signal: AbortSignal, how: ReadHow = {}): Promise<void> {
-    const { place = 'readTrouble', isStreamed = false } = how;
+  async read<Body>(path: Path, take: (body: Body) => void, signal: AbortSignal, how: ReadHow = {}): Promise<void> {
+    const { place = 'readTrouble', isStreamed = false, wasStreamed = false } = how;
     let isTaken = false;
     const takeNow = (body: Body): void => {
       isTaken = true;
@@ -327,36 +342,19 @@ export class PageModel {
       this.#countOnce();
       this.#render();
     };
-    const answer = isStreamed
-      ? await this.#follow(path, takeNow, signal, () => isTaken)
-      : await this.ask<Body>({ path, signal });
+    // A page that was paused is read once.
+    const watch = isStreamed && this.polling === 'live' && { watchSnapshots: takeNow };
+    const answer = await this.ask<Body>({ path: pathNow(path), signal, ...watch });
     if (answer === null) return;
     if (!isTaken && answer.trouble === null) takeNow(answer.body);
-    // A stream that breaks after it was read is begun again, and says so only where that fails.
-    const trouble = isTaken ? null : answer.trouble;
+    // A stream that breaks after it was read is begun again, and says so only where that fails, or where it broke unseen.
+    const trouble = isTaken && answer.trouble !== api.SILENT ? null : answer.trouble;
     this.seen[place] = trouble;
     this.#render();
-    // A refusal that another key or another page is needed for stays.
-    if (this.polling === 'paused' || (trouble && !api.mayPass(trouble))) return;
-    const delayMs = Math.min(LONGEST_POLL_MS, Math.max(POLL_MS, (trouble?.retryAfterSeconds ?? 0) * 1000));
-    // Where there is no place for a stream, or a proxy holds it back, it is read like all else.
-    const next = { place, isStreamed: isStreamed && isTaken };
-    setTimeout(() => signal.aborted || void this.read(path, take, signal, next), delayMs);
-  }
-
-  /** Takes what a stream shows until it ends, or shows nothing for too long; null: it is no longer waited for. */
-  async #follow<Body>(
-    path: string,
-    take: (body: Body) => void,
-    signal: AbortSignal,
-    isTaken: () => boolean,
-  ): Promise<api.Answer<Body> | null> {
-    const silent = new AbortController();
-    const giveUp = setTimeout(() => isTaken() || silent.abort(), FIRST_SNAPSHOT_MS);
-    const both = AbortSignal.any([signal, silent.signal]);
-    const answer = await this.ask<Body>({ path, signal: both, watchSnapshots: take });
-    clearTimeout(giveUp);
-    return answer === null && silent.signal.aborted ? { trouble: api.UNREACHABLE } : answer;
+    if (this.polling === 'paused' || isLasting(trouble)) return;
+    const isProven = wasStreamed || isTaken;
+    const next = { place, isStreamed: isStreamed && mayStream(trouble, isProven), wasStreamed: isProven };
+    setTimeout(() => signal.aborted || void this.read(path, take, signal, next), delayAfter(trouble));
   }
 
   /** Reads once what does not change; a trouble is shown as that of other readings. */
@@ -366,14 +364,6 @@ export class PageModel {
     this.seen.readTrouble = answer.trouble;
     if (answer.trouble === null) take(answer.body);
     this.#render();
-  }
-
-  async #delete(path: string, done: string): Promise<void> {
-    const answer = await this.ask({ path, method: 'DELETE' });
-    if (answer === null) return;
-    this.seen.readTrouble = answer.trouble;
-    this.announce(answer.trouble === null ? done : 'The change was not made.');
-    if (answer.trouble === null) this.readPage();
   }
 
   // For the links to their pages. A key that may not read them has no number there.

@@ -9,9 +9,14 @@ export const some = <Value>(value: Value, template: (value: NonNullable<Value>) 
   return Array.isArray(value) && value.length === 0 ? nothing : template(value);
 };
 
+export const NUMBER = new Intl.NumberFormat('en');
+
+/** `1 call`, `2 calls`, `1,200 calls`. */
+export const toCount = (count: number, noun: string, plural = `${noun}s`): string =>
+  `${NUMBER.format(count)} ${count === 1 ? noun : plural}`;
+
 // More than this is seldom read, and a megabyte would make the page slow.
 const MAX_CHARACTERS = 4_000;
-const COUNT = new Intl.NumberFormat('en');
 
 /** A text of any length and content: its beginning, and all of it on demand. */
 export const longText = (page: PageModel, identity: string, text: string): TemplateResult => {
@@ -19,7 +24,7 @@ export const longText = (page: PageModel, identity: string, text: string): Templ
     return html`<pre class="text">${toVisible(text)}</pre>`;
   return html`<pre class="text">${toVisible(text.slice(0, MAX_CHARACTERS))}…</pre>
     <button type="button" class="quiet" @click=${() => page.toggle(identity)}>
-      Show all (${COUNT.format(text.length)} characters)
+      Show all (${NUMBER.format(text.length)} characters)
     </button>`;
 };
 
@@ -70,6 +75,11 @@ export const troubleBox = ({ key }: PageModel, trouble: Trouble | null): unknown
     </div>`;
   });
 
+/** What came of the button that deletes what a path names: it stands beside the button. */
+export const changeTemplate = (page: PageModel, path: string): TemplateResult =>
+  html`${troubleBox(page, page.seen.refusals.get(path) ?? null)}
+    ${some(page.seen.done.get(path), ({ at, text }) => html`<p class="muted">✓ ${moment(at)} ${text}</p>`)}`;
+
 export const toDuration = (ms: number): string => {
   if (ms >= 1_000) return `${(ms / 1_000).toFixed(2)} s`;
   return `${ms < 10 ? ms.toFixed(1) : ms.toFixed(0)} ms`;
@@ -97,20 +107,24 @@ export const toLeft = (ms: number): string => {
 };
 
 const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
+const DAY_AND_CLOCK = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
 
-/** A moment on the reader's clock, with the exact one beside it for machines and on hover. */
-export const moment = (iso: string): TemplateResult =>
-  html`<time datetime=${iso} title=${iso}>${CLOCK.format(new Date(iso))}</time>`;
+/** A moment on the reader's clock, with its day unless that is today, and the exact one beside it for machines and on hover. */
+export const moment = (iso: string): TemplateResult => {
+  const time = new Date(iso);
+  const format = time.toDateString() === new Date().toDateString() ? CLOCK : DAY_AND_CLOCK;
+  return html`<time datetime=${iso} title=${iso}>${format.format(time)}</time>`;
+};
 
-/** Whether the page is read again and again, and a button that changes that. */
-export const liveTemplate = (page: PageModel): TemplateResult => {
+/** Whether the page is read again and again, and a button that changes that; `last`: what happened at the time beside it. */
+export const liveTemplate = (page: PageModel, live = 'Live: read every 2 s.', last = 'Last read'): TemplateResult => {
   const isLive = page.polling === 'live';
   return html`<p class="row">
     <button type="button" class="quiet" @click=${() => page.setPolling(isLive ? 'paused' : 'live')}>
       ${isLive ? 'Pause' : 'Resume'}
     </button>
-    <span class="muted">
-      ${isLive ? 'Live: read every 2 s.' : 'Paused.'} ${some(page.seen.readAt, (at) => html`Last read ${moment(at)}.`)}
+    <span class="muted left">
+      ${isLive ? live : 'Paused.'} ${some(page.seen.readAt, (at) => html`${last} ${moment(at)}.`)}
     </span>
   </p>`;
 };

@@ -1,8 +1,8 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import type { PendingItem } from './api.ts';
-import { Listing, listPath, listTemplate, readFirst } from './listing.ts';
+import { type PendingItem, resultsPath } from './api.ts';
+import { Listing, listPath, listTemplate, liveListTemplate, readFirst } from './listing.ts';
 import type { PageModel } from './page-model.ts';
-import { ago, fieldBox, liveTemplate, outcomeMark, some, toLeft, troubleBox, typedIn } from './page-parts.ts';
+import { ago, changeTemplate, fieldBox, outcomeMark, some, toLeft, troubleBox, typedIn } from './page-parts.ts';
 import { type Route, routeLink } from './route.ts';
 import { shortHash } from './sessions-template.ts';
 import { toVisibleName } from './visible-text.ts';
@@ -29,7 +29,7 @@ export const view = (page: PageModel): TemplateResult => {
     <form class="row filters" autocomplete="off" @submit=${(event: Event) => event.preventDefault()}>
       ${fieldBox('filter-tool', 'Tool', html`<input id="filter-tool" spellcheck="false" .value=${tool} @change=${go} />`, nothing)}
     </form>
-    ${liveTemplate(page)} ${troubleBox(page, page.seen.readTrouble)}
+    ${liveListTemplate(page, listingOf(page))} ${troubleBox(page, page.seen.readTrouble)}
     ${listTemplate(page, listingOf(page), pathOf(page.route), (item) => itemTemplate(page, item), emptyTemplate(tool))}
   </section>`;
 };
@@ -42,15 +42,13 @@ const emptyTemplate = (tool: string): unknown =>
 const itemTemplate = (page: PageModel, item: PendingItem): TemplateResult => {
   const { tool, state, lane, since, expires_at: until, session, key, request_id: requestId, index } = item;
   const name = toVisibleName(tool);
-  const cancel = (): void =>
-    page.update({
-      question: {
-        title: `Cancel this call of ${name}?`,
-        text: 'The call is asked to end. If it runs, it may already have taken effect. Other calls of its request that have not ended are cancelled with it.',
-        label: 'Cancel the call',
-        act: () => void page.cancelCall(requestId),
-      },
-    });
+  const path = resultsPath(requestId);
+  const question = {
+    title: `Cancel this call of ${name}?`,
+    text: 'The call is asked to end. If it runs, it may already have taken effect. Other calls of its request that have not ended are cancelled with it.',
+    label: 'Cancel the call',
+  };
+  const cancel = (): void => page.askDelete(question, path, 'The call was asked to end.');
   return html`<li class="card">
     <div class="row">
       <a class="name" href=${routeLink({ tool })}>${name}</a> ${outcomeMark('pending', state.replaceAll('_', ' '))}
@@ -64,5 +62,6 @@ const itemTemplate = (page: PageModel, item: PendingItem): TemplateResult => {
       ${some(session, (hash) => html`<a href=${routeLink({ session: `~${hash}` })}>Session ${shortHash(hash)}</a>`)}
       ${state === 'waiting_for_approval' ? html`<a href=${routeLink({ approvals: '' })}>Approvals</a>` : nothing}
     </p>
+    ${changeTemplate(page, path)}
   </li>`;
 };

@@ -3,7 +3,7 @@ import type { ToolReports } from './api.ts';
 import { copyButton } from './copy-button.ts';
 import { toJsonText } from './json.ts';
 import type { PageModel } from './page-model.ts';
-import { moment, some, troubleBox } from './page-parts.ts';
+import { moment, some, toCount, troubleBox } from './page-parts.ts';
 import { routeLink } from './route.ts';
 import { toVisibleName } from './visible-text.ts';
 import { perVisit } from './visit.ts';
@@ -68,8 +68,8 @@ export const reportTemplate = ({
 }: ToolReport): TemplateResult => {
   const { sessions, mean_rounds: rounds } = recovered;
   return html`<p><b>${failures}</b> of ${calls} calls failed.
-      ${sessions === 0 ? nothing : html`${countOf(sessions, 'session')} recovered${some(rounds, (mean) => `, after ${mean.toFixed(1)} rounds on average`)}.`}
-      ${gaveUp === 0 ? nothing : html`<span class="mistake">In ${countOf(gaveUp, 'session')} it was blocked.</span>`}</p>
+      ${sessions === 0 ? nothing : html`${toCount(sessions, 'session')} recovered${some(rounds, (mean) => `, after ${mean.toFixed(1)} rounds on average`)}.`}
+      ${gaveUp === 0 ? nothing : html`<span class="mistake">In ${toCount(gaveUp, 'session')} it was blocked.</span>`}</p>
     <ul class="counts">
       ${codes.map(
         ({ code, fault, failures }) => html`<li>
@@ -83,5 +83,3 @@ export const reportTemplate = ({
       )}
     </ul>`;
 };
-
-const countOf = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;

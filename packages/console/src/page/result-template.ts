@@ -1,10 +1,10 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import type { PendingCall, ToolResult } from './api.ts';
+import { type PendingCall, resultsPath, type ToolResult } from './api.ts';
 import type { Attempt } from './attempt.ts';
 import { explainStop } from './explain-stop.ts';
 import { indentJson, oncePerObject, toJsonText } from './json.ts';
 import type { PageModel } from './page-model.ts';
-import { folded, longText, outcomeMark, some, toDuration, troubleBox } from './page-parts.ts';
+import { changeTemplate, folded, longText, outcomeMark, some, toDuration, troubleBox } from './page-parts.ts';
 import { routeLink } from './route.ts';
 import { toVisible, toVisibleExcerpt, toVisibleName } from './visible-text.ts';
 
@@ -63,8 +63,9 @@ const pendingTemplate = (page: PageModel, id: string, { state, progress }: Pendi
   html`<p class="pending row" role="status">
     <b>${state.replaceAll('_', ' ')}</b>
     ${some(progress, ({ done, total, message }) => html`<span>${done}${some(total, (all) => ` of ${all}`)} ${toVisibleExcerpt(message ?? '')}</span>`)}
-    <button type="button" class="quiet" @click=${() => page.cancelCall(id)}>Cancel the call</button>
-  </p>`;
+    <button type="button" class="quiet" @click=${() => page.deleteAt(resultsPath(id), 'The call was asked to end.')}>Cancel the call</button>
+  </p>
+  ${changeTemplate(page, resultsPath(id))}`;
 
 const readingTemplate = (page: PageModel, identity: string, { message, error, value }: ToolResult): TemplateResult =>
   html`<dl class="reading">

@@ -7,7 +7,8 @@ export type Route =
   /** `id` is `~` and 64 hex digits where only the hash of a session is known. */
   | { readonly page: 'session'; readonly id: string }
   | { readonly page: 'calls'; readonly tool: string; readonly code: string; readonly since: string }
-  | { readonly page: 'call'; readonly reference: string }
+  /** Equal failures share a reference: `request` and `index` tell which of them, where they stand in the address. */
+  | { readonly page: 'call'; readonly reference: string; readonly request: string; readonly index: string }
   | { readonly page: 'pending'; readonly tool: string }
   | { readonly page: 'unknown' }
   | { readonly page: 'approvals'; readonly id: string | null }
@@ -26,9 +27,9 @@ const ROUTES: readonly (readonly [string, (value: string, names: Names) => Route
   ['page', (name) => ({ page: 'extension', name })],
   ['overview', (section) => ({ page: 'overview', section: section || null })],
   ['sessions', (asked) => ({ page: 'sessions', state: SESSIONS_STATES.find((state) => state === asked) ?? 'failing' })],
-  ['session', (id) => ({ page: 'session', id })],
+  ['session', (id) => (id === '' ? { page: 'sessions', state: 'recent' } : { page: 'session', id })],
   ['calls', (_, names) => ({ ...{ page: 'calls', tool: names('tool'), code: names('code') }, since: names('since') })],
-  ['call', (reference) => ({ page: 'call', reference })],
+  ['call', (reference, names) => ({ page: 'call', reference, request: names('request_id'), index: names('index') })],
   ['pending', (_, names) => ({ page: 'pending', tool: names('tool') })],
   ['unknown', () => ({ page: 'unknown' })],
   ['approvals', (id) => ({ page: 'approvals', id: id || null })],

@@ -41,12 +41,16 @@ export class Seen {
   session: api.SessionView | null = null;
   readonly outcomes: Outcomes = new Map();
   readonly approvals: Approvals = new Map();
-  /** Why the approval that is looked at could not be read. */
+  /** Why the approval that is looked at could not be read; on the first page, the list of them. */
   approvalTrouble: api.Trouble | null = null;
+  /** The same of unknown outcomes on the first page. */
+  outcomeTrouble: api.Trouble | null = null;
   /** How many calls wait for an approval, as far as that was read. */
   waitingCount: number | null = null;
-  /** Why the last thing that was asked of an outcome or an approval was refused, by its id. */
+  /** Why the last thing that was asked of an outcome or an approval was refused, by its id; of what is deleted, by its path. */
   readonly refusals = new Map<string, api.Trouble>();
+  /** What was deleted, by its path, in the words of a person; and when. */
+  readonly done = new Map<string, { readonly at: string; readonly text: string }>();
   /** How many outcomes are unknown, as far as that was read. */
   unknownCount: number | null = null;
   /** Whether those two were asked for. */

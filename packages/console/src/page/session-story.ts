@@ -17,9 +17,7 @@ export const storyTemplate = (page: PageModel, view: SessionView): TemplateResul
   return html`<h3>Calls</h3>
     ${lanesTemplate(rows)} ${some(pending, (all) => html`<ul class="list">${all.map(pendingTemplate)}</ul>`)}
     ${calls.length > 0 ? nothing : html`<p class="muted">The journal is empty.</p>`}
-    <ol class="timeline" reversed>${foldRefusals(calls)
-      .toReversed()
-      .map((row) => rowTemplate(page, row))}</ol>
+    <ol class="timeline" reversed>${rows.toReversed().map((row) => rowTemplate(page, row))}</ol>
     ${calls.length === 0 ? nothing : copyButton(page, 'Copy the session as JSON', () => toJsonText(view))}
     ${view.truncated ? html`<p class="muted">Earlier calls are no longer in the journal: the store needed the memory.</p>` : nothing}`;
 };

@@ -3,6 +3,7 @@ import { isAddressable, type SessionView, sessionPath } from './api.ts';
 import { toJsonText } from './json.ts';
 import type { PageModel } from './page-model.ts';
 import {
+  changeTemplate,
   factList,
   firstLineOf,
   folded,
@@ -15,7 +16,6 @@ import {
 } from './page-parts.ts';
 import { routeLink } from './route.ts';
 import { storyTemplate } from './session-story.ts';
-import * as sessions from './sessions-template.ts';
 import { toVisible, toVisibleName } from './visible-text.ts';
 
 type SessionTool = SessionView['tools'][number];
@@ -23,11 +23,10 @@ type SessionRule = NonNullable<SessionView['rules']>[number];
 
 const idOf = ({ route }: PageModel): string => (route.page === 'session' ? route.id : '');
 
-/** One session, live: what stops it, what was called, and what else is kept of it. Without an id: those that were active. */
+/** One session, live: what stops it, what was called, and what else is kept of it. */
 export const view = (page: PageModel): TemplateResult => {
   const { session, readTrouble } = page.seen;
   const id = idOf(page);
-  if (id === '') return sessions.view(page);
   return html`<section aria-labelledby="session-title">
     <h2 id="session-title" tabindex="-1">Session <span class="name">${toVisibleName(id)}</span></h2>
     ${isAddressable(id) ? liveTemplate(page) : html`<p class="notice">This id cannot be written into a URL path.</p>`}
@@ -38,7 +37,6 @@ export const view = (page: PageModel): TemplateResult => {
 export const read = (page: PageModel, signal: AbortSignal): void => {
   const id = idOf(page);
   const { seen } = page;
-  if (id === '') sessions.read(page, signal);
   if (!isAddressable(id)) return;
   void page.read<SessionView>(sessionPath(id), (session) => void Object.assign(seen, { session }), signal);
 };
@@ -78,12 +76,14 @@ const viewTemplate = (page: PageModel, view: SessionView): TemplateResult => {
 };
 
 const changesTemplate = (page: PageModel, isLocal: boolean): TemplateResult => {
-  const resetAll = (): void => page.confirmDelete(RESET_ALL, '/budgets', 'All budgets are reset.');
-  const end = (): void => page.confirmDelete(END_SESSION, '', 'The session has ended.');
+  const path = sessionPath(idOf(page));
+  const resetAll = (): void => page.askDelete(RESET_ALL, `${path}/budgets`, 'All budgets are reset.');
+  const end = (): void => page.askDelete(END_SESSION, path, 'The session has ended.');
   return html`<div class="row changes">
     <button type="button" class="quiet" ?disabled=${isLocal} @click=${resetAll}>Reset all budgets</button>
     <button type="button" class="quiet danger" ?disabled=${isLocal} @click=${end}>End session</button>
-  </div>`;
+  </div>
+  ${changeTemplate(page, `${path}/budgets`)} ${changeTemplate(page, path)}`;
 };
 
 /** Those whose budget somebody must know of, the blocked ones first; and the others. */
@@ -133,8 +133,8 @@ const budgetTemplate = (page: PageModel, tool: SessionTool, isLocal: boolean): T
     text: 'The tool can be called and retried again immediately.',
     label: 'Reset',
   };
-  const reset = (): void =>
-    page.confirmDelete(question, `/budgets/${encodeURIComponent(tool.name)}`, `The budget of ${name} is reset.`);
+  const path = `${sessionPath(idOf(page))}/budgets/${encodeURIComponent(tool.name)}`;
+  const reset = (): void => page.askDelete(question, path, `The budget of ${name} is reset.`);
   const button = html`<button type="button" class="quiet last" aria-label="Reset ${name}"
     ?disabled=${isLocal} @click=${reset}>Reset</button>`;
   const streaks = explainStreaks(tool);
@@ -147,6 +147,7 @@ const budgetTemplate = (page: PageModel, tool: SessionTool, isLocal: boolean): T
       ${isAddressable(tool.name) ? button : nothing}
     </div>
     ${some(tool.last_error, (error) => html`<p class="brief">${toVisible(firstLineOf(error))}</p>`)}
+    ${changeTemplate(page, path)}
   </li>`;
 };
 
@@ -163,7 +164,8 @@ const ruleTemplate = (page: PageModel, { name, used, reserved, max, until }: Ses
     text: 'All that it has counted in this session is forgotten. Only operators may do this.',
     label: 'Begin anew',
   };
-  const reset = (): void => page.confirmDelete(question, `/rules/${name}`, `The rule ${name} has begun anew.`);
+  const path = `${sessionPath(idOf(page))}/rules/${name}`;
+  const reset = (): void => page.askDelete(question, path, `The rule ${name} has begun anew.`);
   // A browser draws no number that it cannot hold: the text beside it is exact.
   return html`<li class="card">
     <div class="row"><span class="name">${name}</span>
@@ -173,6 +175,7 @@ const ruleTemplate = (page: PageModel, { name, used, reserved, max, until }: Ses
       <span>${used} of ${max} used${reserved === '0' ? '' : `, ${reserved} reserved`}</span>
     </div>
     ${some(until, (time) => html`<p class="muted">Some of it is free again at ${moment(time)}.</p>`)}
+    ${changeTemplate(page, path)}
   </li>`;
 };
 

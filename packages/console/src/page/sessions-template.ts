@@ -1,15 +1,14 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { SessionItem } from './api.ts';
-import { Listing, listPath, listTemplate, readFirst } from './listing.ts';
+import { Listing, listPath, listTemplate, liveListTemplate, readFirst } from './listing.ts';
 import type { PageModel } from './page-model.ts';
-import { ago, firstLineOf, liveTemplate, onEnter, outcomeMark, some, troubleBox } from './page-parts.ts';
+import { ago, firstLineOf, onEnter, outcomeMark, some, troubleBox } from './page-parts.ts';
 import { type Route, routeLink, SESSIONS_STATES, type SessionsState } from './route.ts';
 import { toVisible, toVisibleName } from './visible-text.ts';
 import { perVisit } from './visit.ts';
 
 const listingOf = perVisit(() => new Listing<SessionItem>());
 
-// Without an id there is nothing to show of one session.
 const stateOf = (route: Route): SessionsState => (route.page === 'sessions' ? route.state : 'recent');
 
 const pathOf = (route: Route): string => listPath('sessions', { state: stateOf(route) });
@@ -22,14 +21,14 @@ export const view = (page: PageModel): TemplateResult => {
   const state = stateOf(page.route);
   return html`<section aria-labelledby="page-title">
     <h2 id="page-title" tabindex="-1">Sessions</h2>
-    ${watchForm('')}
+    ${watchForm()}
     <nav class="row tabs" aria-label="Which sessions">
       ${SESSIONS_STATES.map(
         (each) =>
           html`<a href=${routeLink({ sessions: each })} aria-current=${each === state ? 'page' : nothing}>${TABS[each]}</a>`,
       )}
     </nav>
-    ${liveTemplate(page)} ${troubleBox(page, page.seen.readTrouble)}
+    ${liveListTemplate(page, listingOf(page))} ${troubleBox(page, page.seen.readTrouble)}
     ${listTemplate(page, listingOf(page), pathOf(page.route), itemTemplate, EMPTY[state])}
   </section>`;
 };
@@ -42,14 +41,14 @@ const EMPTY = {
 };
 
 /** The field for the id of a session. */
-export const watchForm = (id: string): TemplateResult => {
+const watchForm = (): TemplateResult => {
   const watch = (typed: string): void => {
     if (typed !== '') location.hash = routeLink({ session: typed });
   };
   return html`<form autocomplete="off" @submit=${onEnter('session-id', watch)}>
     <label for="session-id">Session id</label>
     <div class="row">
-      <input id="session-id" spellcheck="false" maxlength="512" .value=${id} aria-describedby="session-id-about" />
+      <input id="session-id" spellcheck="false" maxlength="512" aria-describedby="session-id-about" />
       <button class="primary">Watch</button>
     </div>
     <div class="about" id="session-id-about">

@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import type { Overview, ToolReports } from './api.ts';
+import { mayPass, type Overview, type ToolReports } from './api.ts';
 import type { PageModel } from './page-model.ts';
 import { ago, briefOf, some, toLeft } from './page-parts.ts';
 import { REPORTS_PATH, reportTemplate } from './reports-template.ts';
@@ -21,10 +21,10 @@ export const readHistory = (page: PageModel, signal: AbortSignal): void => {
   const history = historyOf(page);
   const readOverview = async (): Promise<void> => {
     const answer = signal.aborted ? null : await page.ask<Overview>({ path: 'overview', signal });
-    if (answer === null || answer.trouble !== null) return;
-    history.overview = answer.body;
+    if (answer === null || (answer.trouble && !mayPass(answer.trouble))) return;
+    if (answer.trouble === null) history.overview = answer.body;
     page.update({});
-    if (page.polling === 'live') setTimeout(() => void readOverview(), READ_EVERY_MS);
+    setTimeout(() => void readOverview(), READ_EVERY_MS);
   };
   const readReports = async (): Promise<void> => {
     const answer = await page.ask<ToolReports>({ path: REPORTS_PATH, signal });

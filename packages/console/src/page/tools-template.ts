@@ -25,7 +25,7 @@ export const view = (page: PageModel): TemplateResult => {
 };
 
 export const read = (page: PageModel, signal: AbortSignal): void => {
-  if (page.seen.tools === null) void page.loadTools();
+  void page.loadTools();
   if (page.route.page === 'tools' && page.route.tool !== null) readHistory(page, signal);
 };
 

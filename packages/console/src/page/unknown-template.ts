@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import { UNKNOWN_PATH } from './api.ts';
 import { askVerdict, look } from './changes.ts';
 import { indentJson } from './json.ts';
+import { firstOpen } from './kept-list.ts';
 import type { PageModel, TroublePlace } from './page-model.ts';
 import {
   factList,
@@ -35,11 +36,13 @@ export const view = (page: PageModel): TemplateResult => {
 
 export const read = (page: PageModel, signal: AbortSignal): void => readEntries(page, signal, 'readTrouble');
 
-/** As list items: the first of them. */
-export const entries = (page: PageModel, most: number): readonly TemplateResult[] =>
-  [...page.seen.outcomes.values()].slice(0, most).map((outcome) => outcomeTemplate(page, outcome));
+/** As list items: the first that are open. */
+export const entries = (page: PageModel, most: number): readonly unknown[] =>
+  firstOpen(page.seen.outcomes.values(), isOpen, most).map((outcome) =>
+    outcome === null ? nothing : outcomeTemplate(page, outcome),
+  );
 
-export const readEntries = (page: PageModel, signal: AbortSignal, place: TroublePlace = 'approvalTrouble'): void =>
+export const readEntries = (page: PageModel, signal: AbortSignal, place: TroublePlace = 'outcomeTrouble'): void =>
   void page.read<UnknownList>(UNKNOWN_PATH, (list) => page.seen.takeUnknown(list), signal, { place });
 
 const NONE =

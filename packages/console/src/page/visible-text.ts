@@ -37,7 +37,8 @@ export const toVisible = (text: string): string => {
 const MAX_NAME = 600;
 const MAX_EXCERPT = 2_000;
 
-const cut = (text: string, length: number): string => (text.length > length ? `${text.slice(0, length)}…` : text);
+export const cut = (text: string, length: number): string =>
+  text.length > length ? `${text.slice(0, length)}…` : text;
 
 /** The beginning, for what is a sentence or two unless somebody wants to slow the page down. */
 export const toVisibleExcerpt = (text: string): string => toVisible(cut(text, MAX_EXCERPT));
