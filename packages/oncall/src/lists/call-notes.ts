@@ -125,10 +125,9 @@ const notesOf = (tenants: Map<string, TenantNotes>, tenant: string): TenantNotes
 const putBounded = <Value>(map: Map<string, Value>, key: string, value: Value): void => {
   map.delete(key);
   map.set(key, value);
-  for (const oldest of map.keys()) {
-    if (map.size <= MOST_ENTRIES) return;
-    map.delete(oldest);
-  }
+  if (map.size <= MOST_ENTRIES) return;
+  const [oldest] = map.keys();
+  if (oldest !== undefined) map.delete(oldest);
 };
 
 export const addPart = (tenants: Map<string, TenantNotes>, sessionKey: string, part: SessionPart): void => {
@@ -187,7 +186,8 @@ const describeCall = (
     id: typeof callId === 'string' ? redactor.cut(callId, MAX_ID, 'log') : callId,
     session: session === null ? null : hashOf(session),
     tool: event.tool,
-    name: name === null ? null : redactor.cut(name, MAX_NAME, 'log'),
+    // The name of a tool that is there is none of a secret.
+    name: name === null || name === event.tool ? name : redactor.cut(name, MAX_NAME, 'log'),
     // Of a failure neither is null.
     code: code ?? 'internal_error',
     fault: fault ?? 'service',

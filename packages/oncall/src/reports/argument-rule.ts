@@ -7,24 +7,34 @@ const MOST_STEPS = 8;
 const MAX_RULE = 100;
 
 /**
- * Where in the arguments an issue is, without what a model wrote: the place in an array is `[]`, a name that the schema does not have
- * is `*`. `lines.[].price`, `labels.*`; '' for the arguments as a whole. Deeper than eight steps it ends with `…`.
+ * The path and the rule of an issue, in two lines, as a report counts them; null where it names no rule. One text for each: it is asked for
+ * each failure.
  */
-export const foldPath = (path: string, schema: JsonSchema): string => {
-  if (path === '') return '';
-  const known = folded.get(schema) ?? new Map<string, string>();
-  if (known.size >= MOST_REMEMBERED) known.clear();
-  const found = known.get(path) ?? fold(path, schema);
-  if (path.length <= MOST_REMEMBERED_LENGTH) folded.set(schema, known.set(path, found));
-  return found;
+export const toRuleKey = (issue: Issue, schema: JsonSchema): string | null => {
+  const rule = ruleOf(issue);
+  if (rule === null) return null;
+  const paths = known.get(schema) ?? new Map<string, Map<string, string>>();
+  known.set(schema, paths);
+  if (paths.size >= MOST_REMEMBERED) paths.clear();
+  const rules = paths.get(issue.path) ?? new Map<string, string>();
+  const found = rules.get(rule);
+  if (found !== undefined) return found;
+  const made = `${foldPath(issue.path, schema).replaceAll('\n', ' ')}\n${rule}`;
+  if (issue.path.length <= MOST_REMEMBERED_LENGTH) paths.set(issue.path, rules.set(rule, made));
+  return made;
 };
 
 // Models make the same mistakes again and again: some 10 µs each.
-const MOST_REMEMBERED = 500;
+const MOST_REMEMBERED = 100;
 const MOST_REMEMBERED_LENGTH = 200;
-const folded = new WeakMap<JsonSchema, Map<string, string>>();
+const known = new WeakMap<JsonSchema, Map<string, Map<string, string>>>();
 
-const fold = (path: string, schema: JsonSchema): string => {
+/**
+ * Where in the arguments an issue is, without what a model wrote: the place in an array is `[]`, a name that the schema does not have
+ * is `*`. `lines.[].price`, `labels.*`; '' for the arguments as a whole. Deeper than eight steps it ends with `…`.
+ */
+const foldPath = (path: string, schema: JsonSchema): string => {
+  if (path === '') return '';
   const parts = path.split('.');
   const shown: string[] = [];
   const steps: PropertyKey[] = [];
@@ -55,7 +65,7 @@ const readStep = (parts: readonly string[], from: number, names: readonly string
  * The rule of the schema that an issue breaks, in the words that the model reads, without the value; null: the issue only says that
  * there are more. What a tool's author says of a rule may repeat the value, and is not kept.
  */
-export const ruleOf = (issue: Issue): string | null => {
+const ruleOf = (issue: Issue): string | null => {
   const { expected, message } = issue;
   if (expected === '') return null;
   if (isMissing(issue)) return 'required';

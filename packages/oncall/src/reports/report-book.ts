@@ -7,7 +7,7 @@ import type { Redactor } from 'recourse-server/executor/redactor';
 import type { StoreSpace } from 'recourse-server/sessions/store-space';
 import type { RecordStore, Records } from 'recourse-server/store/record-store';
 import type { TakeCalls } from '../figures/call-counts.ts';
-import { foldPath, ruleOf } from './argument-rule.ts';
+import { toRuleKey } from './argument-rule.ts';
 import {
   addCounts,
   addWrite,
@@ -186,7 +186,7 @@ export class ReportBook {
     if (counts.names.size > MOST_COUNTED_NAMES) addCounts(counts, createCounts());
     if (issues.length === 0) return;
     const schema = this.#parts?.schemaOf(tool) ?? {};
-    const rules = issues.flatMap((issue) => listRules(issue, schema));
+    const rules = issues.map((issue) => toRuleKey(issue, schema)).filter((rule) => rule !== null);
     // Of one call each rule counts once, however many items of a list break it.
     for (const rule of rules.length > 1 ? new Set(rules) : rules) count(ofTool.rules, rule);
   }
@@ -226,12 +226,6 @@ export class ReportBook {
     }
   }
 }
-
-/** The path and the rule of an issue, in two lines; empty where it names none. */
-const listRules = (issue: Issue, schema: JsonSchema): readonly string[] => {
-  const rule = ruleOf(issue);
-  return rule === null ? [] : [`${foldPath(issue.path, schema).replaceAll('\n', ' ')}\n${rule}`];
-};
 
 /** Whether the failure used up the retries of its session, whose further calls of the tool are refused. */
 const isLastRetry = (code: FailureCode, retry: RetryState | null): boolean =>
