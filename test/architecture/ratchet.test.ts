@@ -21,7 +21,7 @@ const LINES: Readonly<Record<string, number>> = {
   // 140 for recourse report.
   'packages/cli': 1825,
   // 2,535 for the overview, lists, search, the story of a session, tools by source and reports.
-  'packages/console': 5592,
+  'packages/console': 5600,
   // 760 for the audit log: its schema, its lines, the file that is reopened, retried and bounded; and the digest of tools.
   'packages/decide': 6065,
   'packages/dialects': 2940,

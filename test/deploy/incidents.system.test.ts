@@ -252,6 +252,7 @@ test('a write whose outcome is unknown: what is known of it, and a verdict by ha
   const visit = await openAlert(() => call('pay'), 'pay');
   await visit.sees('pay', 'timeout');
   await visit.picture('before');
+  await visit.click(visit.page.getByRole('link', { name: 'Unknown outcomes that can be settled' }).first());
   await visit.click(visit.page.getByRole('button', { name: /It did not happen/ }));
   await visit.page.getByRole('dialog').getByRole('textbox').last().fill('The bank has no such payment.');
   await visit.click(visit.page.getByRole('dialog').getByRole('button', { name: /It did not happen/ }));

@@ -145,7 +145,7 @@ test('what something else has written into Redis is not run, is told as cancelle
 }, async () => {
   const lab = await startLab();
   const keys = toKeys('k1');
-  const api = await lab.start({ ...keys, ROLE: 'api', OPS_PORT: '0' });
+  const api = await lab.start({ ...keys, ROLE: 'api' });
   const headers = { 'content-type': 'application/json', prefer: 'respond-async, wait=0' };
   const body = JSON.stringify({ calls: [{ id: 'c', name: 'write_line', arguments: { line: 'PIN-4711' } }] });
   const accepted = await fetch(`${api.url}/tool-calls`, { method: 'POST', headers, body });

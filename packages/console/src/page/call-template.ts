@@ -1,5 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { FailedCall } from './api.ts';
+import { SETTLE_LINK } from './calls-template.ts';
 import { copyButton } from './copy-button.ts';
 import { toJsonText } from './json.ts';
 import { listPath } from './listing.ts';
@@ -66,6 +67,7 @@ const callTemplate = (page: PageModel, call: FailedCall): TemplateResult => {
     <ul class="links">
       ${some(session, (hash) => html`<li><a href=${routeLink({ session: `~${hash}` })}>Session ${shortHash(hash)}</a></li>`)}
       <li><a href=${routeLink({ tool })}>Tool ${toVisibleName(tool)}</a></li>
+      ${call.outcome === 'unknown' ? html`<li>${SETTLE_LINK}</li>` : nothing}
       <li><a href=${routeLink({ calls: '', tool, code })}>All ${code} of ${toVisibleName(tool)}</a></li>
       <li><a href=${routeLink({ search: requestId })}>Everything of this request</a></li>
       ${some(call.trace_id, (id) => html`<li>${traceTemplate(id)}</li>`)}

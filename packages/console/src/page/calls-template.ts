@@ -107,4 +107,8 @@ export const itemTemplate = (call: FailedCall): TemplateResult => html`<li class
     <span class="muted last">${ago(call.at)}</span>
   </div>
   <p class="brief">${toVisible(briefOf(call.message))}</p>
+  ${call.outcome === 'unknown' ? html`<p>${SETTLE_LINK}</p>` : nothing}
 </li>`;
+
+/** Where a person settles a call whose outcome is unknown, if its tool can be asked for it. */
+export const SETTLE_LINK = html`<a href="#unknown">Unknown outcomes that can be settled</a>`;
