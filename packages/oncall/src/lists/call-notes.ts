@@ -5,10 +5,9 @@ import type { FailedCall } from '../contract/contract.ts';
 import { MOST_ENTRIES } from './index-kind.ts';
 import { isNotable, mergeParts, NO_SESSION, type SessionPart } from './session-part.ts';
 
-// Of one second: so many are listed at all. Of sessions that have failed all are noted, within reason: one that fails no more would fail on.
+// Of one second: so many are listed at all.
 const MOST_FAILURES = 1000;
-const MOST_SESSIONS = 1000;
-const MOST_FAILING_SESSIONS = 10_000;
+const MOST_SESSIONS = 10_000;
 const MAX_MESSAGE = 300;
 const MAX_NAME = 64;
 const MAX_ID = 256;
@@ -80,8 +79,7 @@ export class CallNotes {
         known.isFailing = failed > 0;
         return;
       }
-      const most = failed > 0 || this.#failing.has(session) ? MOST_FAILING_SESSIONS : MOST_SESSIONS;
-      if (this.#batches.size >= most) this.#dropped += 1;
+      if (this.#batches.size >= MOST_SESSIONS) this.#dropped += 1;
       else this.#batches.set(session, { firstAt: at, lastAt: at, calls, isFailing: failed > 0 });
     },
   };
@@ -89,7 +87,7 @@ export class CallNotes {
   /** The list that a session is in with this part: the one of those that have failed from then on until it is ended. */
   listOf(sessionKey: string, part: SessionPart): 'failed' | 'active' {
     if (isNotable(part)) {
-      const [oldest] = this.#failing.size < MOST_FAILING_SESSIONS ? [] : this.#failing;
+      const [oldest] = this.#failing.size < MOST_SESSIONS ? [] : this.#failing;
       if (oldest !== undefined) this.#failing.delete(oldest);
       this.#failing.add(sessionKey);
     } else if (part.endedAt > 0) this.#failing.delete(sessionKey);
@@ -104,12 +102,23 @@ export class CallNotes {
       const at = failed.at + skewMs;
       const call = describeCall(failed, at, options);
       this.#made += 1;
-      putBounded(notesOf(tenants, failed.event.tenant).calls, `${options.prefix}${this.#made}`, { at, call });
+      putBounded(notesOf(tenants, failed.event.tenant).calls, MOST_ENTRIES, `${options.prefix}${this.#made}`, {
+        at,
+        call,
+      });
       if (failed.event.session !== null)
         addPart(tenants, failed.event.session, partOfFailure(failed, at, call, options));
     }
-    for (const [session, answered] of batches)
-      addPart(tenants, session, partOfBatches(session, answered, skewMs, options));
+    const left = new Map<string, number>();
+    for (const session of batches.keys()) left.set(tenantOf(session), (left.get(tenantOf(session)) ?? 0) + 1);
+    for (const [session, answered] of batches) {
+      const tenant = tenantOf(session);
+      const later = (left.get(tenant) ?? 0) - 1;
+      left.set(tenant, later);
+      // Those after it would displace it, unless it is of the list of those that fail.
+      if (later < MOST_ENTRIES || answered.isFailing || this.#failing.has(session))
+        addPart(tenants, session, partOfBatches(session, answered, skewMs, options));
+    }
     const dropped = this.#dropped;
     this.#dropped = 0;
     return dropped;
@@ -122,10 +131,10 @@ const notesOf = (tenants: Map<string, TenantNotes>, tenant: string): TenantNotes
   return notes;
 };
 
-const putBounded = <Value>(map: Map<string, Value>, key: string, value: Value): void => {
+const putBounded = <Value>(map: Map<string, Value>, most: number, key: string, value: Value): void => {
   map.delete(key);
   map.set(key, value);
-  if (map.size <= MOST_ENTRIES) return;
+  if (map.size <= most) return;
   const [oldest] = map.keys();
   if (oldest !== undefined) map.delete(oldest);
 };
@@ -133,7 +142,7 @@ const putBounded = <Value>(map: Map<string, Value>, key: string, value: Value): 
 export const addPart = (tenants: Map<string, TenantNotes>, sessionKey: string, part: SessionPart): void => {
   const { sessions } = notesOf(tenants, tenantOf(sessionKey));
   const hash = hashOf(sessionKey);
-  putBounded(sessions, hash, mergeParts(sessions.get(hash) ?? NO_SESSION, part));
+  putBounded(sessions, MOST_SESSIONS, hash, mergeParts(sessions.get(hash) ?? NO_SESSION, part));
 };
 
 const partOfBatches = (
