@@ -162,6 +162,8 @@ export class CallIndex {
 
   /** Writes what was noted, of ten tenants with one command, and of up to a hundred. Never rejects. */
   write(): Promise<void> {
+    // Also while the last write waits for the store: notes of more than a second would be too many.
+    this.#sort();
     this.#writingAll ??= this.#writeAll().finally(() => {
       this.#writingAll = null;
     });
@@ -169,7 +171,6 @@ export class CallIndex {
   }
 
   async #writeAll(): Promise<void> {
-    this.#sort();
     const tens = Math.ceil(Math.min(this.#sorted.size, MOST_TENANTS) / TENANTS_AT_ONCE);
     for (let ten = 0; ten < tens && performance.now() < this.#closesAt; ten += 1) {
       const some = [...this.#sorted].slice(0, TENANTS_AT_ONCE);

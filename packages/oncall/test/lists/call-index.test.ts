@@ -415,14 +415,14 @@ test('at its end a replica writes all that waits, and counts what half a second 
   expect(slow.dropped.reduce((sum, [, lines]) => sum + lines, 0)).toBe(2 * (450 - written));
 });
 
-const slowDown = (store: RecordStore, ms: number): RecordStore => ({
+const slowDown = (store: RecordStore, until: number | Promise<void>): RecordStore => ({
   now: store.now,
   open: (kind) => {
     const records = store.open(kind);
     return {
       ...{ list: records.list.bind(records), delete: records.delete.bind(records), read: records.read.bind(records) },
       update: async (key, decide, timeout) => {
-        await setTimeout(ms);
+        await (typeof until === 'number' ? setTimeout(until) : until);
         return records.update(key, decide, timeout);
       },
     };
@@ -523,5 +523,21 @@ test('of sessions of a second that have not failed the latest thousand are kept:
   const seen = [199, 200, 1199].map((n) => sessions.has(hashOfSession(`s-${n}`)));
   expect([sessions.size, ...seen]).toEqual([1002, false, true, true]);
   expect((await index.read('globex')).sessions.size).toBe(1000);
+  expect(dropped).toEqual([]);
+});
+
+test('while a write waits for the store notes are taken each second: a thousand failures of each are listed', async () => {
+  const held = Promise.withResolvers<void>();
+  const { index, fail, dropped } = createReplica(slowDown(openMemoryRecords().store, held.promise));
+  fail('s');
+  const waiting = index.write();
+  for (let second = 0; second < 3; second += 1) {
+    for (let n = 0; n < 600; n += 1) fail('s');
+    void index.write();
+  }
+  held.resolve();
+  await waiting;
+  await index.write();
+  expect((await index.read('acme')).calls).toHaveLength(1000);
   expect(dropped).toEqual([]);
 });
