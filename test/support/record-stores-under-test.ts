@@ -41,6 +41,21 @@ export const createRedisRecordsUnderTest = (
 /** A store of records, and how time passes for it. */
 export type AgingRecords = { readonly store: RecordStore; readonly pass: (ms: number) => void };
 
+/** The store, with each update done by `around`, which is given it. */
+export const aroundUpdates = (
+  store: RecordStore,
+  around: <Result>(update: () => Result | Promise<Result>) => Promise<Result>,
+): RecordStore => ({
+  now: store.now,
+  open: (kind) => {
+    const records = store.open(kind);
+    return {
+      ...{ list: records.list.bind(records), delete: records.delete.bind(records), read: records.read.bind(records) },
+      update: (key, decide, timeout) => around(() => records.update(key, decide, timeout)),
+    };
+  },
+});
+
 export const openMemoryRecords = (): AgingRecords => {
   const clock = createManualClock();
   return { store: createMemoryRecordStore({ memory: roomyMemory(), now: clock.now }), pass: clock.advance };

@@ -84,7 +84,7 @@ export const addPendingCallsRoutes = (app: FastifyInstance, options: PendingRout
   });
   app.get<{ Params: { call: string } }>('/calls/pending/:call', READ, async (request, reply) => {
     const key = toCallKey(callerOf(request).tenant, request.params.call);
-    // Within: a call may be sealed by a key that this process does not have yet.
+    // Read within askStore, which answers 503: the call may be sealed by a store key that this process does not have yet.
     const find = async () => pickFitting(request, {}, key, await records.describe(key));
     const [call] = HANDLE.test(request.params.call) ? await askStore(find()) : [];
     if (call === undefined) throw new ProblemError(404, 'call_not_pending', NOT_PENDING);

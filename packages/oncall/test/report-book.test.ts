@@ -1,7 +1,10 @@
-import { type AgingRecords, openSqliteRecords } from '@recourse/test-support/record-stores-under-test.ts';
+import {
+  type AgingRecords,
+  aroundUpdates,
+  openSqliteRecords,
+} from '@recourse/test-support/record-stores-under-test.ts';
 import type { ToolInvoked } from 'recourse-server/executor/call-observer';
 import { toFailure } from 'recourse-server/executor/call-outcome';
-import type { RecordStore } from 'recourse-server/store/record-store';
 import { expect, test } from 'vitest';
 import { CallCounts } from '#src/figures/call-counts.ts';
 import { ReportBook } from '#src/reports/report-book.ts';
@@ -36,22 +39,13 @@ const open = ({ store }: Pick<AgingRecords, 'store'>, room: 'free' | 'full' = 'f
 /** A store whose answers can be lost: what was asked of it is done, or is not. */
 const createLossy = ({ store }: AgingRecords) => {
   const state = { loses: null as 'answer' | 'request' | null, updates: 0 };
-  const lossy: RecordStore = {
-    now: store.now,
-    open: (kind) => {
-      const records = store.open(kind);
-      return {
-        ...{ list: records.list.bind(records), delete: records.delete.bind(records), read: records.read.bind(records) },
-        update: async (key, decide, timeout) => {
-          state.updates += 1;
-          if (state.loses === 'request') throw new Error('the store is away');
-          const result = await records.update(key, decide, timeout);
-          if (state.loses === 'answer') throw new Error('the answer is lost');
-          return result;
-        },
-      };
-    },
-  };
+  const lossy = aroundUpdates(store, async (update) => {
+    state.updates += 1;
+    if (state.loses === 'request') throw new Error('the store is away');
+    const result = await update();
+    if (state.loses === 'answer') throw new Error('the answer is lost');
+    return result;
+  });
   return { store: lossy, state };
 };
 

@@ -5,7 +5,7 @@ import type { FailedCall } from '../contract/contract.ts';
 import { MOST_ENTRIES } from './index-kind.ts';
 import { isNotable, mergeParts, NO_SESSION, type SessionPart } from './session-part.ts';
 
-// Of one second: so many are listed at all.
+// Of one second, of all tenants. No more failures of a tenant are listed at all.
 const MOST_FAILURES = 1000;
 const MOST_SESSIONS = 10_000;
 const MAX_MESSAGE = 300;
@@ -110,12 +110,12 @@ export class CallNotes {
         addPart(tenants, failed.event.session, partOfFailure(failed, at, call, options));
     }
     const left = new Map<string, number>();
-    for (const session of batches.keys()) left.set(tenantOf(session), (left.get(tenantOf(session)) ?? 0) + 1);
+    for (const tenant of [...batches.keys()].map(tenantOf)) left.set(tenant, (left.get(tenant) ?? 0) + 1);
     for (const [session, answered] of batches) {
       const tenant = tenantOf(session);
       const later = (left.get(tenant) ?? 0) - 1;
       left.set(tenant, later);
-      // Those after it would displace it, unless it is of the list of those that fail.
+      // A thousand later ones of its tenant would displace it, unless it is in the list of those that fail.
       if (later < MOST_ENTRIES || answered.isFailing || this.#failing.has(session))
         addPart(tenants, session, partOfBatches(session, answered, skewMs, options));
     }

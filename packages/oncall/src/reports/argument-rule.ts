@@ -7,8 +7,8 @@ const MOST_STEPS = 8;
 const MAX_RULE = 100;
 
 /**
- * The path and the rule of an issue, in two lines, as a report counts them; null where it names no rule. One text for each: it is asked for
- * each failure.
+ * The path and the rule of an issue, in two lines, as a report counts them; null where it names no rule. It is asked for with each failure:
+ * the text of a path and rule is made once, and remembered.
  */
 export const toRuleKey = (issue: Issue, schema: JsonSchema): string | null => {
   const rule = ruleOf(issue);

@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import {
+  aroundUpdates,
   openMemoryRecords,
   openRedisRecords,
   openSqliteRecords,
@@ -415,19 +416,11 @@ test('at its end a replica writes all that waits, and counts what half a second 
   expect(slow.dropped.reduce((sum, [, lines]) => sum + lines, 0)).toBe(2 * (450 - written));
 });
 
-const slowDown = (store: RecordStore, until: number | Promise<void>): RecordStore => ({
-  now: store.now,
-  open: (kind) => {
-    const records = store.open(kind);
-    return {
-      ...{ list: records.list.bind(records), delete: records.delete.bind(records), read: records.read.bind(records) },
-      update: async (key, decide, timeout) => {
-        await (typeof until === 'number' ? setTimeout(until) : until);
-        return records.update(key, decide, timeout);
-      },
-    };
-  },
-});
+const slowDown = (store: RecordStore, until: number | Promise<void>): RecordStore =>
+  aroundUpdates(store, async (update) => {
+    await (typeof until === 'number' ? setTimeout(until) : until);
+    return update();
+  });
 
 test('of all tenants 20,000 lines wait: those that come then are dropped and counted', async () => {
   const replica = createReplica(openMemoryRecords().store);
