@@ -41,12 +41,10 @@ COPY packages/upstream-openapi/package.json packages/upstream-openapi/
 COPY packages/upstreams/package.json packages/upstreams/
 # With the optional packages: the compiler's native binary is one of them.
 RUN npm ci
-COPY tsconfig.json tsconfig.build.json tsconfig.console.json ./
+COPY tsconfig.json tsconfig.build.json ./
 COPY scripts scripts
 COPY src src
 COPY packages packages
-# The types of the API, which the console is compiled against.
-COPY clients/typescript/src/generated clients/typescript/src/generated
 RUN npm run build && rm -r packages/*/src
 # What is in the image, for those who look for known vulnerabilities.
 RUN node scripts/sbom.ts sbom.cdx.json

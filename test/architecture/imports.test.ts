@@ -32,7 +32,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   memory: ['json'],
   store: ['memory'],
   // Of the clients: the generated types of the API, which the page is compiled against.
-  '@console': ['clients', 'contract', 'routes', 'src'],
+  '@console': ['clients', 'contract', 'files', 'routes', 'src'],
   '@dialects': ['contract', 'executor', 'json', 'routes'],
   tools: ['contract', 'json'],
   '@toolkit-kit/egress': ['contract', 'tools'],
@@ -165,7 +165,7 @@ const mayImport = (folder: string, other: string): boolean => {
 
 const MAY_USE: Readonly<Record<string, RegExp>> = {
   contract: /^(zod|fastest-levenshtein)$/,
-  files: /^node:(fs|fs\/promises|path|url|worker_threads)$/,
+  files: /^node:(crypto|fs|fs\/promises|path|url|worker_threads)$/,
   json: /^(canonicalize|node:crypto)$/,
   '@background': /^(zod|fastify|pino|node:(crypto|timers\/promises))$/,
   '@oncall': /^(zod|fastify|pino|prom-client|node:(crypto|os|perf_hooks|timers\/promises))$/,
@@ -196,7 +196,7 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   wiring: /^(zod|fastify|lru-cache|pino|prom-client|node:.*)$/,
   '@testing': /^node:(crypto|perf_hooks)$/,
   '@console/page': /^lit-html(\/.*)?$/,
-  '@console': /^(zod|fastify|node:(crypto|fs|module|path|zlib))$/,
+  '@console': /^(zod|fastify|node:(crypto|fs|path|zlib))$/,
   routes: /^(zod|fastify|lru-cache|@fastify\/.*|node:buffer|node:events|node:fs|node:http|node:net|node:stream)$/,
   src: /^(prom-client|zod)$/,
   cli: /^(pino|node:(net|util|v8))$/,
@@ -386,8 +386,6 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   'config/read-configuration.ts': 'mistakes in what settings name stand in one list with all others',
   '@console/page/extension-page.ts': 'the page of an extension may fail, and the console goes on',
   '@console/page/json.ts': 'JSON that a person types is mostly not finished',
-  '@console/page/overview-people.ts': 'code that did not come is asked for again with the next reading',
-  '@console/page/page-model.ts': 'a page whose code did not come says so',
   'extensions/load-extensions.ts': 'a module that cannot be loaded is one of the mistakes of a start',
   'executor/answer.ts': 'what is written down after the answer must not end the process',
   'executor/circuit-breakers.ts': "a tool's own function names the upstream",

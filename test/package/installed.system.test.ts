@@ -132,7 +132,7 @@ test('npx recourse-server serves, with tools that import the package from wherev
   const ofOne = ['success', 'invalid_arguments', 'retry_requested', 'success', 'invalid_arguments'];
   expect(results.map(({ outcome, error }) => error?.code ?? outcome)).toEqual(['success', ...ofOne, ...ofOne]);
   const statuses = await Promise.all(
-    ['/console', '/console/app.js', '/console/lit-html.js', '/docs', '/openapi.json'].map(
+    ['/console', '/console/app.js', '/console/style.css', '/docs', '/openapi.json'].map(
       async (path) => (await fetch(`${url}${path}`)).status,
     ),
   );

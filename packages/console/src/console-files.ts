@@ -1,121 +1,92 @@
 import { hash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
-import { createRequire, stripTypeScriptTypes } from 'node:module';
-import { extname, join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { FAILURE_POLICY } from 'recourse-server/contract/failure';
 import type { RouteHost } from 'recourse-server/extension';
+import { PACKAGE_ROOT } from 'recourse-server/files/own-package';
+import { BUNDLES, findFreshBundle } from 'recourse-server/files/source-bundle';
 import { readTokens } from 'recourse-server/routes/pages';
+import { ProblemError } from 'recourse-server/routes/problems';
 
 /** A file of the console as it is sent: `type` is the whole content type; `packed`: by gzip. */
-type ConsoleFile = { readonly type: string; readonly body: string; readonly plain: Sent; readonly packed: Sent };
+type ConsoleFile = { readonly type: string; readonly plain: Sent; readonly packed: Sent };
 /** `etag` stands in its quotes. */
 type Sent = { readonly bytes: string | Buffer; readonly etag: string };
-type Entry = readonly [string, () => ConsoleFile];
 type Files = ReadonlyMap<string, () => ConsoleFile>;
 
-// Modules of the browser: sources, or what the build makes of them.
 const DIRECTORY = join(import.meta.dirname, 'page');
-// The browser's build, which lies beside the one for Node.
-const LIT = join(createRequire(import.meta.url).resolve('lit-html'), '../../lit-html.js');
 
 // In the order in which they overrule each other.
 const STYLES = ['theme.css', 'layout.css', 'lists.css'];
 
 // Where the page finds the document of the API: taken out of a page whose service has none.
 const DOCS_LINK = /^ *<link rel="service-doc".*\n/m;
+const FACTS = '<meta name="service-facts" content="';
 
-const CONTENT_TYPES: ReadonlyMap<string, string> = new Map([
-  ['.html', 'text/html; charset=utf-8'],
-  ['.css', 'text/css; charset=utf-8'],
-  ['.js', 'text/javascript; charset=utf-8'],
-]);
+const HTML = 'text/html; charset=utf-8';
+const CSS = 'text/css; charset=utf-8';
+const JAVASCRIPT = 'text/javascript; charset=utf-8';
 
-/**
- * The files of the console by name, without a folder; the page itself is `page.html`. They are read once: built ones as they
- * are, sources with their types stripped and their imports renamed, as the build would do it. Throws where one cannot be
- * read. A source is stripped when it is first asked for: Node's compiler for that takes 18 MB, which a service whose
- * console is not opened does not spend.
- */
-export const loadConsoleFiles = (
-  pages: RouteHost['consolePages'] = new Map(),
-  traceUrl = '',
-  hasDocs: () => boolean = () => true,
-): Files => {
-  const list = [...pages].map(([name, { title }]) => ({ name, title }));
-  const texts = new Map<string, string>(readdirSync(DIRECTORY).map((name) => [name, read(join(DIRECTORY, name))]));
-  for (const [name, { script }] of pages) texts.set(`page-${name}.js`, script);
-  // In place of the files that have none.
-  const codes = Object.fromEntries(Object.entries(FAILURE_POLICY).map(([code, { when }]) => [code, when]));
-  texts.set('service-facts.js', toModule({ CODES: codes, TRACE_URL: traceUrl }));
-  texts.set('extension-pages.js', toModule({ EXTENSION_PAGES: list }));
-  // One request for all of them.
-  texts.set('style.css', [readTokens(), ...STYLES.map((name) => texts.get(name) ?? '')].join('\n'));
-  for (const name of STYLES) texts.delete(name);
-  texts.set('lit-html.js', read(LIT).replace(/^\/\/# sourceMappingURL=.*$/m, ''));
-  const files: Files = new Map([...texts].map(([name, text]) => toEntry(name, text, () => files, hasDocs)));
-  return files;
+const NOT_BUNDLED =
+  'The script of the console was not made of the sources that the service runs. Start the service by `npm start`, or make the script by ' +
+  '`sh scripts/ensure-bundles.sh` and start the service again; both need the development packages: `npm ci`.';
+
+/** What the page is made for: `hasDocs` is asked when the page is first sent, `script` is null where there is none of these sources. */
+type Of = {
+  readonly pages: RouteHost['consolePages'];
+  readonly traceUrl: string;
+  readonly hasDocs: () => boolean;
+  readonly script: string | null;
 };
 
-const toModule = (constants: Readonly<Record<string, unknown>>): string =>
-  Object.entries(constants)
-    .map(([name, value]) => `export const ${name} = ${JSON.stringify(value)};\n`)
-    .join('');
-
-const read = (path: string): string => readFileSync(path, 'utf8');
-
-const toEntry = (name: string, text: string, files: () => Files, hasDocs: () => boolean): Entry => {
-  const isSource = name.endsWith('.ts');
-  const sent = isSource ? name.replace(/\.ts$/, '.js') : name;
-  const type = CONTENT_TYPES.get(extname(sent));
-  if (type === undefined) throw new Error(`The console has a file of an unknown kind: ${name}.`);
-  const make = (): string => {
-    if (name === 'page.html') return withPreloads(hasDocs() ? text : text.replace(DOCS_LINK, ''), files());
-    return withNames(isSource ? stripTypes(text) : text);
+/**
+ * The files of the console by name, without a folder; the page itself is `page.html`. They are read once, and packed when they are
+ * first asked for. Without a script the page is a problem that says so.
+ */
+export const makeConsoleFiles = ({ pages, traceUrl, hasDocs, script }: Of): Files => {
+  const page = read('page.html').replace(FACTS, () => FACTS + toAttribute(toFacts(pages, traceUrl)));
+  const style = [readTokens(), ...STYLES.map(read)].join('\n');
+  const makePage = (): string => {
+    if (script === null) throw new ProblemError(404, 'not_found', NOT_BUNDLED);
+    return hasDocs() ? page : page.replace(DOCS_LINK, '');
   };
+  return new Map([
+    toEntry('page.html', HTML, makePage),
+    toEntry('style.css', CSS, () => style),
+    ...(script === null ? [] : [toEntry('app.js', JAVASCRIPT, () => script)]),
+    ...[...pages].map(([name, { script }]) => toEntry(`page-${name}.js`, JAVASCRIPT, () => script)),
+  ]);
+};
+
+const read = (name: string): string => readFileSync(join(DIRECTORY, name), 'utf8');
+
+/** The script of the page; null: this is a checkout, and its script was not made of its sources as they are now. */
+export const readScript = (): string | null => {
+  if (!import.meta.url.endsWith('.ts')) return read(BUNDLES.console);
+  const path = findFreshBundle(PACKAGE_ROOT, 'console');
+  return path === null ? null : readFileSync(path, 'utf8');
+};
+
+/** What the page is told of its service, as JSON: `service-facts.ts` reads it. */
+const toFacts = (pages: RouteHost['consolePages'], traceUrl: string): string =>
+  JSON.stringify({
+    codes: Object.fromEntries(Object.entries(FAILURE_POLICY).map(([code, { when }]) => [code, when])),
+    trace_url: traceUrl,
+    extension_pages: [...pages].map(([name, { title }]) => ({ name, title })),
+  });
+
+const toAttribute = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('"', '&quot;');
+
+const toEntry = (name: string, type: string, make: () => string): readonly [string, () => ConsoleFile] => {
   let made: ConsoleFile | null = null;
-  return [sent, () => (made ??= createFile(type, make()))];
+  return [name, () => (made ??= createFile(type, make()))];
 };
 
 const createFile = (type: string, body: string): ConsoleFile => ({
-  ...{ type, body },
+  type,
   plain: toSent(body),
   packed: toSent(gzipSync(body, { level: 9 })),
 });
 
 const toSent = (bytes: string | Buffer): Sent => ({ bytes, etag: `"${hash('sha256', bytes, 'base64url')}"` });
-
-// All that the first script needs is asked for at once, and not when the script before it has come.
-const withPreloads = (page: string, files: Files): string => {
-  const links = [...listImports(files, 'app.js')].map((name) => `<link rel="modulepreload" href="console/${name}" />`);
-  return page.replace('<script ', `${links.join('\n    ')}\n    <script `);
-};
-
-const listImports = (files: Files, name: string, found = new Set<string>()): ReadonlySet<string> => {
-  for (const [, next = ''] of files
-    .get(name)?.()
-    .body.matchAll(/\bfrom '\.\/([a-z-]+\.js)'/g) ?? []) {
-    if (found.has(next)) continue;
-    found.add(next);
-    listImports(files, next, found);
-  }
-  return found;
-};
-
-// A browser knows neither packages nor TypeScript.
-const withNames = (script: string): string =>
-  script
-    .replace(/(\bfrom ')lit-html'/g, "$1./lit-html.js'")
-    .replace(/((?:\bfrom |\bimport\()'\.\/[a-z-]+)\.ts'/g, "$1.js'");
-
-// Node strips the types of whatever it runs without a word, and warns on stderr where it is asked to: until the function
-// is stable (it is a release candidate in Node 26), the warning is kept from the log. Built files need none of it.
-const stripTypes = (text: string): string => {
-  const { emitWarning } = process;
-  process.emitWarning = () => undefined;
-  try {
-    return stripTypeScriptTypes(text);
-  } finally {
-    process.emitWarning = emitWarning;
-  }
-};

@@ -4,7 +4,7 @@ import { toPageHeaders } from 'recourse-server/routes/pages';
 import { refuseOtherMethods } from 'recourse-server/routes/problem-handler';
 import { ProblemError } from 'recourse-server/routes/problems';
 import { sendUnlessKnown } from 'recourse-server/routes/send-answer';
-import { loadConsoleFiles } from './console-files.ts';
+import { makeConsoleFiles, readScript } from './console-files.ts';
 
 // Only lit-html may turn text into markup.
 const HEADERS = toPageHeaders("'self'", ["require-trusted-types-for 'script'", 'trusted-types lit-html']);
@@ -15,7 +15,8 @@ const TAKES_GZIP = /(?:^|,)\s*gzip\s*(?:,|$|;\s*q=(?!0(?:\.0*)?\s*(?:,|$)))/i;
 
 /** GET /console and what the page loads from /console/…, from memory. Holds no data: the page asks the API for it, with a key. */
 export const addConsoleRoutes = (app: FastifyInstance, pages: RouteHost['consolePages'], traceUrl: string): void => {
-  const files = loadConsoleFiles(pages, traceUrl, () => app.hasRoute({ method: 'GET', url: '/docs' }));
+  const hasDocs = (): boolean => app.hasRoute({ method: 'GET', url: '/docs' });
+  const files = makeConsoleFiles({ pages, traceUrl, hasDocs, script: readScript() });
   const send = (name: string, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const file = files.get(name)?.();
     if (file === undefined) throw new ProblemError(404, 'not_found', 'The console does not have this file.');

@@ -400,10 +400,9 @@ test('the first page and all that it loads is at most 100 kB, and moves nothing 
   await page.getByText('Nothing is wrong').waitFor();
   const Weight = z.object({ bytes: z.number(), files: z.array(z.string()), shift: z.number() });
   const { bytes, files, shift } = Weight.parse(await page.evaluate(WEIGH));
-  expect(files).toEqual(expect.arrayContaining(['app.js', 'lit-html.js', 'style.css']));
+  // And the tools, for the example in a service that was not called yet. Each file more takes a browser 10 ms.
+  expect(files.toSorted()).toEqual(['app.js', 'console', 'style.css', 'tools']);
   expect(bytes).toBeLessThan(100_000);
-  // The code of other pages comes when they are gone to.
-  expect(files).not.toContain('tools-template.js');
   expect(shift).toBeLessThan(0.01);
 });
 

@@ -1,12 +1,9 @@
-import { spawnSync } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
 import { type RunningService, startService } from '@recourse/test-support/start-service.ts';
-import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { loadConsoleFiles } from '#src/console-files.ts';
+import { makeConsoleFiles } from '#src/console-files.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
@@ -79,30 +76,17 @@ test('a file is packed for a client that takes it so, and each form has a tag of
   for (const refused of ['gzip;q=0', 'gzip; q=0.000, br', 'x-gzip2']) expect(await ask(refused)).toEqual(plain);
 });
 
-test('the page names all that its first script imports, and nothing of other pages', async () => {
+test('every file that the page names is served, and no other; the script asks for none', async () => {
   const { url } = await start();
   const page = await (await fetch(`${url}/console`)).text();
-  const named = [...page.matchAll(/modulepreload" href="console\/([^"]+)"/g)].map(([, name = '']) => name);
-  expect(named).toEqual(expect.arrayContaining(['lit-html.js', 'page-model.js', 'overview-page.js', 'chart.js']));
-  expect(named).not.toContain('tools-template.js');
-  expect(new Set(named).size).toBe(named.length);
-});
-
-test('every file that the page or a script names is served, and no other', async () => {
-  const { url } = await start();
-  const files = loadConsoleFiles();
-  const named = [...files.values()].flatMap((make) =>
-    [...make().body.matchAll(/(?:(?:from |import\()'\.\/|(?:src|href)="console\/)([^'"]+)['"]/g)].map(
-      ([, name = '']) => name,
-    ),
-  );
-  expect(new Set(named).size).toBeGreaterThan(10);
-  for (const name of new Set([...named, ...files.keys()])) {
-    const answer = await fetch(`${url}/console/${name}`);
-    expect([name, answer.status]).toEqual([name, 200]);
-    await answer.arrayBuffer();
-  }
-  for (const name of ['missing.js', 'app.ts', '..%2fapp.ts', '__proto__', 'constructor', '%00'])
+  const named = [...page.matchAll(/(?:src|href)="console\/([^"]+)"/g)].map(([, name = '']) => name);
+  expect(named).toEqual(['style.css', 'app.js']);
+  for (const name of named) expect((await fetch(`${url}/console/${name}`)).status).toBe(200);
+  const script = await (await fetch(`${url}/console/app.js`)).text();
+  expect(script.match(/^import\b.*|\bfrom ['"].*|\bimport\(['"`].*/gm)).toBeNull();
+  // The licence of what is in it goes with it.
+  expect(script).toMatch(/@license\s+\* Copyright \d+ Google LLC\s+\* SPDX-License-Identifier: BSD-3-Clause/);
+  for (const name of ['missing.js', 'app.ts', 'page-view.js', '..%2fapp.ts', '__proto__', 'constructor', '%00'])
     expect([name, (await fetch(`${url}/console/${name}`)).status]).toEqual([name, 404]);
 });
 
@@ -128,22 +112,11 @@ test('the console is no part of the API document, and CONSOLE=false leaves it ou
   expect((await fetch(`${without.url}/console/app.js`)).status).toBe(404);
 });
 
-test(
-  'loading the files says nothing, and leaves later warnings as they were',
-  () => {
-    const script = `import { loadConsoleFiles } from './packages/console/src/console-files.ts';
-    for (const make of loadConsoleFiles().values()) make();
-    process.emitWarning('a later one');`;
-    const { stdout, stderr } = spawnSync(process.execPath, [...FROM_SOURCES, '--input-type=module', '-e', script], {
-      cwd: ROOT,
-      encoding: 'utf8',
-      timeout: timeLimit(60_000),
-    });
-    expect(stdout).toBe('');
-    expect(stderr).toMatch(/^\(node:\d+\) Warning: a later one\n\(Use `node --trace-warnings[^\n]*\n$/);
-  },
-  timeLimit(90_000),
-);
+test('a checkout whose script was not made of its sources says what to do in place of the page', () => {
+  const files = makeConsoleFiles({ pages: new Map(), traceUrl: '', hasDocs: () => true, script: null });
+  expect(files.get('page.html')).toThrow('sh scripts/ensure-bundles.sh');
+  expect(files.has('app.js')).toBe(false);
+});
 
 test('no source of the console can make markup of a text', () => {
   const sources = globSync('packages/console/src/page/*.ts', { cwd: ROOT });
@@ -165,7 +138,11 @@ test.each([
 ])('TRACE_URL=%s is checked at the start', async (TRACE_URL, isTaken) => {
   const starting = start({ TRACE_URL });
   if (!isTaken) return expect(starting).rejects.toThrow('TRACE_URL');
-  const script = await (await fetch(`${(await starting).url}/console/service-facts.js`)).text();
-  expect(script).toContain(`export const TRACE_URL = ${JSON.stringify(TRACE_URL)};`);
-  expect(script).toContain('"timeout":"The time limit of the call passed."');
+  const page = await (await fetch(`${(await starting).url}/console`)).text();
+  const [, content = ''] = /<meta name="service-facts" content="([^"]*)" \/>/.exec(page) ?? [];
+  expect(JSON.parse(content.replaceAll('&quot;', '"').replaceAll('&amp;', '&'))).toMatchObject({
+    trace_url: TRACE_URL,
+    codes: { timeout: 'The time limit of the call passed.' },
+    extension_pages: [],
+  });
 });

@@ -1,50 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openLab, toOutcome } from '@recourse/test-support/isolation-lab.ts';
 import { FROM_SOURCES } from '@recourse/test-support/node-flags.ts';
 import { ROOT } from '@recourse/test-support/start-process.ts';
-import { makeDirectory } from '@recourse/test-support/temporary-directory.ts';
+import { findFreshBundle } from 'recourse-server/files/source-bundle';
 import { expect, test } from 'vitest';
-import { describeInput, findFreshBundle, hashInputs } from '#src/host-entry.ts';
-
-const CACHE = 'node_modules/.cache/recourse/host';
-
-test('a bundle is used as long as each file it was made of is as it was', () => {
-  const { root, write } = makeDirectory({ 'src/a.ts': '1', 'src/b.ts': '2' });
-  const inputs = ['src/a.ts', 'src/b.ts'].map((path) => `${describeInput(root, path)}\n`).join('');
-  expect(inputs.split('\n')[0]).toBe('6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b  src/a.ts');
-  const entry = join(CACHE, hashInputs(inputs), 'inside/host-main.mjs');
-  expect(findFreshBundle(root)).toBeNull();
-  write(join(CACHE, 'inputs.txt'), inputs);
-  expect(findFreshBundle(root)).toBeNull();
-  write(entry, '');
-  expect(findFreshBundle(root)).toBe(join(root, entry));
-  write('src/b.ts', '3');
-  expect(findFreshBundle(root)).toBeNull();
-  write('src/b.ts', '2');
-  expect(findFreshBundle(root)).toBe(join(root, entry));
-  // A list that was changed belongs to another bundle.
-  writeFileSync(join(root, CACHE, 'inputs.txt'), inputs.slice(0, -1));
-  expect(findFreshBundle(root)).toBeNull();
-});
-
-test('a list that another checkout left, however new, is replaced before the service starts', () => {
-  const { root } = makeDirectory({});
-  for (const path of ['src', 'scripts', 'package.json'])
-    cpSync(join(ROOT, path), join(root, path), { recursive: true });
-  mkdirSync(join(root, 'node_modules'));
-  for (const name of readdirSync(join(ROOT, 'node_modules')))
-    if (name !== '.cache') symlinkSync(join(ROOT, 'node_modules', name), join(root, 'node_modules', name));
-  const ensure = () => spawnSync('sh', ['scripts/ensure-host-bundle.sh'], { cwd: root, encoding: 'utf8' });
-  expect(ensure()).toMatchObject({ status: 0, stdout: '', stderr: '' });
-  const entry = findFreshBundle(root);
-  expect(entry).toMatch(/host-main\.mjs$/);
-  writeFileSync(join(root, CACHE, 'inputs.txt'), `${'0'.repeat(64)}  src/recourse.ts\n`);
-  expect(findFreshBundle(root)).toBeNull();
-  expect(ensure()).toMatchObject({ status: 0, stdout: '', stderr: '' });
-  expect(findFreshBundle(root)).toBe(entry);
-});
 
 // JavaScript with a zod schema: what strips types takes 17 MB by itself, and what checks JSON Schema 15.
 const REPORT = `
@@ -59,7 +20,7 @@ const REPORT = `
 `;
 
 test('a host of this checkout starts from its bundle, with no more than it needs', async () => {
-  const bundled = spawnSync('node', [...FROM_SOURCES, 'scripts/bundle-host.ts'], { cwd: ROOT, encoding: 'utf8' });
+  const bundled = spawnSync('node', [...FROM_SOURCES, 'scripts/bundle.ts'], { cwd: ROOT, encoding: 'utf8' });
   expect(bundled).toMatchObject({ status: 0, stdout: '', stderr: '' });
   const lab = openLab({ minHosts: 1 });
   const plain = join(lab.root, 'node_modules/plain');
@@ -83,6 +44,6 @@ const readReport = (value: unknown): Report => {
 };
 
 test('the bundle has one character a byte, or all of its text would take twice the memory', () => {
-  const entry = findFreshBundle(ROOT) ?? '';
+  const entry = findFreshBundle(ROOT, 'host') ?? '';
   expect(readFileSync(entry, 'latin1')).not.toMatch(/[^\n\t\x20-\x7e]/);
 });

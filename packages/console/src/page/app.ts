@@ -14,7 +14,7 @@ const start = (root: HTMLElement): void => {
     show(page, root, shown);
     shown = { route: page.route, view: page.view, ...page.seen };
     // A reader who followed a link by keyboard, or on a narrow screen, is taken to what it led to, once it is there.
-    if (!isFollowed || page.view === undefined) return;
+    if (!isFollowed) return;
     const title = root.querySelector<HTMLElement>(titleOf(page));
     isFollowed = title === null;
     // Who narrows a list by keyboard goes on doing so.
@@ -28,7 +28,7 @@ const start = (root: HTMLElement): void => {
     const { key, target } = event;
     const isOwn =
       event.ctrlKey || event.metaKey || event.altKey || isAnswering(target) || (isArrow(key) && !isInList(target));
-    const done = isOwn ? null : page.view?.pressKey?.(page, key);
+    const done = isOwn ? null : page.view.pressKey?.(page, key);
     if (done) event.preventDefault();
     if (done !== 'moved') return;
     const chosen = root.querySelector<HTMLElement>('.names [aria-current]');

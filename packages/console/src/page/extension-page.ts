@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { callService } from './api.ts';
-import { EXTENSION_PAGES } from './extension-pages.ts';
 import type { PageModel } from './page-model.ts';
+import { EXTENSION_PAGES } from './service-facts.ts';
 
 type Page = { readonly show: (root: HTMLElement, ask: (path: string) => Promise<unknown>) => unknown };
 

@@ -6,16 +6,15 @@ import { copyButton } from './copy-button.ts';
 import { exampleText, toCallBody, toCurl } from './curl.ts';
 import { namesOf, type Section, scrolled } from './overview-parts.ts';
 import type { PageModel } from './page-model.ts';
-import { folded, longText, moment, NUMBER, some, toAge, toCount, toDuration } from './page-parts.ts';
+import { folded, longText, moment, some, toAge, toCount, toDuration, toNumber } from './page-parts.ts';
 import { routeLink } from './route.ts';
 import { toVisibleExcerpt, toVisibleName } from './visible-text.ts';
 
 type Hour = Overview['figures'];
 type Failure = Hour['failures'][number];
 
-const SHARE = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 });
-
-const toShare = (part: number, whole: number): string => (whole === 0 ? '–' : SHARE.format(part / whole));
+const toShare = (part: number, whole: number): string =>
+  whole === 0 ? '–' : `${Math.round((part / whole) * 1000) / 10}%`;
 const toMs = (ms: number | null): string => (ms === null ? '–' : toDuration(ms));
 
 /** What has failed within the last five minutes, and since when. */
@@ -34,7 +33,7 @@ const failureTemplate = (failure: Failure, now: number): TemplateResult => {
   return html`<li>
     <div class="row">
       <span class="name strong">${toVisibleName(tool)}</span> <code>${code}</code> <span class="muted">fault: ${fault}</span>
-      <span><b>${NUMBER.format(failures)}</b> in the last hour</span>
+      <span><b>${toNumber(failures)}</b> in the last hour</span>
       <span>for ${toAge(now - Date.parse(since))}, since ${moment(since)}</span>
       <span class="muted">last ${moment(last)}</span>
     </div>
@@ -63,7 +62,7 @@ const hourTemplate = (page: PageModel, figures: Hour): TemplateResult => {
       Object.entries(figures.faults).filter(([, count]) => count > 0),
       (faults) => html`<p class="row">
         <span class="muted">By fault</span>
-        ${faults.map(([fault, count]) => html`<span>${toVisibleName(fault)} <b>${NUMBER.format(count)}</b> <span class="muted">${toShare(count, total.failures)}</span></span>`)}
+        ${faults.map(([fault, count]) => html`<span>${toVisibleName(fault)} <b>${toNumber(count)}</b> <span class="muted">${toShare(count, total.failures)}</span></span>`)}
       </p>`,
     )}`;
 };
@@ -80,15 +79,10 @@ const tilesOf = ({ minutes, total }: Hour): readonly TemplateResult[] => {
       { look, values },
     ]);
   return [
-    tile(
-      'Calls',
-      NUMBER.format(total.calls),
-      `${now?.calls ?? 0} in the last full minute`,
-      bars('all', 'Calls', calls),
-    ),
+    tile('Calls', toNumber(total.calls), `${now?.calls ?? 0} in the last full minute`, bars('all', 'Calls', calls)),
     tile(
       'Failures',
-      NUMBER.format(total.failures),
+      toNumber(total.failures),
       `${toShare(total.failures, total.calls)} of all`,
       bars('bad', 'Failures', failed),
     ),
@@ -119,8 +113,8 @@ const minutesTable = (minutes: Hour['minutes']): TemplateResult =>
       .toReversed()
       .map(({ at, calls, failures, p50_ms: p50, p95_ms: p95 }) => [
         moment(at),
-        NUMBER.format(calls),
-        NUMBER.format(failures),
+        toNumber(calls),
+        toNumber(failures),
         toMs(p50),
         toMs(p95),
       ]),
@@ -132,10 +126,10 @@ const toolsTable = ({ tools, more_tools: more }: Hour): TemplateResult => {
     const name = toVisibleName(tool);
     return [
       html`<a class="name" href=${routeLink({ tool })}>${name}</a>`,
-      NUMBER.format(calls),
+      toNumber(calls),
       failures === 0
         ? '0'
-        : html`<a href=${routeLink({ calls: '', tool })} aria-label="${toCount(failures, 'failure')} of ${name}"><b>${NUMBER.format(failures)}</b></a>`,
+        : html`<a href=${routeLink({ calls: '', tool })} aria-label="${toCount(failures, 'failure')} of ${name}"><b>${toNumber(failures)}</b></a>`,
       toShare(failures, calls),
       toMs(p50),
       toMs(p95),
@@ -155,7 +149,7 @@ const failuresTable = ({ failures }: Hour): TemplateResult => {
     html`<code>${code}</code>`,
     html`<span class="name">${toVisibleName(tool)}</span>`,
     fault,
-    html`<a href=${routeLink({ calls: '', tool, code })} aria-label="${toCount(count, 'failure')} of ${toVisibleName(tool)} with ${code}"><b>${NUMBER.format(count)}</b></a>`,
+    html`<a href=${routeLink({ calls: '', tool, code })} aria-label="${toCount(count, 'failure')} of ${toVisibleName(tool)} with ${code}"><b>${toNumber(count)}</b></a>`,
     moment(last),
   ]);
   return html`<h4>By code</h4>

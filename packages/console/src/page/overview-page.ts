@@ -2,7 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Overview } from './api.ts';
 import { failingSection, figuresTemplate } from './overview-figures.ts';
 import type { Section } from './overview-parts.ts';
-import { approvalsSection, blockedSection, loadDecisions, unknownSection } from './overview-people.ts';
+import { approvalsSection, blockedSection, readDecisions, unknownSection } from './overview-people.ts';
 import {
   circuitsSection,
   filesSection,
@@ -52,7 +52,7 @@ export const view = (page: PageModel): TemplateResult => {
 export const read = (page: PageModel, signal: AbortSignal): void => {
   const { seen } = page;
   follow(page);
-  const load = loadDecisions(page, signal);
+  const readListed = readDecisions(page, signal);
   let isAsked = seen.tools !== null;
   let latest: Overview;
   const take = (overview: Overview): void => {
@@ -64,7 +64,7 @@ export const read = (page: PageModel, signal: AbortSignal): void => {
       waitingCount: overview.approvals.total,
       isCounted: true,
     });
-    load(overview);
+    readListed(overview);
     if (isAsked || overview.figures.total.calls > 0) return void show();
     isAsked = true;
     // The command for a first call has one of them: shown with it, so that nothing moves when they come.

@@ -1,36 +1,27 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Overview } from './api.ts';
+import * as approvals from './approvals-template.ts';
 import { namesOf, type Section } from './overview-parts.ts';
 import type { PageModel } from './page-model.ts';
 import { moment, outcomeMark, some, toCount, troubleBox } from './page-parts.ts';
 import { routeLink } from './route.ts';
+import * as unknown from './unknown-template.ts';
 import { toVisibleExcerpt, toVisibleName } from './visible-text.ts';
 
 type Session = Overview['sessions']['blocked'][number];
-/** A page that decides, as far as the first page shows it: `entries` are list items. */
-type Listed = {
-  readonly entries: (page: PageModel, most: number) => unknown;
-  readonly readEntries: (page: PageModel, signal: AbortSignal) => void;
-};
+const DECISIONS = { unknown, approvals };
 
-// Loaded once there was something to decide.
-const loaded = new Map<'unknown' | 'approvals', Listed>();
-
-/** What is done with each reading: what shows unknown outcomes and approvals is loaded, and begins to read them, when there are any. */
-export const loadDecisions = (page: PageModel, signal: AbortSignal): ((overview: Overview) => void) => {
+/** What is done with each reading: unknown outcomes and approvals are read, too, once there are any. */
+export const readDecisions = (page: PageModel, signal: AbortSignal): ((overview: Overview) => void) => {
   const begun = new Set<string>();
-  const begin = async (name: 'unknown' | 'approvals', total: number, load: () => Promise<Listed>): Promise<void> => {
+  const begin = (name: keyof typeof DECISIONS, total: number): void => {
     if (total === 0 || begun.has(name)) return;
     begun.add(name);
-    const listed = await load().catch(() => null);
-    // Asked for again with the next reading.
-    if (listed === null) return void begun.delete(name);
-    loaded.set(name, listed);
-    listed.readEntries(page, signal);
+    DECISIONS[name].readEntries(page, signal);
   };
   return ({ unknown, approvals }) => {
-    void begin('unknown', unknown.total, () => import('./unknown-template.ts'));
-    void begin('approvals', approvals.total, () => import('./approvals-template.ts'));
+    begin('unknown', unknown.total);
+    begin('approvals', approvals.total);
   };
 };
 
@@ -42,7 +33,7 @@ export const unknownSection = (page: PageModel, { unknown: { total } }: Overview
   title: 'Unknown outcomes',
   line: total === 0 ? 'none' : toCount(total, 'write'),
   content: () => html`${troubleBox(page, page.seen.outcomeTrouble)}
-    <ul class="outcomes">${loaded.get('unknown')?.entries(page, MOST)}</ul>
+    <ul class="outcomes">${unknown.entries(page, MOST)}</ul>
     <p><a href="#unknown=">All unknown outcomes</a></p>`,
 });
 
@@ -51,7 +42,7 @@ export const approvalsSection = (page: PageModel, { approvals: { total } }: Over
   title: 'Approvals',
   line: total === 0 ? 'no call waits for a person' : toCount(total, 'call waits', 'calls wait'),
   content: () => html`${troubleBox(page, page.seen.approvalTrouble)}
-    <ul class="outcomes">${loaded.get('approvals')?.entries(page, MOST)}</ul>
+    <ul class="outcomes">${approvals.entries(page, MOST)}</ul>
     <p><a href="#approvals=">All approvals</a></p>`,
 });
 

@@ -10,8 +10,8 @@ import {
   mayRun,
 } from './attempt.ts';
 import { type JsonPath, parseJson, withValueAt } from './json.ts';
-import { NOT_LOADED, type Pages, type PageView } from './page-view.ts';
-import { type PageName, parseRoute, type Route } from './route.ts';
+import type { Pages, PageView } from './page-view.ts';
+import { parseRoute, type Route } from './route.ts';
 import { type Question, Seen, type Typed } from './seen.ts';
 import { toVisibleName } from './visible-text.ts';
 
@@ -69,7 +69,6 @@ export class PageModel {
   /** What is folded out or shown whole, by identity. */
   readonly opened = new Set<string>();
   readonly hasDocs = document.querySelector('link[rel=service-doc]') !== null;
-  readonly #loaded = new Map<PageName, PageView<PageModel>>();
   readonly #pages: Pages<PageModel>;
   readonly #render: () => void;
   #renderTimer = 0;
@@ -81,10 +80,9 @@ export class PageModel {
     this.#render = render;
   }
 
-  /** The page that is looked at; undefined while its code is loaded. */
-  get view(): PageView<PageModel> | undefined {
-    const known = this.#pages[this.route.page];
-    return typeof known === 'function' ? this.#loaded.get(this.route.page) : known;
+  /** The page that is looked at. */
+  get view(): PageView<PageModel> {
+    return this.#pages[this.route.page];
   }
 
   /** Takes what was typed or chosen. */
@@ -98,7 +96,7 @@ export class PageModel {
     const { view } = this;
     const { page } = this.route;
     this.route = parseRoute(fragment);
-    if (page === this.route.page && view?.follow?.(this)) return void this.update({ question: null });
+    if (page === this.route.page && view.follow?.(this)) return void this.update({ question: null });
     Object.assign(this.seen, {
       session: null,
       readTrouble: null,
@@ -112,7 +110,7 @@ export class PageModel {
     this.seen.refusals.clear();
     this.seen.done.clear();
     this.update({ question: null });
-    void this.openPage();
+    this.readPage();
   }
 
   setKey(key: string): void {
@@ -128,8 +126,9 @@ export class PageModel {
 
   /** Asks for all that the page shows. */
   load(): void {
+    // Asked for first: the service answers while the page is drawn.
+    this.readPage();
     this.update({ keyMistake: '' });
-    void this.openPage();
   }
 
   /** Folds something out or in. */
@@ -187,25 +186,13 @@ export class PageModel {
     else this.readPage();
   }
 
-  /** Loads the code of the page that is looked at, if that was not done yet, and begins what it reads. */
-  async openPage(): Promise<void> {
-    const { page } = this.route;
-    const { view } = this;
-    const load = this.#pages[page];
-    if (typeof load === 'function' && (view === undefined || view === NOT_LOADED)) {
-      this.#loaded.set(page, await load().catch(() => NOT_LOADED));
-      this.#render();
-    }
-    if (this.route.page === page) this.readPage();
-  }
-
   /** Begins anew what the page that is looked at reads; a hidden one reads nothing. */
   readPage(): void {
     this.#reading.abort();
     const { view } = this;
     if (document.hidden) return;
     this.#reading = new AbortController();
-    view?.read?.(this, this.#reading.signal);
+    view.read?.(this, this.#reading.signal);
   }
 
   /** Deletes what a path names, after a yes. */

@@ -15,7 +15,7 @@ export const pageTemplate = (page: PageModel): TemplateResult => {
       ${locked ? nothing : navigationTemplate(page)}
       <div class="row last">${keyTemplate(page)} ${page.hasDocs ? html`<a href="docs">API</a>` : nothing}</div>
     </header>
-    <main>${keyForm(page)} ${locked ? nothing : page.view?.view(page)}</main>
+    <main>${keyForm(page)} ${locked ? nothing : page.view.view(page)}</main>
     <div class="unseen" role="status" aria-live="polite">${seen.announcement}</div>
     ${questionTemplate(page)}`;
 };

@@ -1,4 +1,4 @@
-import { html, type TemplateResult } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
 import type { PageName } from './route.ts';
 
 /**
@@ -15,10 +15,4 @@ export type PageView<Model> = {
   readonly pressKey?: (page: Model, key: string) => 'moved' | 'asked' | null;
 };
 
-/** All pages; the code of one that stands here as a function is loaded when the page is first gone to. */
-export type Pages<Model> = Readonly<Record<PageName, PageView<Model> | (() => Promise<PageView<Model>>)>>;
-
-/** In place of a page whose code did not come. */
-export const NOT_LOADED: PageView<unknown> = {
-  view: () => html`<p class="trouble" role="alert">This page could not be loaded. Reload the console.</p>`,
-};
+export type Pages<Model> = Readonly<Record<PageName, PageView<Model>>>;

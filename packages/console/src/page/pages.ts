@@ -1,21 +1,19 @@
+import * as approvals from './approvals-template.ts';
+import * as call from './call-template.ts';
+import * as calls from './calls-template.ts';
 import * as extension from './extension-page.ts';
 import * as overview from './overview-page.ts';
 import type { PageModel } from './page-model.ts';
 import type { Pages } from './page-view.ts';
+import * as pending from './pending-template.ts';
+import * as reports from './reports-template.ts';
+import * as search from './search-template.ts';
+import * as session from './session-template.ts';
+import * as sessions from './sessions-template.ts';
+import * as tools from './tools-template.ts';
+import * as unknown from './unknown-template.ts';
 
-/** What is looked at first is here from the beginning. */
 export const PAGES: Pages<PageModel> = {
-  overview,
-  // Too small to be asked for on its own.
-  extension,
-  tools: () => import('./tools-template.ts'),
-  reports: () => import('./reports-template.ts'),
-  sessions: () => import('./sessions-template.ts'),
-  session: () => import('./session-template.ts'),
-  calls: () => import('./calls-template.ts'),
-  call: () => import('./call-template.ts'),
-  pending: () => import('./pending-template.ts'),
-  search: () => import('./search-template.ts'),
-  unknown: () => import('./unknown-template.ts'),
-  approvals: () => import('./approvals-template.ts'),
+  ...{ overview, tools, reports, sessions, session, calls },
+  ...{ call, pending, search, unknown, approvals, extension },
 };
