@@ -5,8 +5,8 @@ export const KEY_PREFIX = 'recourse2';
 export type SharedClient = {
   /** Sends one command. Rejects with the store, or after a second: such a command may have been applied. */
   readonly callWithTimeout: (command: string, ...parameters: string[]) => Promise<unknown>;
-  /** Makes a script known to the servers before it is first run. Best effort. */
-  readonly preload: (lua: string) => void;
+  /** A script of a file: gets the number of its keys, the keys, and parameters. As patient. */
+  readonly openScript: (file: URL) => (words: readonly string[]) => Promise<unknown>;
   /** Sends a message to all processes; as patient. Those of a channel stay in their order. */
   readonly publish: (channel: string, message: string) => Promise<unknown>;
 };

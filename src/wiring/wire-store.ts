@@ -228,6 +228,11 @@ const guardShared = (
     client: {
       ...client,
       callWithTimeout: async (...words) => ask('pending', 'long', () => client.callWithTimeout(...words)),
+      openScript: (file) => {
+        const run = client.openScript(file);
+        // Asked as one: a server that was restarted does not know the script by its hash, and that is no outage.
+        return async (words) => ask('pending', 'long', () => run(words));
+      },
     },
     subscription,
   },

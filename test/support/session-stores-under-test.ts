@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { RedisClient } from '@recourse/store-redis/redis-client';
+import { createScript, type RedisClient } from '@recourse/store-redis/redis-client';
 import { createRedisRecordStore } from '@recourse/store-redis/redis-record-store';
 import { type Cluster, Redis } from 'ioredis';
 import { afterAll, beforeAll } from 'vitest';
@@ -69,6 +69,7 @@ export const toRedisClient = (redis: Redis | Cluster): RedisClient => ({
   publish: (channel, message) =>
     (redis instanceof Redis ? redis : (redis.nodes('master')[0] ?? redis)).publish(channel, message),
   memory: async () => (redis instanceof Redis ? [await redis.info('memory')] : []),
+  openScript: (file) => createScript((command, ...parameters) => redis.call(command, ...parameters), file),
   preload: () => undefined,
   topology: redis instanceof Redis ? 'server' : 'cluster',
   connect: () => undefined,

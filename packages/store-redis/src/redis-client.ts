@@ -33,12 +33,13 @@ export const createRedisClient = (address: RedisAddress, answerWithinMs = SHORT_
   const send: Send = (command, ...parameters) => client.call(command, ...parameters);
   const call: Send = (...words) => callWithin(short, () => send(...words));
   const callWithTimeout: Send = (...words) => callWithin(long, () => send(...words));
+  const preload = createPreload(client, onReady);
   return {
     /**
      * Makes a script known to the servers before it is first run. Best effort. Its listener is the first: what others ask at a new
      * connection comes after the scripts.
      */
-    preload: createPreload(client, onReady),
+    preload,
     /**
      * Sends one command, in a cluster to the node that serves its keys. Rejects within about 50 ms when Redis does not answer;
      * such a command may have been applied.
@@ -46,6 +47,8 @@ export const createRedisClient = (address: RedisAddress, answerWithinMs = SHORT_
     call,
     /** The same for what must be durable, and for what no batch waits for: rejects after a second. */
     callWithTimeout,
+    /** A script of a file, and what is run with it; as `callWithTimeout`. */
+    openScript: (file: URL) => createScript(callWithTimeout, file, preload),
     /** Sends one command at once. Rejects with Redis's error, or where the connection is lost: the caller knows how long to wait. */
     send,
     /** Sends a message; as `callWithTimeout`. Those of a channel stay in their order: in a cluster one node takes them all. */
@@ -247,11 +250,8 @@ export const createScript = (
 };
 
 /** Runs a script of a file on its keys; rejects when Redis does. An answer that was lost may have been a step that was taken. */
-export const createRedisScript = (
-  { callWithTimeout, preload }: Pick<RedisClient, 'callWithTimeout' | 'preload'>,
-  file: URL,
-) => {
-  const run = createScript(callWithTimeout, file, preload);
+export const createRedisScript = ({ openScript }: Pick<RedisClient, 'openScript'>, file: URL) => {
+  const run = openScript(file);
   return (keys: readonly string[], parameters: readonly string[]): Promise<unknown> =>
     run([String(keys.length), ...keys, ...parameters]);
 };

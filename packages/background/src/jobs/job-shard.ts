@@ -50,7 +50,7 @@ export class JobShard {
     readonly lane: string;
     readonly shard: number;
     /** For the order of tenants. */
-    readonly client: Pick<RedisClient, 'callWithTimeout' | 'preload'>;
+    readonly client: Pick<RedisClient, 'openScript'>;
     /** For BullMQ. */
     readonly connection: QueueConnection;
   }) {

@@ -21,7 +21,7 @@ const readEntries = (texts: readonly string[]): readonly DueEntry[] =>
     return key === undefined || holder === undefined ? [] : [{ key, holder }];
   });
 
-type Client = Pick<SharedClient, 'callWithTimeout' | 'preload'>;
+type Client = Pick<SharedClient, 'callWithTimeout' | 'openScript'>;
 
 /** Opens indexes of all processes, in Redis. */
 const createRedisDueIndexes = (

@@ -39,7 +39,15 @@ const createSubject = () => {
       asked += 1;
       return client.callWithTimeout(...words);
     });
-  const counting = { ...client, callWithTimeout, send: count(client.send) };
+  const openScript: RedisClient['openScript'] = (file) => {
+    const run = client.openScript(file);
+    return async (words) =>
+      guarded?.availability.ask('pending', 'long', () => {
+        asked += 1;
+        return run(words);
+      });
+  };
+  const counting = { ...client, callWithTimeout, openScript, send: count(client.send) };
   const records = createRedisRecords(counting, {
     timeoutMs: LONG_TIMEOUT_MS,
     guard: (store) => {
