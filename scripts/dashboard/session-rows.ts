@@ -106,7 +106,7 @@ export const SESSIONS_ROW: Row = {
       {
         kind: 'bars',
         title: 'Writes with unknown outcome',
-        page: '#unknown',
+        page: '#calls=',
         alerts: ['RecourseOutcomesUnknown'],
         description:
           'Keyed batches with a write whose first attempt has no recorded end, over the time shown: after a crash, check whether it took effect.',

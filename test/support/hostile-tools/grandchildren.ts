@@ -9,7 +9,7 @@ const leaving = (name: string, command: (seconds: string) => readonly string[], 
     name,
     description: 'Starts a process and leaves it behind.',
     effects: 'read',
-    timeoutMs: 1_000,
+    timeoutMs: 10_000,
     input: Child,
     run: async ({ seconds, after }) => {
       const [file = '', ...words] = command(seconds);
