@@ -93,13 +93,13 @@ test('what a killed call had started is gone with it', async () => {
 });
 
 test('a tool that obeys its signal keeps its process', async () => {
-  // On a busy machine it may obey too late, and be killed; not each time.
+  // It has 20 ms to obey: while other processes start it may be late, and be killed; not each time.
   const survives = async (): Promise<boolean> => {
     const pid = await findProcessOf('obeys_in_a_known_process');
     await answerAlone(service, { name: 'answers_late', timeout_ms: 50 });
     return findHosts().includes(pid);
   };
-  expect((await survives()) || (await survives()) || (await survives())).toBe(true);
+  await becomes(survives, true);
 });
 
 test('an answer that comes after the deadline is counted and not taken', async () => {

@@ -42,7 +42,7 @@ const startVictim = async (lab: Lab, prefix: string, tools: readonly string[]) =
   for (const { point, ...batch } of batches) {
     if (point !== 'answered') holds.hold('any', point);
     // Who waits reads the record once the call is queued.
-    const answer = send(service, lab, batch, point === 'queued' ? 1 : 0);
+    const answer = send(service, lab, batch, point === 'queued' ? 5 : 0);
     if (point === 'answered') expect((await answer).status).toBe(202);
     else {
       answers.push(answer.catch(() => 'cut off' as const));
