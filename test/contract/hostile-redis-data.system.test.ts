@@ -1,7 +1,5 @@
-import { hash } from 'node:crypto';
-import { type OutageService, startOutageService } from '@recourse/test-support/outage-service.ts';
+import { keyOfSession, type OutageService, startOutageService } from '@recourse/test-support/outage-service.ts';
 import { createPendingClient } from '@recourse/test-support/pending-client.ts';
-import { toRedisKey } from '@recourse/test-support/session-stores-under-test.ts';
 import { IN_BACKGROUND } from '@recourse/test-support/watch-commands.ts';
 import { expect, test } from 'vitest';
 
@@ -12,8 +10,6 @@ const keysOf = async ({ direct }: OutageService): Promise<readonly string[]> =>
   (await direct.keys('*'))
     .filter((key) => !/^recourse2:\{(jobs|ready)[:}]/.test(key) && !IN_BACKGROUND.test(key))
     .toSorted((a, b) => a.length - b.length);
-
-const keyOf = (session: string): string => toRedisKey(`anonymous:${hash('sha256', session)}`);
 
 test('scripts that Redis has forgotten are sent again at either step: nobody notices', async () => {
   const lab = await startOutageService();
@@ -41,7 +37,7 @@ test('a session that was evicted begins anew', async () => {
   const lab = await startOutageService();
   for (const used of [0, 1, 2, 3]) expect(await lab.served('evicted')).toMatchObject({ retry: { used } });
   expect((await lab.fail('evicted')).error?.code).toBe('retry_budget_exhausted');
-  expect(await lab.direct.del(keyOf('evicted'))).toBe(1);
+  expect(await lab.direct.del(keyOfSession('evicted'))).toBe(1);
   expect(await lab.fail('evicted')).toMatchObject({
     error: { code: 'retry_requested' },
     retry: { mode: 'redis', used: 0, remaining: 3 },
@@ -53,7 +49,7 @@ test('a field of which nothing can be made says nothing, and no field at all end
   await lab.served('corrupt');
   await lab.served('corrupt');
   const errors = await lab.errors();
-  const key = keyOf('corrupt');
+  const key = keyOfSession('corrupt');
   expect(await lab.direct.hget(key, 't:failing')).toMatch(/^\[2,1,/);
   // As another replica would have written it.
   await lab.direct.hset(key, { 't:failing': 'abc', v: 'another version' });

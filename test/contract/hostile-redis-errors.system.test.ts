@@ -1,7 +1,12 @@
 import { mkdirSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { RECOVERY } from '@recourse/test-support/counting-service.ts';
-import { type OutageService, type OutageTerms, startOutageService } from '@recourse/test-support/outage-service.ts';
+import {
+  keyOfSession,
+  type OutageService,
+  type OutageTerms,
+  startOutageService,
+} from '@recourse/test-support/outage-service.ts';
 import { connectToRedis } from '@recourse/test-support/session-stores-under-test.ts';
 import { expect, test } from 'vitest';
 
@@ -25,11 +30,6 @@ const directoryOf = async ({ direct }: OutageService): Promise<string> => {
 
 const SESSION = 'refused';
 /** What the session's key is. */
-const keyOf = async ({ direct }: OutageService): Promise<string> => {
-  const [key = ''] = await direct.keys('recourse2:{anonymous:*}:session');
-  return key;
-};
-
 const REFUSALS: readonly Refusal[] = [
   {
     word: 'OOM',
@@ -154,7 +154,7 @@ test.each(REFUSALS)(
 test('WRONGTYPE: a key that is no record is none, and its session begins anew', async () => {
   const lab = await startOutageService();
   await lab.served(SESSION);
-  const key = await keyOf(lab);
+  const key = keyOfSession(SESSION);
   await lab.direct.del(key);
   await lab.direct.set(key, 'x');
   expect(await lab.fail(SESSION)).toMatchObject({ retry: { mode: 'redis', used: 0 } });

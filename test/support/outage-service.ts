@@ -1,8 +1,9 @@
+import { hash } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { onTestFinished } from 'vitest';
 import { type CountingService, startCountingService } from './counting-service.ts';
 import { type RedisServer, startRedisServer } from './redis-server.ts';
-import { connectToRedis } from './session-stores-under-test.ts';
+import { connectToRedis, toRedisKey } from './session-stores-under-test.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
 /** A real redis-server, a proxy before it, and the whole service that reaches it through that. Gone with its test. */
@@ -45,3 +46,6 @@ export const startOutageService = async ({
   const counting = await startCountingService({ REDIS_URL: url, ...environment });
   return { ...counting, server, proxy, direct };
 };
+
+/** The key of a session of a service without keys. */
+export const keyOfSession = (session: string): string => toRedisKey(`anonymous:${hash('sha256', session)}`);
