@@ -424,7 +424,7 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
       'packages/toolkit-shell/test/hostile-accounts.system.test.ts: with all pipe pages of the user in use the service runs commands, with smaller pipes',
     ],
     'Files of a tools directory take turns in processes; one that changes what they share is set apart.': [
-      'packages/tool-hosts/test/shared-process.system.test.ts: no other file runs in a process whose shared objects and settings a file has changed',
+      'packages/tool-hosts/test/shared-process.system.test.ts: no other file runs in a process whose shared objects and settings a file has changed (part $part)',
       'packages/tool-hosts/test/shared-process.system.test.ts: what Node lists of a process leads to neither line to the service',
       'packages/tool-hosts/test/neighbours.system.test.ts: a file that %s has changed nothing for another',
       'packages/tool-hosts/test/neighbours.system.test.ts: files that are granted other variables share no process',

@@ -95,7 +95,7 @@ export const openLab = ({ hostUnusable = () => undefined, ...settings }: LabSett
     const loading = [...texts.keys()].map(async (name) => {
       const file: ToolFile = { path: `${root}/${name}`, root, sources };
       const loaded = await isolation.hosts.load(file);
-      return [name, loaded.kind === 'failed' ? loaded.reason : toLabFile(isolation, file, loaded.tools, now)] as const;
+      return [name, loaded.kind !== 'loaded' ? loaded.reason : toLabFile(isolation, file, loaded.tools, now)] as const;
     });
     return new Map(await Promise.all(loading));
   };

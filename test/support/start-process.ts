@@ -7,6 +7,7 @@ import { onTestFinished, type TestContext } from 'vitest';
 import { FROM_SOURCES } from './node-flags.ts';
 import type { LogLine } from './start-service.ts';
 import { timeLimit } from './time-limit.ts';
+import { whenLoaded } from './when-loaded.ts';
 
 /** Who gets a signal: the service alone, what started it (npm), or the whole process group, as by a terminal's Ctrl-C. */
 export type SignalTarget = 'service' | 'starter' | 'group';
@@ -139,6 +140,7 @@ export const startProcess = async ({ environment = {}, ...start }: Launch): Prom
   const log = readLog(child);
   const port = (await log.logged('listening'))['port'];
   if (typeof port !== 'number') throw new Error('The log line `listening` names no port.');
+  await whenLoaded(log.lines);
   const service = start.by === 'npm' ? onlyChildOf(child.pid) : child.pid;
   const pids = { service, starter: child.pid, group: -child.pid };
   return {
@@ -162,6 +164,7 @@ export const startWorkerProcess = async ({ environment = {}, ...start }: Launch)
   const child = launch({ ...start, environment: settings });
   const log = readLog(child);
   await log.logged('working');
+  await whenLoaded(log.lines);
   const pids = { service: child.pid, starter: child.pid, group: -child.pid };
   return {
     pid: child.pid,

@@ -4,7 +4,7 @@ import { type HostedFile, listGranted, NO_PROCESS, type PoolMember } from './poo
 import type { HostLoad } from './tool-host.ts';
 
 /** What a file declares, and what loading it left behind. */
-type Discovered = Extract<HostLoad, { kind: 'loaded' | 'failed' }>;
+type Discovered = Exclude<HostLoad, { kind: 'refused' }>;
 
 type DiscoveryOptions = {
   readonly now: () => number;
@@ -50,7 +50,7 @@ export class Discovery {
   /** Reads it with the variables that it is expected to ask for; again, where it asks for others. Never rejects. */
   async readWithVariables(hosted: HostedFile): Promise<Discovered> {
     const first = await this.#queue(hosted);
-    if (first.kind === 'failed') return first;
+    if (first.kind !== 'loaded') return first;
     const granted = listGranted(first.tools, this.#options.isGranted);
     if (granted.join() === hosted.granted.join()) return first;
     hosted.granted = granted;
@@ -147,8 +147,5 @@ export class Discovery {
   }
 }
 
-const settleLoad = (load: HostLoad): Discovered => {
-  if (load.kind === 'loaded' || load.kind === 'failed') return load;
-  const reason = load.kind === 'refused' ? 'its process did not start loading it' : load.reason;
-  return { kind: 'failed', reason, thrown: null };
-};
+const settleLoad = (load: HostLoad): Discovered =>
+  load.kind === 'refused' ? { kind: 'broken', reason: 'its process did not start loading it' } : load;

@@ -66,7 +66,7 @@ export class HostPool implements ToolFileHosts {
     const { isGranted, isOwn } = this.#settings;
     const hosted = this.#files.create(file, findExpectedVariables(file, isGranted));
     const loaded = await this.#discovery.readWithVariables(hosted);
-    if (loaded.kind === 'failed') {
+    if (loaded.kind !== 'loaded') {
       this.retire(file);
       return loaded;
     }

@@ -1,7 +1,7 @@
 import type { CallOutcome } from 'recourse-server/executor/call-outcome';
 import { type HostedTool, isSafe, type ToolFile, type ToolLog, type ToolProgress } from 'recourse-server/tools/tool';
 import type { Death } from './classify-death.ts';
-import type { FailedFile, LoadedFile } from './directory/load-tool-file.ts';
+import type { BrokenLoad, FailedFile, LoadedFile } from './directory/load-tool-file.ts';
 import type { CallTerms } from './host-messages.ts';
 
 /** Texts of a directory under a name: a host is sent them once. */
@@ -33,10 +33,8 @@ export type LoadableFile = {
 export type HostLoad =
   /** `trace`: what loading it left behind that other files would meet; null where nothing. */
   | (LoadedFile & { readonly trace: string | null })
-  /** The file itself says so. */
   | FailedFile
-  /** It did not end within its time, or its process ended. */
-  | { readonly kind: 'broken'; readonly reason: string }
+  | BrokenLoad
   /** Another file is not done in this host: nothing was loaded. */
   | { readonly kind: 'refused' };
 

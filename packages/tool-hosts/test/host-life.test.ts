@@ -89,11 +89,7 @@ test('closing ends idle and hanging hosts and what their tools started, and noth
   await expect.poll(processes.pids, FOREVER).toEqual([]);
   expect(toOutcome(await hanging)).toMatchObject({ code: 'cancelled' });
   expect(toOutcome(await call('pid'))).toMatchObject({ code: 'overloaded', executed: 'no' });
-  expect(await isolation.hosts.load(file)).toEqual({
-    kind: 'failed',
-    reason: 'no process could be started for it',
-    thrown: null,
-  });
+  expect(await isolation.hosts.load(file)).toEqual({ kind: 'broken', reason: 'no process could be started for it' });
   expect(processes.pids()).toEqual([]);
 });
 

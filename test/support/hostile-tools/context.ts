@@ -26,12 +26,15 @@ export const waits = defineTool({
   input: z.object({}),
   run: (_, { signal, log }) => {
     log.info('waiting', { pid: process.pid });
-    return new Promise((_resolve, reject) =>
-      signal.addEventListener('abort', () => {
+    return new Promise((_resolve, reject) => {
+      const end = () => {
         log.info('told to end', { reason: signal.reason.name });
         reject(signal.reason);
-      }),
-    );
+      };
+      // On a busy machine the deadline may have passed before the tool begins.
+      if (signal.aborted) end();
+      else signal.addEventListener('abort', end);
+    });
   },
 });
 

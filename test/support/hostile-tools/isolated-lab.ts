@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expectResults, post } from '@recourse/test-support/check-answer.ts';
 import { type LogLine, type RunningService, startService } from '@recourse/test-support/start-service.ts';
+import { timeLimit } from '@recourse/test-support/time-limit.ts';
 import { expect } from 'vitest';
 import type { ToolResult } from '#src/contract/tool-result.ts';
 
@@ -172,4 +173,4 @@ export const droppedAs = async (service: RunningService, reason: string): Promis
 
 /** Waits for what must become true soon, on a machine that may be busy with something else. */
 export const becomes = (look: () => unknown, expected: unknown): Promise<void> =>
-  expect.poll(look, { timeout: 15_000, interval: 20 }).toEqual(expected);
+  expect.poll(look, { timeout: timeLimit(15_000), interval: 20 }).toEqual(expected);

@@ -5,7 +5,13 @@ import type { InlineTool, ToolFacts, ToolFile } from 'recourse-server/tools/tool
 import { describeFailed, findProblems } from './find-problems.ts';
 import { createPlainProblem, type LoadProblem } from './load-problem.ts';
 import type { LoadedFacts } from './load-tool-file.ts';
-import { type FailedFile, findExportedTools, type LoadedFile, type ToolFileHosts } from './load-tool-file.ts';
+import {
+  type BrokenLoad,
+  type FailedFile,
+  findExportedTools,
+  type LoadedFile,
+  type ToolFileHosts,
+} from './load-tool-file.ts';
 import { type DirectorySnapshot, isToolFile } from './read-directory.ts';
 import { isOwnSource, serveToolImports, withVersion } from './tool-imports.ts';
 
@@ -36,6 +42,8 @@ export type FileState = {
   readonly good: FileVersion | null;
   /** Why the newest version cannot be loaded. Null where `good` is the newest. */
   readonly failure: LoadProblem | null;
+  /** That is so because of its process: the next try may work, although nothing changes. */
+  readonly isBroken: boolean;
   /** What is wrong with `good`, beside that it may not be the newest. */
   readonly problems: readonly LoadProblem[];
   /** Names of its tools where it never loaded, as far as its text has them. */
@@ -68,12 +76,13 @@ export type LoadOptions = {
 
 /**
  * What is known of the tool files of a new snapshot. A file of which nothing changed that it imports stays the very
- * version that it was; others are loaded, `loadsAtOnce` of them together.
+ * version that it was; others are loaded, `loadsAtOnce` of them together. `broken`: nothing changed, and only those are tried again.
  */
 export const loadChangedFiles = async (
   before: FileStates,
   snapshot: DirectorySnapshot,
   options: LoadOptions,
+  which: 'changed' | 'broken' = 'changed',
 ): Promise<FileStates> => {
   const paths = [...snapshot.sources.keys(), ...snapshot.unreadable.keys()].filter(isToolFile).sort();
   const states = new Map<string, FileState>();
@@ -83,14 +92,16 @@ export const loadChangedFiles = async (
   const loadNext = async (): Promise<void> => {
     for (const path of waiting) {
       const name = relative(snapshot.root, path);
-      states.set(name, await loadState(path, before.get(name), snapshot, options));
+      const known = before.get(name);
+      const isKept = which === 'broken' && known?.isBroken === false;
+      states.set(name, isKept ? known : await loadState(path, known, snapshot, options));
     }
   };
   await Promise.all(Array.from({ length: options.loadsAtOnce ?? 32 }, loadNext));
   return states;
 };
 
-const NOTHING_KNOWN: FileState = { good: null, failure: null, problems: [], declared: [] };
+const NOTHING_KNOWN: FileState = { good: null, failure: null, isBroken: false, problems: [], declared: [] };
 
 const loadState = async (
   path: string,
@@ -100,15 +111,19 @@ const loadState = async (
 ): Promise<FileState> => {
   const reason = unreadable.get(path);
   const declared = good === null ? findNames(sources.get(path) ?? '') : [];
+  const known = { good, failure: null, isBroken: false, problems, declared };
   if (reason !== undefined)
-    return { good, failure: createPlainProblem(relative(root, path), `The file ${reason}.`), problems, declared };
-  if (good !== null && isUnchanged(good, sources)) return { good, failure: null, problems, declared };
+    return { ...known, failure: createPlainProblem(relative(root, path), `The file ${reason}.`) };
+  if (good !== null && isUnchanged(good, sources)) return known;
   const file: ToolFile = { path, root, sources };
   const loaded = await loadVersion(file, options);
-  if (loaded.kind === 'failed') return { good, failure: describeFailed(file, loaded), problems, declared };
+  if (loaded.kind !== 'loaded') {
+    const failure = describeFailed(file, { thrown: null, ...loaded });
+    return { ...known, failure, isBroken: loaded.kind === 'broken' };
+  }
   const { tools, imported, inline } = loaded;
   const found = findProblems(file, loaded, options.isAllowed ?? (() => false));
-  return { good: { file, tools, imported, inline }, failure: null, problems: found, declared: [] };
+  return { ...known, good: { file, tools, imported, inline }, problems: found, declared: [] };
 };
 
 // Comments are passed over; `//` within a URL begins none.
@@ -131,10 +146,10 @@ const isUnchanged = ({ file, imported }: FileVersion, sources: DirectorySnapshot
 type LoadedVersion = LoadedFile & Pick<FileVersion, 'inline'>;
 
 /** Loads in a process of its own; and where a tool asks for it and the operator names it, inside the service as well. */
-const loadVersion = async (file: ToolFile, options: LoadOptions): Promise<LoadedVersion | FailedFile> => {
+const loadVersion = async (file: ToolFile, options: LoadOptions): Promise<LoadedVersion | FailedFile | BrokenLoad> => {
   const { hosts } = options;
   const inHost = await hosts.load(file);
-  if (inHost.kind === 'failed') return inHost;
+  if (inHost.kind !== 'loaded') return inHost;
   const loaded = await loadInline(file, inHost, options);
   // The process that loaded it would wait for calls that never come.
   if (loaded.kind === 'failed' || !needsHosts(loaded)) hosts.retire(file);

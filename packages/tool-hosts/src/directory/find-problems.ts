@@ -7,7 +7,7 @@ import type { FailedFile, LoadedFacts, LoadedFile, ThrownAtLoad } from './load-t
 import { isApi } from './tool-imports.ts';
 
 /** Why a file cannot be loaded: where, and what its author should write instead. */
-export const describeFailed = (file: ToolFile, failed: FailedFile): LoadProblem => {
+export const describeFailed = (file: ToolFile, failed: Omit<FailedFile, 'kind'>): LoadProblem => {
   const explained = explainFailed(file, failed);
   const { tool = null, member = null, place = null } = failed.thrown ?? {};
   // What a refused declaration says is written for its author.
@@ -92,7 +92,7 @@ const findRefusedVariables = (
 type Explained = { readonly message: string; readonly place: SourcePlace | null };
 
 /** Why a file cannot be loaded, in words for its author; null where what it threw says all that is known. */
-export const explainFailed = (file: ToolFile, { reason, thrown }: FailedFile): Explained | null => {
+export const explainFailed = (file: ToolFile, { reason, thrown }: Omit<FailedFile, 'kind'>): Explained | null => {
   if (thrown !== null)
     return explainMissingFile(thrown, file) ?? explainMissingPackage(thrown, file) ?? explainSyntax(thrown);
   if (!reason.includes('did not finish loading')) return null;

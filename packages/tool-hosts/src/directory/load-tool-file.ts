@@ -88,10 +88,13 @@ export type ThrownAtLoad = Readonly<z.infer<typeof ThrownAtLoad>>;
 
 export type LoadedFile = { readonly kind: 'loaded' } & LoadedBody;
 
-/** `reason`: one line for people: what the file threw, or that it did not end. `thrown`: null where it threw nothing. */
+/** The file itself says so. `reason`: one line for people: what it threw. `thrown`: null where it threw nothing. */
 export type FailedFile = { readonly kind: 'failed'; readonly reason: string; readonly thrown: ThrownAtLoad | null };
 
-export type LoadedToolFile = LoadedFile | FailedFile;
+/** It did not end within its time, or its process did not start or ended: the file need not be the cause. `reason`: one line for people. */
+export type BrokenLoad = { readonly kind: 'broken'; readonly reason: string };
+
+export type LoadedToolFile = LoadedFile | FailedFile | BrokenLoad;
 
 /** Where the code of tool files lives: other processes. */
 export type ToolFileHosts = {

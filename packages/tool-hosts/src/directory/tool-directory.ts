@@ -24,7 +24,11 @@ export type ToolDirectoryOptions = LoadOptions & {
   readonly taken: Iterable<Pick<ToolFacts, 'role' | 'name'>>;
   /** How long to wait between two looks at the directory. Default 500. */
   readonly pollMs?: number;
+  /** How long to wait before files whose process broke are tried again; then twice as long each time. Default 5,000. */
+  readonly againMs?: number;
 };
+
+const LONGEST_AGAIN_MS = 600_000;
 
 export type DirectoryProblems = {
   /** `older`: the tools of an older version that serves meanwhile; null: none does. */
@@ -53,6 +57,8 @@ export class ToolDirectory {
   /** The fingerprint of the last look. */
   #seen = '';
   #trouble = '';
+  /** When files are tried again whose process broke, by the monotonic clock: that long after they were last tried. */
+  #again = { at: Number.POSITIVE_INFINITY, afterMs: 0 };
 
   constructor(options: ToolDirectoryOptions) {
     this.#options = options;
@@ -121,7 +127,10 @@ export class ToolDirectory {
     const standsStill = fingerprint === this.#seen;
     this.#seen = fingerprint;
     // Applied once two looks agree: editors save in steps, a deployment copies file by file.
-    if (!standsStill || fingerprint === this.#applied?.fingerprint) return;
+    if (!standsStill) return;
+    // A machine that was too busy when the service started must not keep tools away for good.
+    if (fingerprint === this.#applied?.fingerprint)
+      return performance.now() < this.#again.at ? undefined : this.#apply(this.#applied, 'broken');
     this.#applied = await this.#read(this.#applied?.sources);
     if (!this.#isStopped) await this.#apply(this.#applied);
   }
@@ -134,11 +143,15 @@ export class ToolDirectory {
     return snapshot;
   }
 
-  async #apply(snapshot: DirectorySnapshot): Promise<void> {
-    const { register, onFiles, hosts, log } = this.#options;
+  async #apply(snapshot: DirectorySnapshot, which: 'changed' | 'broken' = 'changed'): Promise<void> {
+    const { register, onFiles, hosts, log, againMs = 5000 } = this.#options;
     const before = this.#now;
-    const states = await loadChangedFiles(before.states, snapshot, this.#options);
+    const states = await loadChangedFiles(before.states, snapshot, this.#options, which);
     if (this.#isStopped) return;
+    const afterMs = which === 'changed' ? againMs : Math.min(this.#again.afterMs * 2, LONGEST_AGAIN_MS);
+    const isAny = [...states.values()].some(({ isBroken }) => isBroken);
+    this.#again = { at: isAny ? performance.now() + afterMs : Number.POSITIVE_INFINITY, afterMs };
+    if (which === 'broken' && isAsBefore(before.states, states)) return;
     this.#now = this.#toMoment(states, before.settled.holders);
     register(this.#now.settled.offer);
     onFiles?.(countFiles(states));
@@ -152,6 +165,12 @@ export class ToolDirectory {
     return { states, settled: settleNames(states, { taken: this.#taken, holders }) };
   }
 }
+
+const isAsBefore = (before: FileStates, now: FileStates): boolean =>
+  [...now].every(([file, { good, failure }]) => {
+    const known = before.get(file);
+    return known?.good === good && known.failure?.message === failure?.message;
+  });
 
 /** Files by what serves of them: their newest version, an older one because that cannot be loaded, or nothing. */
 const countFiles = (states: FileStates) => {

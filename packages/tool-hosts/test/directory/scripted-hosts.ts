@@ -7,23 +7,26 @@ export type ScriptedHosts = ToolFileHosts & {
   readonly loaded: string[];
   readonly retired: ToolFile[];
   readonly mostAtOnce: () => number;
+  readonly machine: { isBusy: boolean };
 };
 
-const DIRECTIVE = /^(tool|inline keyed|inline|keyed|reducer|import|throw) (\S.*)$/gm;
+const DIRECTIVE = /^(tool|inline keyed|inline|keyed|reducer|import|throw|break) (\S.*)$/gm;
 
 /**
  * Stands for the processes that load tool files: here a file is a few lines `tool name`, `inline name`, `reducer name`,
- * `keyed name` or `inline keyed name` (whose `breakerKey` is a function), `import ./file`, `throw reason`. Loading takes
- * a turn of the event loop.
+ * `keyed name` or `inline keyed name` (whose `breakerKey` is a function), `import ./file`, `throw reason`, or `break reason`, at which
+ * its process breaks as long as `machine` is busy. Loading takes a turn of the event loop.
  */
 export const createScriptedHosts = (): ScriptedHosts => {
   const loaded: string[] = [];
   const retired: ToolFile[] = [];
+  const machine = { isBusy: true };
   let running = 0;
   let most = 0;
   return {
     loaded,
     retired,
+    machine,
     mostAtOnce: () => most,
     retire: (file) => void retired.push(file),
     load: async (file) => {
@@ -32,12 +35,12 @@ export const createScriptedHosts = (): ScriptedHosts => {
       await new Promise(setImmediate);
       running -= 1;
       loaded.push(relative(file.root, file.path));
-      return loadScript(file);
+      return loadScript(file, machine);
     },
   };
 };
 
-const loadScript = (file: ToolFile): LoadedToolFile => {
+const loadScript = (file: ToolFile, machine: ScriptedHosts['machine']): LoadedToolFile => {
   const imported = [file.path];
   const lines: (readonly [string, string])[] = [];
   for (const path of imported) {
@@ -48,6 +51,8 @@ const loadScript = (file: ToolFile): LoadedToolFile => {
   }
   const thrown = lines.find(([word]) => word === 'throw');
   if (thrown !== undefined) return { kind: 'failed', reason: `Error: ${thrown[1]}`, thrown: null };
+  const broken = lines.find(([word]) => word === 'break');
+  if (broken !== undefined && machine.isBusy) return { kind: 'broken', reason: broken[1] };
   const tools = lines.flatMap(([word, value]) => {
     const declared = DECLARED.get(word);
     return declared === undefined ? [] : { ...factsOf(value), ...declared };

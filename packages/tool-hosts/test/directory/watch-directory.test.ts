@@ -95,3 +95,25 @@ test('after stop nothing is loaded, published or retired', async () => {
   expect(tools.hosts.loaded).toEqual(['a.ts']);
   expect(tools.hosts.retired).toEqual([]);
 });
+
+test('a file whose process broke is tried again by itself, and one that throws is not', async () => {
+  const tools = await watchDirectory(
+    { 'a.ts': 'tool a', 'slow.ts': 'tool slow\nbreak its process did not start within 15 s', 'wrong.ts': 'throw boom' },
+    { againMs: 10 },
+  );
+  const broken = '-slow: its process did not start within 15 s';
+  expect(tools.offered()).toEqual(['a', broken, '-wrong: Error: boom']);
+  const loadsOf = (file: string) => tools.hosts.loaded.filter((one) => one === file).length;
+  await expect.poll(() => loadsOf('slow.ts')).toBeGreaterThan(2);
+  expect(tools.offered()).toEqual(['a', broken, '-wrong: Error: boom']);
+  tools.hosts.machine.isBusy = false;
+  await tools.becomes(['a', 'slow', '-wrong: Error: boom']);
+  expect([loadsOf('a.ts'), loadsOf('wrong.ts')]).toEqual([1, 1]);
+  // Tries that change nothing are not told.
+  expect(tools.log.map(({ message, file }) => [message, file])).toEqual([
+    ['tool file cannot be loaded', 'slow.ts'],
+    ['tool file cannot be loaded', 'wrong.ts'],
+    ['tools directory loaded', undefined],
+    ['tools directory loaded', undefined],
+  ]);
+});

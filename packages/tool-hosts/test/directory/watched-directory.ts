@@ -29,7 +29,7 @@ export type WatchedDirectory = TemporaryDirectory & {
   readonly stop: () => void;
 };
 
-export type WatchOptions = Partial<Pick<ToolDirectoryOptions, 'inline' | 'loadsAtOnce' | 'root'>>;
+export type WatchOptions = Partial<Pick<ToolDirectoryOptions, 'inline' | 'loadsAtOnce' | 'root' | 'againMs'>>;
 
 /** A tools directory with its hosts, and a registry that has the tool `echo` and the built-in reducers. Looked at every 10 ms. */
 export const watchDirectory = async (
