@@ -7,7 +7,6 @@ import { createLogHooks } from '#src/telemetry/logger.ts';
 import type { Tool } from '#src/tools/tool.ts';
 import { type WireOptions, wire } from '#src/wiring/wire.ts';
 import { wireRedaction } from '#src/wiring/wire-redaction.ts';
-import { whenLoaded } from './when-loaded.ts';
 
 export type LogLine = Readonly<Record<string, unknown>>;
 
@@ -60,13 +59,11 @@ export const startService = async (
   const url = `http://127.0.0.1:${port}`;
   await service.opsApp?.listen({ host: loaded.config.HOST, port: loaded.config.OPS_PORT ?? 0 });
   const opsUrl = service.opsApp === null ? url : `http://127.0.0.1:${toAddress(service.opsApp.server.address()).port}`;
-  const logLines = () => lines.map(toLogLine);
-  await whenLoaded(logLines);
   return {
     url,
     port,
     opsUrl,
-    logLines,
+    logLines: () => lines.map(toLogLine),
     call: (calls, envelope = {}) => callService(url, calls, envelope),
     metric: (series) => readMetric(opsUrl, series),
     drain: service.drain,

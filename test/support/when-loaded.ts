@@ -2,12 +2,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { LogLine } from './start-service.ts';
 import { timeLimit } from './time-limit.ts';
 
-const LATE = /^its process did not start within /;
+const LATE = /^(?:its process did not start|It did not finish loading) within /;
 
 const isLate = ({ msg, reason }: LogLine): boolean => msg === 'tool file cannot be loaded' && LATE.test(String(reason));
 
 /**
- * Resolves when a service that has just started has its tools. On a machine under full load the process of a file may start too late:
+ * Resolves when a service that has just started has its tools. On a machine under full load the process of a file may take too long:
  * the service then serves without it, and tries it again by itself.
  */
 export const whenLoaded = async (lines: () => readonly LogLine[]): Promise<void> => {
@@ -15,7 +15,7 @@ export const whenLoaded = async (lines: () => readonly LogLine[]): Promise<void>
   const until = performance.now() + timeLimit(60_000);
   const loads = () => lines().filter(({ msg }) => msg === 'tools directory loaded').length;
   while (loads() < 2) {
-    if (performance.now() > until) throw new Error('A tool file whose process started too late was not loaded later.');
+    if (performance.now() > until) throw new Error('A tool file whose process took too long was not loaded later.');
     await pause(50);
   }
 };

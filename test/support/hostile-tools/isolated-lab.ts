@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expectResults, post } from '@recourse/test-support/check-answer.ts';
 import { type LogLine, type RunningService, startService } from '@recourse/test-support/start-service.ts';
 import { timeLimit } from '@recourse/test-support/time-limit.ts';
+import { whenLoaded } from '@recourse/test-support/when-loaded.ts';
 import { expect } from 'vitest';
 import type { ToolResult } from '#src/contract/tool-result.ts';
 
@@ -43,6 +44,7 @@ export const startIsolated = async (
       `export * from ${JSON.stringify(join(import.meta.dirname, `${file}.ts`))};`,
     );
   const service = await startService({ TOOLS_DIR: root, ...CALM, ...environment });
+  await whenLoaded(service.logLines);
   return {
     ...service,
     stopClean: async () => {
