@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { LogLine } from './start-service.ts';
 import { timeLimit } from './time-limit.ts';
 
-const LATE = /^(?:its process did not start|It did not finish loading) within /;
+const LATE = /^its process did not start within |the machine was too busy$/;
 
 const isLate = ({ msg, reason }: LogLine): boolean => msg === 'tool file cannot be loaded' && LATE.test(String(reason));
 
@@ -12,10 +12,8 @@ const isLate = ({ msg, reason }: LogLine): boolean => msg === 'tool file cannot 
  */
 export const whenLoaded = async (lines: () => readonly LogLine[]): Promise<void> => {
   if (!lines().some(isLate)) return;
-  const until = performance.now() + timeLimit(60_000);
+  const until = performance.now() + timeLimit(30_000);
   const loads = () => lines().filter(({ msg }) => msg === 'tools directory loaded').length;
-  while (loads() < 2) {
-    if (performance.now() > until) throw new Error('A tool file whose process took too long was not loaded later.');
-    await pause(50);
-  }
+  // What is never loaded is for the test to find.
+  while (loads() < 2 && performance.now() < until) await pause(50);
 };

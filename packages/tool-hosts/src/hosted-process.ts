@@ -271,8 +271,9 @@ class HostedProcess {
   #startClock(ms: number, what: string, resolve: (load: HostLoad) => void): () => void {
     const waitedMs = (): number | null => this.#settings.processes.waitedMs(this.pid);
     const maxMs = waitedMs() === null ? ms * UNKNOWN_WAIT_FACTOR : ms;
-    const onOver = (): void => {
-      resolve({ kind: 'broken', reason: `${what} within ${maxMs / 1000} s` });
+    const onOver = (tookMs: number): void => {
+      const within = tookMs < LONGEST_MS ? `${maxMs / 1000} s` : `${LONGEST_MS / 1000} s: the machine was too busy`;
+      resolve({ kind: 'broken', reason: `${what} within ${within}` });
       this.kill('timeout');
     };
     return startLoadClock({ maxMs, waitedMs: () => waitedMs() ?? 0, now: readMonotonicMs, onOver });
@@ -348,7 +349,7 @@ const LONGEST_MS = 15_000;
 
 /**
  * Calls `onOver` once when the process has taken `maxMs`, without what it waits for a processor: `waitedMs` gives how long it has
- * since it started. Gives the way to stop it.
+ * since it started. `onOver` hears how long it took with that. Gives the way to stop it.
  */
 export const startLoadClock = ({
   maxMs,
@@ -359,14 +360,14 @@ export const startLoadClock = ({
   readonly maxMs: number;
   readonly waitedMs: () => number;
   readonly now: () => number;
-  readonly onOver: () => void;
+  readonly onOver: (tookMs: number) => void;
 }): (() => void) => {
   const startedAt = now();
   const waitedBefore = waitedMs();
   const look = (): void => {
     const tookMs = now() - startedAt;
     const leftMs = Math.min(maxMs + waitedMs() - waitedBefore, Math.max(maxMs, LONGEST_MS)) - tookMs;
-    if (leftMs <= 0) onOver();
+    if (leftMs <= 0) onOver(tookMs);
     else timer = setTimeout(look, Math.ceil(leftMs));
   };
   let timer = setTimeout(look, maxMs);

@@ -6,13 +6,14 @@ afterEach(() => void vi.useRealTimers());
 
 /** A clock of 20 ms, beside a process that has waited for a processor as told. */
 const open = () => {
-  const lab = { now: 1000, waitedMs: 300, overs: 0 };
+  const lab = { now: 1000, waitedMs: 300, overs: 0, tookMs: 0 };
   const stop = startLoadClock({
     maxMs: 20,
     waitedMs: () => lab.waitedMs,
     now: () => lab.now,
-    onOver: () => {
+    onOver: (tookMs) => {
       lab.overs += 1;
+      lab.tookMs = tookMs;
     },
   });
   onTestFinished(stop);
@@ -49,7 +50,7 @@ test('after 15 s the time is over however long it has waited', () => {
   lab.waitedMs += 60_000;
   lab.now += 14_999;
   pass(1);
-  expect(lab.overs).toBe(1);
+  expect(lab).toMatchObject({ overs: 1, tookMs: 15_000 });
 });
 
 test('a clock that was stopped says nothing', () => {

@@ -95,7 +95,7 @@ type Explained = { readonly message: string; readonly place: SourcePlace | null 
 export const explainFailed = (file: ToolFile, { reason, thrown }: Omit<FailedFile, 'kind'>): Explained | null => {
   if (thrown !== null)
     return explainMissingFile(thrown, file) ?? explainMissingPackage(thrown, file) ?? explainSyntax(thrown);
-  if (!reason.includes('did not finish loading')) return null;
+  if (!/did not finish loading within [\d.]+ s$/.test(reason)) return null;
   const what = reason.charAt(0).toUpperCase() + reason.slice(1);
   return {
     message: `${what}. Loading a file must not wait or compute for long: move that work into run.`,
