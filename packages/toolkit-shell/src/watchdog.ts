@@ -15,7 +15,7 @@ const MOST_PAGES = 100;
 // Only locks that belong to a process: what belongs to an open file (OFDLCK) has the process -1 in every namespace, whoever
 // took it. The system call filter refuses those to a command, and processes that share their files and are no threads: a
 // lock would be shown no more when the one that took it has ended.
-const OWN_LOCK = /^\d+: (?:POSIX|FLOCK) +\S+ +\S+ +\d+ /gm;
+const OWN_LOCK = /^\d+: ((?:POSIX|FLOCK) +\S+ +\S+ +\d+ .*)/gm;
 
 /**
  * Counts the locks on files in a sandbox, to a little more than the limit; 0 where that cannot be told. Never rejects.
@@ -32,15 +32,21 @@ const countFileLocks = async (firstPid: number): Promise<number> => {
     .finally(() => file.close().catch(() => undefined));
 };
 
+// Locks that another command takes meanwhile stand in front of those that were read: the next page has some of these again. A range
+// that a process has locked stands there once; it may hold a whole file (FLOCK) by each of its open files.
 const countIn = async (file: FileHandle): Promise<number> => {
   const page = Buffer.alloc(PAGE_BYTES);
-  let locks = 0;
-  for (let pages = 0; pages < MOST_PAGES && locks <= MAX_FILE_LOCKS; pages += 1) {
+  const ranges = new Set<string>();
+  let wholeFiles = 0;
+  for (let pages = 0; pages < MOST_PAGES && ranges.size + wholeFiles <= MAX_FILE_LOCKS; pages += 1) {
     const { bytesRead } = await file.read(page, 0, PAGE_BYTES, null);
     if (bytesRead === 0) break;
-    locks += page.toString('latin1', 0, bytesRead).match(OWN_LOCK)?.length ?? 0;
+    for (const [, lock = ''] of page.toString('latin1', 0, bytesRead).matchAll(OWN_LOCK)) {
+      if (lock.startsWith('POSIX')) ranges.add(lock);
+      else wholeFiles += 1;
+    }
   }
-  return locks;
+  return ranges.size + wholeFiles;
 };
 
 /** In the /proc of a namespace that the reader is not in, this link leads nowhere. Source: proc(5). */

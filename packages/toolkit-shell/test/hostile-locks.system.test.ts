@@ -23,7 +23,8 @@ const KILLED = {
 test('a command that takes more locks than any program needs is ended, and no other', async () => {
   const other = lab.run(lockMany(1_500, 'sleep 3; print "still here"'));
   expect(await lab.run(lockMany(30_000, 'sleep 100'))).toMatchObject(KILLED);
-  expect(stdoutOf(await other)).toBe('still here');
+  const end = await other;
+  expect(stdoutOf(end), JSON.stringify(end)).toBe('still here');
 });
 
 test('locks that the processes of a command hold together count together', async () => {
