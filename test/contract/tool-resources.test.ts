@@ -40,8 +40,8 @@ const FAILING = `${LOG}
     run: () => 'never',
   });
   export const slow = defineTool({
-    name: 'slow_to_connect', description: '', effects: 'write', retries: 3, input, timeoutMs: 300,
-    setup: () => new Promise((resolve) => setTimeout(resolve, 600, 'slow')),
+    name: 'slow_to_connect', description: '', effects: 'write', retries: 3, input, timeoutMs: ${timeLimit(1000)},
+    setup: () => new Promise((resolve) => setTimeout(resolve, ${timeLimit(2000)}, 'slow')),
     run: (_input, { resource }) => resource,
   });
 `;
