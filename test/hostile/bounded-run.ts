@@ -40,7 +40,11 @@ export const runBounded = async <Inputs>(
 ): Promise<void> => {
   const endsAt = performance.now() + SECONDS * 1000;
   for (let seed = SEED; seed === SEED || performance.now() < endsAt; seed += 1) {
-    const limits = { numRuns: INPUTS_A_ROUND, interruptAfterTimeLimit: (MARGIN_MS * 3) / 4, markInterruptAsFailure: true };
+    const limits = {
+      numRuns: INPUTS_A_ROUND,
+      interruptAfterTimeLimit: (MARGIN_MS * 3) / 4,
+      markInterruptAsFailure: true,
+    };
     const details = await fc.check(property, { seed, examples: [...examples], ...limits });
     if (!details.failed) continue;
     const report = await fc.asyncDefaultReportMessage(details);
