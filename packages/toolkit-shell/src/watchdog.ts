@@ -27,14 +27,16 @@ const countFileLocks = async (firstPid: number): Promise<number> => {
   if (await isOwnNamespace(root)) return 0;
   const file = await open(`${root}/locks`).catch(() => null);
   if (file === null) return 0;
-  return countIn(file)
+  return countLocksIn(file)
     .catch(() => 0)
     .finally(() => file.close().catch(() => undefined));
 };
 
-// Locks that another command takes meanwhile stand in front of those that were read: the next page has some of these again. A range
-// that a process has locked stands there once; it may hold a whole file (FLOCK) by each of its open files.
-const countIn = async (file: FileHandle): Promise<number> => {
+/**
+ * Counts the locks in a file as /proc/locks is. Locks that another command takes meanwhile stand in front of those that were read: the
+ * next page has some of these again. A range that a process has locked counts once; it may hold a whole file (FLOCK) several times.
+ */
+export const countLocksIn = async (file: FileHandle): Promise<number> => {
   const page = Buffer.alloc(PAGE_BYTES);
   const ranges = new Set<string>();
   let wholeFiles = 0;

@@ -28,8 +28,6 @@ export type ToolDirectoryOptions = LoadOptions & {
   readonly againMs?: number;
 };
 
-const LONGEST_AGAIN_MS = 600_000;
-
 export type DirectoryProblems = {
   /** `older`: the tools of an older version that serves meanwhile; null: none does. */
   readonly found: readonly (LoadProblem & { readonly older: readonly string[] | null })[];
@@ -41,6 +39,8 @@ export type DirectoryProblems = {
 
 /** What a directory holds at one moment. */
 type DirectoryMoment = { readonly states: FileStates; readonly settled: Settled };
+
+const LONGEST_AGAIN_MS = 600_000;
 
 /**
  * Offers the tools of a directory, and what becomes of them while its files change. Polled: inotify does not see what
